@@ -1,13 +1,14 @@
-//! What both programs' command lines have in common.
+//! Shared by the command lines of both programs.
 
 use clap::Command;
 use clap::builder::Resettable;
 
-/// The command, for which a variable that is set and empty counts as unset: templates and compose files leave such.
+/// Treats environment variables that are set but empty as unset: templates and compose files often leave such
+/// variables.
 #[must_use]
-pub fn ignoring_empty_variables(command: Command) -> Command {
+pub fn ignore_empty_env_vars(command: Command) -> Command {
     let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
     command
         .mut_args(|arg| if arg.get_env().is_some_and(is_empty) { arg.env(Resettable::Reset) } else { arg })
-        .mut_subcommands(ignoring_empty_variables)
+        .mut_subcommands(ignore_empty_env_vars)
 }

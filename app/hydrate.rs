@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use crate::ui::port::SharedPort;
-use crate::ui::{App, attend, browser, client, parts};
+use crate::ui::backend::SharedBackend;
+use crate::ui::{App, browser, client, enhance, lazy_routes};
 
 /// Brings the server's page to life.
 pub fn hydrate() {
     console_error_panic_hook::set_once();
     // A plain page is the server's; there is nothing of it here to bring to life.
-    if browser::is_plain() {
-        attend::attend();
+    if browser::is_server_rendered() {
+        enhance::enhance();
         return;
     }
     wasm_bindgen_futures::spawn_local(async {
-        parts::before(&browser::path()).await;
+        lazy_routes::preload(&browser::path()).await;
         leptos::mount::hydrate_body(|| {
-            provide_context::<SharedPort>(Arc::new(client::Rest));
+            provide_context::<SharedBackend>(Arc::new(client::HttpBackend));
             view! { <App/> }
         });
     });

@@ -1,11 +1,11 @@
-//! What server, agent and browser share.
+//! Code shared by the server, the agent and the browser.
 //!
-//! * [`domain`]: the rules, pure: no clock, no randomness, no I/O.
+//! * [`domain`]: the rules. Pure: no clock, no randomness, no I/O.
 //! * [`protocol`]: the types that cross a process boundary.
-//! * `command_line` (`native`): what both programs' command lines have in common.
-//! * `logging` (`native`): how both programs write their logs.
-//! * `remote`: how a client knows that it talks to its orchestrator (`worker`, `cli`).
-//! * `ui`: the dashboard, rendered on the server (`ssr`) and brought to life in the browser (`hydrate`).
+//! * `command_line` (`native`): shared by the command lines of both programs.
+//! * `logging` (`native`): the log format of both programs.
+//! * `remote`: how a client verifies its orchestrator (`worker`, `cli`).
+//! * `ui`: the dashboard, rendered on the server (`ssr`) and hydrated in the browser (`hydrate`).
 
 // Views are deeply nested types.
 #![recursion_limit = "512"]

@@ -1,9 +1,9 @@
-//! How server and agent log: a line for each event, as text for people or as JSON for machines.
+//! The log format of the server and the agent: one line per event, as text or as JSON.
 //!
-//! Names, paths and words of strangers stand in log lines. Whatever could begin another line, move the cursor, or turn the
-//! direction of writing is escaped, so that a line says what the program said and nothing else.
+//! Names, paths and other untrusted text appear in log lines. Everything that could start a new line, move the cursor
+//! or change the direction of the text is escaped, so untrusted text cannot forge a log line.
 
-pub mod queue;
+pub mod background_writer;
 
 use std::fmt::{self, Debug, Write};
 
@@ -15,33 +15,34 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::domain::text::{acts, escaped};
+use crate::domain::text::{escape, is_control_or_invisible};
 
-/// How lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
-    /// For people.
+pub enum LogLineFormat {
+    /// Human-readable text.
     #[default]
     Text,
-    /// An object for each event: `time`, `level`, `target`, `message`, what it happened in, and `fields`.
+    /// One JSON object per event: `time`, `level`, `target`, `message`, the log context, and `fields`.
     Json,
 }
 
-impl Format {
-    /// Reads the word.
+impl LogLineFormat {
+    /// Parses a format name.
     ///
     /// # Errors
-    /// With the words there are.
+    ///
+    /// Returns a list of the valid names.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
-            _ => Err("write text or json".to_owned()),
+            _ => Err("use text or json".to_owned()),
         }
     }
 
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
+    /// Returns the name of the format.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Json => "json",
@@ -49,21 +50,21 @@ impl Format {
     }
 }
 
-/// What an event happened in, such as the request's id, if anything.
-pub type Around = fn() -> Vec<(&'static str, String)>;
+/// Returns fields that apply to all events of the current context, such as the request ID.
+pub type LogContext = fn() -> Vec<(&'static str, String)>;
 
-/// See the module.
+/// Formats events; see the module documentation.
 #[derive(Debug, Clone, Copy)]
-pub struct Lines {
-    /// As what.
-    pub format: Format,
-    /// Whether text says which part of the program it comes from.
+pub struct LogFormatter {
+    /// The output format.
+    pub format: LogLineFormat,
+    /// Whether text lines include the target (module path).
     pub with_target: bool,
-    /// What events happen in.
-    pub around: Around,
+    /// The log context.
+    pub context: LogContext,
 }
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LogFormatter
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'w> FormatFields<'w> + 'static,
@@ -71,53 +72,52 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
-        let mut said = Said::default();
-        event.record(&mut said);
-        let target = said.target.take().unwrap_or_else(|| event.metadata().target().to_owned());
-        let (level, around) = (*event.metadata().level(), (self.around)());
+        let mut visitor = FieldVisitor::default();
+        event.record(&mut visitor);
+        let target = visitor.target.take().unwrap_or_else(|| event.metadata().target().to_owned());
+        let (level, around) = (*event.metadata().level(), (self.context)());
         match self.format {
-            Format::Text => {
-                let level = coloured(level, writer.has_ansi_escapes());
+            LogLineFormat::Text => {
+                let level = format_level(level, writer.has_ansi_escapes());
                 let target = if self.with_target { format!("{target}: ") } else { String::new() };
-                write!(writer, "{time} {level} {}{}", escaped(&target), escaped(&said.message))?;
-                for (name, value) in &said.fields {
-                    let value = value.as_str().map_or_else(|| value.to_string(), quoted);
-                    write!(writer, " {name}={}", escaped(&value))?;
+                write!(writer, "{time} {level} {}{}", escape(&target), escape(&visitor.message))?;
+                for (name, value) in &visitor.fields {
+                    let value = value.as_str().map_or_else(|| value.to_string(), quote_if_needed);
+                    write!(writer, " {name}={}", escape(&value))?;
                 }
-                around.iter().try_for_each(|(name, value)| write!(writer, " {name}={}", escaped(value)))?;
+                around.iter().try_for_each(|(name, value)| write!(writer, " {name}={}", escape(value)))?;
             }
-            Format::Json => {
+            LogLineFormat::Json => {
                 let mut line = Map::new();
                 line.insert("time".to_owned(), time.into());
                 line.insert("level".to_owned(), level.as_str().to_ascii_lowercase().into());
                 line.insert("target".to_owned(), target.into());
-                line.insert("message".to_owned(), said.message.into());
+                line.insert("message".to_owned(), visitor.message.into());
                 line.extend(around.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
                 let (ids, fields): (Vec<_>, Vec<_>) =
-                    said.fields.into_iter().partition(|(name, _)| ["request_id", "trace_id"].contains(name));
+                    visitor.fields.into_iter().partition(|(name, _)| ["request_id", "trace_id"].contains(name));
                 line.extend(ids.into_iter().map(|(name, id)| (name.to_owned(), id)));
                 if !fields.is_empty() {
                     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
                     line.insert("fields".to_owned(), Value::Object(fields.collect()));
                 }
-                write!(writer, "{}", json_line(&Value::Object(line)))?;
+                write!(writer, "{}", to_json_line(&Value::Object(line)))?;
             }
         }
         writeln!(writer)
     }
 }
 
-/// What an event says.
 #[derive(Default)]
-struct Said {
+struct FieldVisitor {
     message: String,
     fields: Vec<(&'static str, Value)>,
-    /// Of events that come from the older `log`.
+    /// Set for events that come from the `log` crate.
     target: Option<String>,
 }
 
-impl Said {
-    fn put(&mut self, field: &Field, value: Value) {
+impl FieldVisitor {
+    fn insert(&mut self, field: &Field, value: Value) {
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match field.name() {
             "message" => self.message = text(value),
@@ -130,31 +130,31 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for FieldVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.put(field, format!("{value:?}").into());
+        self.insert(field, format!("{value:?}").into());
     }
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value.into());
+        self.insert(field, value.into());
     }
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
+        self.insert(field, value.into());
     }
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
+        self.insert(field, value.into());
     }
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
+        self.insert(field, value.into());
     }
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value.into());
+        self.insert(field, value.into());
     }
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.put(field, value.to_string().into());
+        self.insert(field, value.to_string().into());
     }
 }
 
-fn coloured(level: Level, ansi: bool) -> String {
+fn format_level(level: Level, ansi: bool) -> String {
     let colour = match level {
         Level::ERROR => 31,
         Level::WARN => 33,
@@ -165,15 +165,15 @@ fn coloured(level: Level, ansi: bool) -> String {
     if ansi { format!("\x1b[{colour}m{:>5}\x1b[0m", level.as_str()) } else { format!("{:>5}", level.as_str()) }
 }
 
-/// A value with spaces in it would read like several.
-fn quoted(text: &str) -> String {
+/// Quotes a value that contains spaces, so that it is not read as several fields.
+fn quote_if_needed(text: &str) -> String {
     if text.is_empty() || text.contains([' ', '"', '=']) { format!("{text:?}") } else { text.to_owned() }
 }
 
-/// JSON escapes control characters up to U+001F by itself; the others are escaped as it allows.
-fn json_line(value: &Value) -> String {
+/// JSON serializers escape control characters only up to U+001F; this also escapes the others.
+fn to_json_line(value: &Value) -> String {
     value.to_string().chars().fold(String::new(), |mut line, c| {
-        if acts(c) {
+        if is_control_or_invisible(c) {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(line, "\\u{unit:04x}");
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// A forged line, an escape sequence, a NUL, C1, and Unicode that breaks or turns lines.
+    /// A forged line, an escape sequence, a NUL, C1 controls, and Unicode that breaks lines or changes their direction.
     const EVIL: &str = "x\n2026-01-01T00:00:00Z  INFO simpletuner: ada logged in\r\x1b[2J\x1b]8;;http://evil\x07\0\u{9b}31m\u{2028}\u{202e}y";
 
     #[derive(Clone, Default)]
@@ -217,10 +217,10 @@ mod tests {
         }
     }
 
-    /// What is written of what `say` says.
-    fn written(format: Format, say: impl FnOnce()) -> String {
+    /// Returns what `say` logs.
+    fn capture_output(format: LogLineFormat, say: impl FnOnce()) -> String {
         let captured = Captured::default();
-        let lines = Lines { format, with_target: true, around: || vec![("request_id", "r1".to_owned())] };
+        let lines = LogFormatter { format, with_target: true, context: || vec![("request_id", "r1".to_owned())] };
         let writer = captured.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).event_format(lines).with_writer(writer).finish();
         tracing::subscriber::with_default(subscriber, say);
@@ -234,17 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn t14_no_name_makes_a_line_or_moves_a_cursor() {
-        for format in [Format::Text, Format::Json] {
-            let log = written(format, say_evil);
+    fn t14_untrusted_text_cannot_forge_lines_or_move_the_cursor() {
+        for format in [LogLineFormat::Text, LogLineFormat::Json] {
+            let log = capture_output(format, say_evil);
             let line = log.strip_suffix('\n').expect("a whole line");
-            assert_eq!(line.chars().find(|c| acts(*c)), None, "{line:?}");
+            assert_eq!(line.chars().find(|c| is_control_or_invisible(*c)), None, "{line:?}");
         }
     }
 
     #[test]
-    fn t14_what_was_escaped_can_be_read_from_json() {
-        let line: Value = serde_json::from_str(&written(Format::Json, say_evil)).expect("JSON");
+    fn t14_escaped_text_round_trips_through_json() {
+        let line: Value = serde_json::from_str(&capture_output(LogLineFormat::Json, say_evil)).expect("JSON");
         assert_eq!(
             (&line["level"], &line["request_id"], &line["fields"]["count"]),
             (&"info".into(), &"r1".into(), &3.into())
@@ -257,15 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn text_reads_like_text() {
-        let log = written(Format::Text, || tracing::warn!(worker = "gpu 1", ms = 5, "it is gone"));
+    fn text_format_is_readable() {
+        let log = capture_output(LogLineFormat::Text, || tracing::warn!(worker = "gpu 1", ms = 5, "worker offline"));
         let rest = log.split_once(' ').expect("a time").1;
-        assert_eq!(rest, " WARN app::logging::tests: it is gone worker=\"gpu 1\" ms=5 request_id=r1\n");
+        assert_eq!(rest, " WARN app::logging::tests: worker offline worker=\"gpu 1\" ms=5 request_id=r1\n");
     }
 
     #[test]
-    fn an_events_own_id_wins() {
-        let line = written(Format::Json, || tracing::info!(request_id = "own", trace_id = "t", "x"));
+    fn event_field_overrides_context_field() {
+        let line = capture_output(LogLineFormat::Json, || tracing::info!(request_id = "own", trace_id = "t", "x"));
         let line: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!((&line["request_id"], &line["trace_id"], line.get("fields")), (&"own".into(), &"t".into(), None));
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use app::domain::audit::verify::Mark;
-use app::domain::audit::{Action, Entry, Record};
+use app::domain::audit::verify::EntryRef;
+use app::domain::audit::{AuditAction, AuditEvent, AuditRecord};
 use app::domain::time::Timestamp;
 use sha2::{Digest, Sha256};
 use sqlx::migrate::MigrateDatabase;
@@ -45,11 +45,11 @@ fn main() {
     );
 }
 
-fn entry(n: i64) -> Entry {
-    Entry {
+fn entry(n: i64) -> AuditEvent {
+    AuditEvent {
         at: Timestamp(1_705_314_600_000 + n),
         actor: format!("worker:w_01hm{:022}", n % 1_000),
-        action: Action::JobRunning,
+        action: AuditAction::JobRunning,
         target: format!("j_01hm{n:022}"),
         detail: format!(r#"{{"attempt":1,"gpus":["GPU-{n:08}"],"worker_id":"w_01hm{:022}"}}"#, n % 1_000),
         request_id: Some(format!("{n:024x}")),
@@ -59,23 +59,23 @@ fn entry(n: i64) -> Entry {
 /// An entry in its place.
 struct Link {
     seq: i64,
-    entry: Entry,
+    entry: AuditEvent,
     previous: String,
     hash: String,
 }
 
 impl Link {
-    fn record(&self) -> Record<'_> {
-        self.entry.placed("c_1", self.seq, &self.previous)
+    fn record(&self) -> AuditRecord<'_> {
+        self.entry.to_record("c_1", self.seq, &self.previous)
     }
 }
 
 /// The chain, from its first entry on.
 fn chain() -> impl Iterator<Item = Link> {
-    let mut newest = Mark::default().hash;
+    let mut newest = EntryRef::default().hash;
     (1..=ENTRIES).map(move |seq| {
         let mut link = Link { seq, entry: entry(seq), previous: newest.clone(), hash: String::new() };
-        newest = Sha256::digest(link.record().canonical()).iter().fold(String::new(), |mut hash, byte| {
+        newest = Sha256::digest(link.record().canonical_bytes()).iter().fold(String::new(), |mut hash, byte| {
             let _ = write!(hash, "{byte:02x}");
             hash
         });

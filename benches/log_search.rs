@@ -9,7 +9,7 @@ mod log_pattern;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use log_pattern::{Budget, Pattern, PatternError};
+use log_pattern::{CpuBudget, Pattern, PatternError};
 use nix::time::{ClockId, clock_gettime};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -131,7 +131,7 @@ fn search(q: &str, log: &[String], spent: &dyn Fn() -> Duration) -> &'static str
         Err(_) => return "too large",
     };
     let stop = AtomicBool::new(false);
-    let mut budget = Budget::new(spent, BUDGET, &stop);
+    let mut budget = CpuBudget::new(spent, BUDGET, &stop);
     for line in log {
         // As `lines` does: each place in a line, up to 200.
         let (mut at, mut places) = (0, 0);

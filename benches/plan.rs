@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Checkpoints, Demand, Job, Overrides, Spec, Start, Target};
+use app::domain::job::{CheckpointUploads, Demand, Job, JobOverrides, JobSpec, JobTarget, StartPoint};
 use app::domain::labels::Labels;
-use app::domain::plan::{Fleet, Limits, plan, rank};
+use app::domain::plan::{ConcurrencyLimits, PlannerFleet, job_sort_key, plan};
 use app::domain::time::Timestamp;
-use app::domain::worker::{Kind, Worker};
+use app::domain::worker::{Worker, WorkerKind};
 
 const NUMBER: u32 = 10_000;
 const ROUNDS: usize = 30;
@@ -43,8 +43,8 @@ fn worker(n: u32) -> Worker {
     };
     let gpus = (0..=n % 4).map(gpu).collect();
     let capability = Capability { gpus, accelerator: "cuda".to_owned(), protocol: Some(1), ..Capability::default() };
-    let made = Worker { labels, ..Worker::made(WorkerId::new(NOW, entropy(n)), format!("gpu-{n:05}"), NOW) };
-    made.registered(NOW, capability, Kind::Persistent).listening(NOW, "c_1/1").expect("registered")
+    let made = Worker { labels, ..Worker::new(WorkerId::new(NOW, entropy(n)), format!("gpu-{n:05}"), NOW) };
+    made.registered(NOW, capability, WorkerKind::Persistent).stream_opened(NOW, "c_1/1").expect("registered")
 }
 
 fn job(n: u32) -> Job {
@@ -60,23 +60,23 @@ fn job(n: u32) -> Job {
         min_vram_gb: (kind.is_multiple_of(3)).then_some(40.0),
         ..Demand::default()
     };
-    let spec = Spec {
+    let spec = JobSpec {
         config_name: "digits".to_owned(),
         config_revision: 1,
-        target: Target::Worker,
+        target: JobTarget::Worker,
         demand,
         num_processes: None,
         max_retries: 3,
         retry_on_failure: false,
         max_runtime: None,
         exclusive: false,
-        checkpoints: Checkpoints::Last,
+        checkpoints: CheckpointUploads::Last,
         secrets: None,
         shared_secrets_only: false,
         files: Vec::new(),
         paths: Vec::new(),
-        overrides: Overrides::new(),
-        start: Start::Newest,
+        overrides: JobOverrides::new(),
+        start: StartPoint::NewestCheckpoint,
     };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
@@ -90,8 +90,8 @@ fn main() {
     for _ in 0..ROUNDS {
         let start = Instant::now();
         let mut waiting: Vec<&Job> = jobs.iter().collect();
-        waiting.sort_by_key(|job| rank(job));
-        placed = plan(waiting, Fleet::new(&workers, &[], Limits::default()), NOW).assignments.len();
+        waiting.sort_by_key(|job| job_sort_key(job));
+        placed = plan(waiting, PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW).assignments.len();
         times.push(start.elapsed());
     }
     times.sort();

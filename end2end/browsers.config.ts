@@ -3,11 +3,11 @@ import { defineConfig } from '@playwright/test';
 import base from './playwright.config';
 import type { Engine } from './webdriver';
 
-const { outputDir, workers, retries, forbidOnly, reporter } = base;
+const { outputDir, retries, forbidOnly, reporter } = base;
 
 export default defineConfig<{ engine: Engine }>({
   outputDir,
-  workers,
+  workers: 1, // each takes the display
   retries,
   forbidOnly,
   reporter,

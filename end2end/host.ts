@@ -145,8 +145,8 @@ export class Host {
 }
 
 /** A host of its own, and the job that it runs. */
-export async function running(server: Server): Promise<{ host: Host; offer: Offer }> {
-  const host = await Host.connect(server, 'gpu-1');
+export async function running(server: Server, options: HostOptions = {}): Promise<{ host: Host; offer: Offer }> {
+  const host = await Host.connect(server, 'gpu-1', options);
   await submit(server, 'digits');
   return { host, offer: await host.run() };
 }

@@ -8,11 +8,14 @@ const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-b
 const system = existsSync('/usr/bin/chromium') ? '/usr/bin/chromium' : undefined;
 const root = process.getuid?.() === 0;
 
+// How far a page moves while it loads depends on what else the machine does.
+const ALONE = '**/matrix.spec.ts';
+
 export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   snapshotPathTemplate: '{testDir}/outlines/{arg}{ext}',
-  workers: 1,
+  workers: 2, // each test has a server of its own and mostly waits for the browser
   retries: 0, // a test that needs a second try has found something
   timeout: 30_000,
   forbidOnly: !!process.env.CI,
@@ -30,7 +33,9 @@ export default defineConfig({
     },
   },
   projects: [
-    { name: 'hydrated' },
-    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: '**/*.hydrate.spec.ts' },
+    { name: 'hydrated', testIgnore: ALONE },
+    { name: 'no-js', use: { javaScriptEnabled: false }, testIgnore: ['**/*.hydrate.spec.ts', ALONE] },
+    { name: 'hydrated-alone', testMatch: ALONE, workers: 1, dependencies: ['hydrated', 'no-js'] },
+    { name: 'no-js-alone', testMatch: ALONE, workers: 1, dependencies: ['hydrated-alone'], use: { javaScriptEnabled: false } },
   ],
 });

@@ -24,6 +24,15 @@ export async function signInAs(page: Page, server: Server, name: string, role: s
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 }
 
+/** Adds somebody, and signs in with a token of theirs that reaches this only. */
+export async function signInWith(page: Page, server: Server, name: string, scopes: string[]): Promise<void> {
+  const ask = async (path: string, body: object) =>
+    (await server.api(path, { method: 'POST', body: JSON.stringify(body) })).json();
+  const { id } = await ask('/api/admin/users', { name, role: 'researcher', password: PASSWORD });
+  const { secret } = await ask(`/api/admin/users/${id}/tokens`, { name: 'narrow', scopes });
+  await signIn(page, { ...server, adminToken: secret });
+}
+
 /** Waits until the browser's half has taken over and listens. */
 export async function live(page: Page): Promise<void> {
   await expect(page.locator('.is-live:visible').first()).toBeVisible();

@@ -23,8 +23,9 @@ const DRIVERS: Record<Engine, Driver> = {
       browserName: 'firefox',
       'moz:firefoxOptions': { args: ['-headless'], prefs: { 'devtools.console.stdout.content': true, 'intl.accept_languages': 'en-US' } },
     },
-    // Firefox's own parts warn of this and that. A module is not there when its page was left before.
-    complaint: /^(console\.error: .*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
+    // Firefox's own parts warn too, under a name (`console.error: RSLoader: …`); what a page says is in quotes. A module is
+    // not there when its page was left before.
+    complaint: /^(console\.error: (?!\w+: ).*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
   },
   webkit: {
     command: (port) => ['WebKitWebDriver', `--port=${port}`, '--host=127.0.0.1'],

@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 mod asvs;
 #[path = "tidy/browser.rs"]
 mod browser;
+#[path = "tidy/documents.rs"]
+mod documents;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/locales.rs"]
+mod locales;
 #[path = "tidy/supply.rs"]
 mod supply;
 
 /// No file is longer, so that each stays one idea.
-const MAX_LINES: usize = 400;
+const MAX_LINES: usize = 450;
 /// `main.rs` shows the parts and no more.
 const MAX_MAIN_LINES: usize = 60;
 
@@ -90,7 +94,15 @@ const WALLS: &[Wall] = &[
     Wall {
         under: "src/server/store",
         except: &[],
-        never: &["axum", "leptos", "app::protocol", "app::ui", "crate::service", "crate::http", "crate::hub"],
+        never: &[
+            "axum",
+            "leptos",
+            "app::protocol",
+            "app::ui",
+            "crate::service",
+            "crate::http",
+            "crate::change_notifier",
+        ],
     },
     Wall {
         under: "src/server/service",
@@ -110,7 +122,7 @@ const WALLS: &[Wall] = &[
         ],
     },
     Wall {
-        under: "src/server/hub",
+        under: "src/server/change_notifier",
         except: &[],
         never: &["axum", "sqlx", "crate::store", "crate::service", "crate::http"],
     },
@@ -123,7 +135,7 @@ const WALLS: &[Wall] = &[
     Wall {
         under: "src/server/cli/client",
         except: &[],
-        never: &["sqlx", "leptos", "crate::store", "crate::service", "crate::hub", "crate::state"],
+        never: &["sqlx", "leptos", "crate::store", "crate::service", "crate::change_notifier", "crate::state"],
     },
     Wall { under: "src/server/loops", except: &[], never: &["axum", "sqlx", "crate::store", "crate::http"] },
     Wall {
@@ -165,7 +177,7 @@ fn sources(under: &str) -> Vec<(String, String)> {
 }
 
 fn everything() -> Vec<(String, String)> {
-    ["app", "browser", "src", "tests"].iter().flat_map(|folder| sources(folder)).collect()
+    ["app", "browser", "build", "src", "tests"].iter().flat_map(|folder| sources(folder)).collect()
 }
 
 /// A line without its comment; prose may name what code may not.
@@ -298,6 +310,11 @@ fn the_threat_model_names_tests_that_exist() {
     report(&broken);
 }
 
+fn is_our_script(child: &str, text: &str) -> bool {
+    let name = child.trim_matches(['{', '}']);
+    name.ends_with("SCRIPT") && text.contains(&format!("const {name}: &str = include_str!("))
+}
+
 #[test]
 fn raw_text_elements_have_no_children() {
     // Leptos 0.8 does not escape what stands inside these when it renders on the server: only what is escaped already may.
@@ -310,8 +327,8 @@ fn raw_text_elements_have_no_children() {
                 let opening = text[at..].split('>').next().unwrap_or_default();
                 let child = inside.split('<').next().unwrap_or_default().trim();
                 // A file of ours that is compiled in has nothing from outside.
-                let is_ours = child == "{SCRIPT}" && text.contains("const SCRIPT: &str = include_str!(");
-                if !opening.ends_with('/') && !child.is_empty() && !child.starts_with("{html_text(") && !is_ours {
+                let is_ours = is_our_script(child, text);
+                if !opening.ends_with('/') && !child.is_empty() && !child.starts_with("{escape_html(") && !is_ours {
                     broken.push(format!("{name}: <{element}> has a child: {child}"));
                 }
             }

@@ -1,52 +1,55 @@
-//! Who may do what.
+//! Permissions and roles.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that a person, or a script, may do.
+/// What a user or an API token is permitted to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Permission {
     /// Manage one's own password, API tokens and sessions.
     AccountManage,
-    /// Make, see, drain and delete workers, and give them new tokens.
+    /// Create, drain and delete workers, rotate their tokens, and see all of their details.
     AdminWorkers,
-    /// Make people, and say what they may do.
+    /// Create users, and change their roles.
     AdminUsers,
-    /// Read the audit trail.
+    /// Read the audit log.
     AdminAudit,
+    /// See workers, their GPUs and their jobs.
+    FleetView,
     /// Read configurations.
     ConfigView,
-    /// Add configurations, and change and remove one's own.
+    /// Create configurations, and change and delete one's own.
     ConfigEdit,
-    /// Change and remove configurations of others.
+    /// Change and delete configurations of other users.
     ConfigManage,
     /// Submit jobs.
     JobSubmit,
-    /// See jobs of one's own.
+    /// See one's own jobs.
     JobViewOwn,
-    /// See everybody's jobs.
+    /// See the jobs of all users.
     JobViewAll,
-    /// Cancel jobs of one's own.
+    /// Cancel one's own jobs.
     JobCancelOwn,
-    /// Cancel anybody's jobs.
+    /// Cancel the jobs of all users.
     JobCancelAll,
-    /// Say which job is more urgent.
+    /// Change the priority of jobs.
     QueueManage,
-    /// Keep secrets that everybody's jobs are given.
+    /// Manage shared secrets.
     SecretManage,
-    /// Read what is measured of the server.
+    /// Read the server's metrics.
     OpsMetrics,
-    /// Read how the server is set up, and how it does.
+    /// Read the server's settings and state.
     AdminSystem,
 }
 
 impl Permission {
-    /// All there are.
-    pub const ALL: [Self; 16] = [
+    /// All permissions.
+    pub const ALL: [Self; 17] = [
         Self::AccountManage,
         Self::AdminWorkers,
         Self::AdminUsers,
         Self::AdminAudit,
+        Self::FleetView,
         Self::ConfigView,
         Self::ConfigEdit,
         Self::ConfigManage,
@@ -61,13 +64,14 @@ impl Permission {
         Self::AdminSystem,
     ];
 
-    /// Its name.
+    /// Returns the permission's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AccountManage => "account.manage",
             Self::AdminWorkers => "admin.workers",
             Self::AdminUsers => "admin.users",
             Self::AdminAudit => "admin.audit",
+            Self::FleetView => "fleet.view",
             Self::ConfigView => "config.view",
             Self::ConfigEdit => "config.edit",
             Self::ConfigManage => "config.manage",
@@ -83,14 +87,15 @@ impl Permission {
         }
     }
 
-    /// The permission of this name.
+    /// Parses a permission's name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|permission| permission.as_str() == name)
     }
 
-    /// What it brings along: who may see all jobs may see their own.
-    const fn narrower(self) -> Option<Self> {
+    /// The narrower permission that this one includes: seeing all jobs includes seeing one's own.
+    const fn implied(self) -> Option<Self> {
         match self {
+            Self::AdminWorkers => Some(Self::FleetView),
             Self::JobViewAll => Some(Self::JobViewOwn),
             Self::JobCancelAll => Some(Self::JobCancelOwn),
             Self::ConfigEdit => Some(Self::ConfigView),
@@ -106,7 +111,7 @@ impl TryFrom<String> for Permission {
     fn try_from(name: String) -> Result<Self, String> {
         Self::parse(&name).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.into_iter().map(Self::as_str).collect();
-            format!("{name:?} is no permission; there are {}", names.join(", "))
+            format!("unknown permission {name:?}; valid permissions: {}", names.join(", "))
         })
     }
 }
@@ -117,43 +122,43 @@ impl From<Permission> for String {
     }
 }
 
-/// Several of them; what the broader ones bring along is in it.
+/// A set of permissions. Narrower permissions that a broader one includes are always part of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<Permission>", into = "Vec<Permission>")]
 pub struct Permissions(u32);
 
 impl Permissions {
-    /// Every one.
+    /// Returns all permissions.
     pub fn all() -> Self {
         Permission::ALL.into_iter().collect()
     }
 
-    /// Whether it is among them.
-    pub const fn has(self, permission: Permission) -> bool {
+    /// Returns whether the set contains a permission.
+    pub const fn contains(self, permission: Permission) -> bool {
         self.0 & (1 << permission as u16) != 0
     }
 
-    /// Those that are in both.
+    /// Returns the permissions that are in both sets.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether each of them is in `other`.
-    pub const fn within(self, other: Self) -> bool {
-        self.and(other).0 == self.0
+    /// Returns whether all permissions are in `other`.
+    pub const fn is_subset_of(self, other: Self) -> bool {
+        self.intersection(other).0 == self.0
     }
 
-    /// One by one.
+    /// Iterates over the permissions.
     pub fn iter(self) -> impl Iterator<Item = Permission> {
-        Permission::ALL.into_iter().filter(move |permission| self.has(*permission))
+        Permission::ALL.into_iter().filter(move |permission| self.contains(*permission))
     }
 }
 
 impl FromIterator<Permission> for Permissions {
     fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
         let with = |set: u32, permission: Permission| set | 1 << permission as u16;
-        let with_narrower = |broad: Permission| std::iter::successors(Some(broad), |one| one.narrower());
+        let with_narrower = |broad: Permission| std::iter::successors(Some(broad), |one| one.implied());
         Self(permissions.into_iter().flat_map(with_narrower).fold(0, with))
     }
 }
@@ -170,25 +175,25 @@ impl From<Permissions> for Vec<Permission> {
     }
 }
 
-/// What somebody is here, from the one who may least.
+/// The role of a user, from the least to the most permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Looks on.
+    /// Can only view.
     Viewer,
-    /// Trains.
+    /// Can train.
     Researcher,
-    /// Trains, and sees to everybody's jobs.
+    /// Can train, and manage the jobs of all users.
     Lead,
-    /// Does everything.
+    /// Has all permissions.
     Admin,
 }
 
 impl Role {
-    /// All there are.
+    /// All roles.
     pub const ALL: [Self; 4] = [Self::Viewer, Self::Researcher, Self::Lead, Self::Admin];
 
-    /// Its name.
+    /// Returns the role's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -198,32 +203,31 @@ impl Role {
         }
     }
 
-    /// The role of this name.
+    /// Parses a role's name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// What it may do.
+    /// Returns the role's permissions, which include those of the lower roles.
     pub fn permissions(self) -> Permissions {
+        Self::ALL.into_iter().filter(|role| *role <= self).flat_map(Self::own_permissions).copied().collect()
+    }
+
+    /// The permissions that the role has in addition to the lower role.
+    const fn own_permissions(self) -> &'static [Permission] {
         use Permission as P;
         match self {
-            Self::Viewer => [P::AccountManage, P::JobViewAll, P::ConfigView].into_iter().collect(),
-            Self::Researcher => {
-                [P::AccountManage, P::JobSubmit, P::JobViewOwn, P::JobCancelOwn, P::ConfigEdit].into_iter().collect()
-            }
-            Self::Lead => {
-                [P::AccountManage, P::JobSubmit, P::JobViewAll, P::JobCancelAll, P::QueueManage, P::ConfigManage]
-                    .into_iter()
-                    .collect()
-            }
-            Self::Admin => Permissions::all(),
+            Self::Viewer => &[P::AccountManage, P::FleetView, P::JobViewAll, P::ConfigView],
+            Self::Researcher => &[P::JobSubmit, P::JobCancelOwn, P::ConfigEdit],
+            Self::Lead => &[P::JobCancelAll, P::QueueManage, P::ConfigManage],
+            Self::Admin => &Permission::ALL,
         }
     }
 }
 
-/// Whether somebody, or a token, can be called so: 1 to 32 lower-case letters, digits, `.`, `_` and `-`, beginning with a
-/// letter or digit. Names stand in the audit trail and in addresses.
-pub fn is_name(text: &str) -> bool {
+/// Returns whether a user or token can have this name: 1 to 32 lower-case letters, digits, `.`, `_` and `-`, starting
+/// with a letter or digit. Names appear in the audit log and in URLs.
+pub fn is_valid_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=32).contains(&text.len())
         && text.bytes().all(|byte| plain(byte) || b"._-".contains(&byte))
@@ -235,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn names_round_trip() {
         for permission in Permission::ALL {
             assert_eq!(Permission::parse(permission.as_str()), Some(permission));
             assert_eq!(Permission::try_from(String::from(permission)), Ok(permission));
@@ -248,37 +252,58 @@ mod tests {
     }
 
     #[test]
-    fn the_broad_bring_the_narrow_along() {
+    fn broad_permissions_include_narrow_ones() {
         let of = |permissions: &[Permission]| permissions.iter().copied().collect::<Permissions>();
         let all = of(&[Permission::JobViewAll]);
-        assert!(all.has(Permission::JobViewOwn) && !all.has(Permission::JobCancelOwn));
-        assert!(of(&[Permission::JobCancelAll]).has(Permission::JobCancelOwn));
-        assert!(of(&[Permission::ConfigEdit]).has(Permission::ConfigView));
-        assert!(of(&[Permission::ConfigManage]).has(Permission::ConfigView));
-        assert!(!of(&[Permission::JobViewOwn]).has(Permission::JobViewAll));
+        assert!(all.contains(Permission::JobViewOwn) && !all.contains(Permission::JobCancelOwn));
+        assert!(of(&[Permission::JobCancelAll]).contains(Permission::JobCancelOwn));
+        assert!(of(&[Permission::ConfigEdit]).contains(Permission::ConfigView));
+        assert!(of(&[Permission::ConfigManage]).contains(Permission::ConfigView));
+        assert!(!of(&[Permission::JobViewOwn]).contains(Permission::JobViewAll));
         assert_eq!(Vec::from(all), [Permission::JobViewOwn, Permission::JobViewAll]);
         assert_eq!(Permissions::from(Vec::from(Permissions::all())), Permissions::all());
     }
 
     #[test]
-    fn sets() {
+    fn permission_sets_intersect_and_compare() {
         let (viewer, lead) = (Role::Viewer.permissions(), Role::Lead.permissions());
-        assert!(viewer.within(lead) && !lead.within(viewer) && Permissions::default().within(viewer));
-        assert_eq!(viewer.and(lead), viewer);
+        assert!(!lead.is_subset_of(viewer) && Permissions::default().is_subset_of(viewer));
+        assert_eq!(viewer.intersection(lead), viewer);
         assert_eq!(
-            Role::Researcher.permissions().and(viewer).iter().collect::<Vec<_>>(),
-            [Permission::AccountManage, Permission::ConfigView, Permission::JobViewOwn]
+            Role::Researcher.permissions().intersection(viewer).iter().collect::<Vec<_>>(),
+            viewer.iter().collect::<Vec<_>>()
         );
     }
 
     #[test]
-    fn what_each_role_may_do() {
+    fn role_includes_the_permissions_of_lower_roles() {
+        for pair in Role::ALL.windows(2) {
+            let (below, above) = (pair[0].permissions(), pair[1].permissions());
+            assert!(below.is_subset_of(above) && !above.is_subset_of(below), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn every_role_sees_jobs_and_workers() {
+        for role in Role::ALL {
+            let may = role.permissions();
+            assert!(may.contains(Permission::JobViewAll) && may.contains(Permission::FleetView), "{role:?}");
+        }
+        let admins = [Permission::AdminWorkers].into_iter().collect::<Permissions>();
+        assert!(admins.contains(Permission::FleetView), "managing workers includes seeing them");
+    }
+
+    #[test]
+    fn permissions_of_each_role() {
         let rows = [
-            (Role::Viewer, "account.manage config.view job.view.own job.view.all"),
-            (Role::Researcher, "account.manage config.view config.edit job.submit job.view.own job.cancel.own"),
+            (Role::Viewer, "account.manage fleet.view config.view job.view.own job.view.all"),
+            (
+                Role::Researcher,
+                "account.manage fleet.view config.view config.edit job.submit job.view.own job.view.all job.cancel.own",
+            ),
             (
                 Role::Lead,
-                "account.manage config.view config.edit config.manage job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage",
+                "account.manage fleet.view config.view config.edit config.manage job.submit job.view.own job.view.all job.cancel.own job.cancel.all queue.manage",
             ),
         ];
         for (role, names) in rows {
@@ -289,12 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn names_of_people() {
+    fn user_names_are_validated() {
         for good in ["ada", "a", "ada.l-2_x", "7of9", &"x".repeat(32)] {
-            assert!(is_name(good), "{good}");
+            assert!(is_valid_name(good), "{good}");
         }
         for bad in ["", "Ada", "ä", "a b", "-a", ".a", "a/b", "a\n", &"x".repeat(33)] {
-            assert!(!is_name(bad), "{bad:?}");
+            assert!(!is_valid_name(bad), "{bad:?}");
         }
     }
 }

@@ -1,39 +1,39 @@
-//! What a worker can run on: its GPUs, and the facts about its host.
+//! The capability of a worker: its GPUs, and facts about its host.
 
 use super::gpu::Gpu;
 use super::labels::Labels;
 use super::sandbox::Sandbox;
 
-/// What an agent reported when it registered.
+/// What an agent reported at its registration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capability {
-    /// Every GPU; empty on a host without.
+    /// All GPUs; empty on a host without GPUs.
     pub gpus: Vec<Gpu>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: String,
     /// The host's name.
     pub hostname: Option<String>,
-    /// Labels the agent reported.
+    /// Labels that the agent reported.
     pub labels: Labels,
     /// The agent's version.
     pub agent_version: Option<String>,
-    /// The contract's version it speaks; none for older agents.
+    /// The protocol version of the agent; none for older agents.
     pub protocol: Option<u32>,
     /// The GPU driver's version.
     pub driver: Option<String>,
-    /// The newest CUDA (or `ROCm`) version that the driver runs.
+    /// The newest CUDA (or `ROCm`) version that the driver supports.
     pub runtime: Option<String>,
-    /// Which work directory the agent uses: tells two hosts with one token apart. Older agents say none.
+    /// Identifies the agent's work directory, and so distinguishes two hosts with one token. Not sent by older agents.
     pub install_id: Option<String>,
-    /// Whether the agent verifies the orchestrator's certificate. Older agents say nothing.
+    /// Whether the agent verifies the orchestrator's certificate. Not sent by older agents.
     pub tls_verify: Option<bool>,
-    /// How many jobs it takes at once; at least 1. One alone gets the whole host.
+    /// Maximum number of concurrent jobs, at least 1. With 1, a job gets the whole host.
     pub max_jobs: u32,
-    /// Why it takes no new job now, in its agent's words. What it has it keeps.
-    pub unfit: Option<String>,
-    /// How it confines trainers. Older agents say nothing, and confine none.
+    /// Why the host cannot run new jobs now, as reported by the agent. Running jobs continue.
+    pub unhealthy_reason: Option<String>,
+    /// The host's sandbox. Older agents do not report it and have none.
     pub sandbox: Option<Sandbox>,
-    /// The names of the directories that it gives to jobs. Some agents do not say.
+    /// The names of the directories that it provides to jobs. Not sent by some agents.
     pub paths: Option<Vec<String>>,
 }
 
@@ -51,7 +51,7 @@ impl Default for Capability {
             install_id: None,
             tls_verify: None,
             max_jobs: 1,
-            unfit: None,
+            unhealthy_reason: None,
             sandbox: None,
             paths: None,
         }
@@ -59,23 +59,23 @@ impl Default for Capability {
 }
 
 impl Capability {
-    /// Whether its agent is an older one, which speaks no version of the contract and reads few answers.
-    pub const fn is_older(&self) -> bool {
+    /// Returns whether the agent is an older one, which does not send a protocol version and ignores most responses.
+    pub const fn is_older_agent(&self) -> bool {
         self.protocol.is_none()
     }
 
-    /// Whether any job can be given what it takes: a GPU, where there are some, on a host that is fit.
-    pub fn gives(&self) -> bool {
-        self.unfit.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none()))
+    /// Returns whether the host could run any job: it is healthy and, if it has GPUs, at least one can be used.
+    pub fn can_run_jobs(&self) -> bool {
+        self.unhealthy_reason.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none()))
     }
 
-    /// How many of its GPUs their agent withholds.
-    pub fn withheld(&self) -> usize {
+    /// Returns the number of GPUs that are quarantined or in use.
+    pub fn withheld_gpu_count(&self) -> usize {
         self.gpus.iter().filter(|gpu| gpu.withheld.is_some()).count()
     }
 
-    /// A fact that can be matched like a label.
-    pub fn fact(&self, key: &str) -> Option<&str> {
+    /// Returns a fact that can be matched like a label.
+    pub fn builtin_label(&self, key: &str) -> Option<&str> {
         match key {
             "accelerator_type" => Some(self.accelerator.as_str()),
             "gpu_name" => self.gpus.first().map(|gpu| gpu.name.as_str()),
@@ -91,7 +91,7 @@ mod tests {
     use crate::domain::fixtures::gpus;
 
     #[test]
-    fn facts_are_matched_like_labels() {
+    fn host_facts_match_like_labels() {
         let host = Capability {
             gpus: gpus(1, &[80, 24]),
             accelerator: "cuda".to_owned(),
@@ -101,8 +101,8 @@ mod tests {
         let facts =
             [("accelerator_type", Some("cuda")), ("gpu_name", Some("A80")), ("hostname", Some("rack-7")), ("x", None)];
         for (key, value) in facts {
-            assert_eq!(host.fact(key), value, "{key}");
+            assert_eq!(host.builtin_label(key), value, "{key}");
         }
-        assert_eq!(Capability::default().fact("gpu_name"), None);
+        assert_eq!(Capability::default().builtin_label("gpu_name"), None);
     }
 }

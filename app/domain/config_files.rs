@@ -1,28 +1,28 @@
-//! Which files of a configuration its values name. Values are often paths of the author's machine.
+//! Finds the files of a configuration that its values refer to. Values are often paths of the author's machine.
 
-/// The data-loader file of a configuration that names none.
-pub const DATA_LOADER: &str = "multidatabackend.json";
+/// The data-loader file if the configuration does not name one.
+pub const DEFAULT_DATA_LOADER: &str = "multidatabackend.json";
 
-/// The configuration itself.
-pub const CONFIG: &str = "config.json";
+/// The main file of a configuration.
+pub const CONFIG_FILE: &str = "config.json";
 
-/// Files of these kinds belong to a configuration, wherever its author had them.
-const KINDS: &[&str] = &["json", "jsonl", "txt", "toml", "yaml", "yml", "csv", "env"];
+/// Extensions of files that belong to a configuration, wherever its author stored them.
+const CONFIG_EXTENSIONS: &[&str] = &["json", "jsonl", "txt", "toml", "yaml", "yml", "csv", "env"];
 
-/// Whether a value may name a file of a configuration.
-pub fn may_be_file(value: &str) -> bool {
-    value.rsplit_once('.').is_some_and(|(_, kind)| KINDS.contains(&kind))
+/// Returns whether a value may be the name of a configuration file.
+pub fn is_file_name(value: &str) -> bool {
+    value.rsplit_once('.').is_some_and(|(_, kind)| CONFIG_EXTENSIONS.contains(&kind))
 }
 
-/// The file that a path means: the whole of it, or as much of its end as the configuration `has`.
-pub fn named(path: &str, has: impl Fn(&str) -> bool) -> Option<String> {
+/// Returns the configuration file that a path refers to: the whole path, or its longest suffix for which `has` is true.
+pub fn resolve(path: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     (0..parts.len()).map(|start| parts[start..].join("/")).find(|end| has(end))
 }
 
-/// The data-loader file: what the configuration names, else the usual one.
-pub fn data_loader(value: Option<&str>, has: impl Fn(&str) -> bool) -> Option<String> {
-    named(value.unwrap_or(DATA_LOADER), has)
+/// Returns the data-loader file: the one that the configuration names, else the default.
+pub fn resolve_data_loader(value: Option<&str>, has: impl Fn(&str) -> bool) -> Option<String> {
+    resolve(value.unwrap_or(DEFAULT_DATA_LOADER), has)
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_the_authors_means_the_file_at_its_end() {
+    fn author_path_resolves_by_its_suffix() {
         let rows = [
             ("loaders/mine.json", Some("loaders/mine.json")),
             ("/home/ada/config/loaders/mine.json", Some("loaders/mine.json")),
@@ -44,20 +44,20 @@ mod tests {
             ("/", None),
         ];
         for (path, expected) in rows {
-            assert_eq!(named(path, has).as_deref(), expected, "{path}");
+            assert_eq!(resolve(path, has).as_deref(), expected, "{path}");
         }
     }
 
     #[test]
-    fn the_data_loader_is_the_one_that_is_named() {
-        assert_eq!(data_loader(None, has).as_deref(), Some("multidatabackend.json"));
-        assert_eq!(data_loader(Some("x/loaders/mine.json"), has).as_deref(), Some("loaders/mine.json"));
-        assert_eq!(data_loader(Some("other.json"), has), None);
+    fn named_data_loader_is_used() {
+        assert_eq!(resolve_data_loader(None, has).as_deref(), Some("multidatabackend.json"));
+        assert_eq!(resolve_data_loader(Some("x/loaders/mine.json"), has).as_deref(), Some("loaders/mine.json"));
+        assert_eq!(resolve_data_loader(Some("other.json"), has), None);
     }
 
     #[test]
-    fn what_may_be_a_file() {
-        assert!(may_be_file("lycoris_config.json") && may_be_file("a/b.toml"));
-        assert!(!may_be_file("a photo of a cat") && !may_be_file("model.safetensors") && !may_be_file("json"));
+    fn file_names_are_recognized() {
+        assert!(is_file_name("lycoris_config.json") && is_file_name("a/b.toml"));
+        assert!(!is_file_name("a photo of a cat") && !is_file_name("model.safetensors") && !is_file_name("json"));
     }
 }

@@ -1,60 +1,101 @@
-//! How well something answers what a person types to find it: `dq` finds `digits-quick`.
+//! Fuzzy search by name: `dq` finds `digits-quick`.
 
-use super::ids::is_known_by;
+use super::ids::matches_partial_id;
 
-/// The best that a word can be worth: the whole of a name.
-const WHOLE: u32 = 1_000;
+/// The score of an exact match of a word.
+const EXACT_SCORE: u32 = 1_000;
 
-/// What a thing is worth by its names, more for better; none if some word of the question is in none of them.
-/// A question without words asks for everything.
-pub fn score(question: &str, names: &[&str]) -> Option<u32> {
-    score_of("", question, names)
+/// Scores a thing by its names; higher is better. Returns none if a word of the query matches no name. An empty query
+/// matches everything.
+pub fn score(query: &str, names: &[&str]) -> Option<u32> {
+    score_with_id("", query, names)
 }
 
-/// The same of a thing with an id, which it is known by too ([`is_known_by`]).
-pub fn score_of(id: &str, question: &str, names: &[&str]) -> Option<u32> {
-    let names: Vec<Vec<char>> = names.iter().map(|name| lower(name)).collect();
-    question.split_whitespace().map(str::to_lowercase).try_fold(0, |sum, word| {
-        let by_id = is_known_by(id, &word).then_some(WHOLE);
+/// Like [`score`], for a thing that can also be found by its ID
+/// ([`matches_partial_id`](super::ids::matches_partial_id)).
+pub fn score_with_id(id: &str, query: &str, names: &[&str]) -> Option<u32> {
+    let names: Vec<Vec<char>> = names.iter().map(|name| lowercase_chars(name)).collect();
+    query.split_whitespace().map(str::to_lowercase).try_fold(0, |sum, word| {
+        let by_id = matches_partial_id(id, &word).then_some(EXACT_SCORE);
         let word: Vec<char> = word.chars().collect();
-        // The first name is what people know a thing by.
-        let worth = |(place, name): (usize, &Vec<char>)| Some(worth(&word, name)? * 2 - u32::from(place > 0));
+        // The first name is the one that users know.
+        let worth = |(place, name): (usize, &Vec<char>)| Some(word_score(&word, name)? * 2 - u32::from(place > 0));
         Some(sum + names.iter().enumerate().filter_map(worth).chain(by_id).max()?)
     })
 }
 
-fn lower(text: &str) -> Vec<char> {
+/// Takes the first `limit` hits, in order, but reserves at least a fifth of them for each kind that was found.
+pub fn take_balanced<T, K: PartialEq>(hits: Vec<T>, kind: impl Fn(&T) -> K, limit: usize) -> Vec<T> {
+    let share = limit.div_ceil(5);
+    let mut seen: Vec<(K, usize)> = Vec::new();
+    let mut is_early = |one: &T| {
+        let kind = kind(one);
+        let place = seen.iter().position(|(of, _)| *of == kind).unwrap_or_else(|| {
+            seen.push((kind, 0));
+            seen.len() - 1
+        });
+        seen[place].1 += 1;
+        seen[place].1 <= share
+    };
+    let early: Vec<bool> = hits.iter().map(&mut is_early).collect();
+    let mut free = limit.saturating_sub(early.iter().filter(|early| **early).count());
+    let kept = hits.into_iter().zip(early).filter(|(_, early)| {
+        let takes = !early && free > 0;
+        free -= usize::from(takes);
+        *early || takes
+    });
+    kept.map(|(one, _)| one).take(limit).collect()
+}
+
+/// Returns up to three existing names that are similar to an unknown one, most similar first.
+pub fn similar_names<'n>(unknown: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let pairs = |text: &str| lowercase_chars(text).windows(2).map(<[char]>::to_vec).collect::<Vec<_>>();
+    let wanted = pairs(unknown);
+    let alike = |name: &str| {
+        let own = pairs(name);
+        let shared = wanted.iter().filter(|pair| own.contains(pair)).count();
+        // Two names are similar if they share at least a third of their letter pairs.
+        (shared * 6 >= wanted.len() + own.len() && shared > 0).then_some(shared * 1_000 / (wanted.len() + own.len()))
+    };
+    let worth = |name: &'n str| Some((alike(name).or_else(|| score(unknown, &[name]).map(|_| 0))?, name));
+    let mut found: Vec<_> = names.filter_map(worth).collect();
+    found.sort_by(|(left, a), (right, b)| right.cmp(left).then(a.cmp(b)));
+    found.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+fn lowercase_chars(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// A word by one name: whole, at its beginning, at the beginning of a part, anywhere, or scattered over it.
-fn worth(word: &[char], name: &[char]) -> Option<u32> {
-    // Of two names that begin alike the shorter is nearer.
+/// Scores a word against one name: whole, prefix, prefix of a part, substring, or subsequence.
+fn word_score(word: &[char], name: &[char]) -> Option<u32> {
+    // Of two names with the same prefix, the shorter one is the better match.
     let rest = u32::try_from(name.len().saturating_sub(word.len())).unwrap_or(u32::MAX).min(90);
     let places = || name.windows(word.len()).enumerate().filter(|(_, window)| *window == word);
     if word == name {
-        Some(WHOLE)
+        Some(EXACT_SCORE)
     } else if name.starts_with(word) {
         Some(800 - rest)
-    } else if places().any(|(at, _)| begins_part(name, at)) {
+    } else if places().any(|(at, _)| starts_word(name, at)) {
         Some(600 - rest)
     } else if places().next().is_some() {
         Some(400 - rest)
     } else {
-        scattered(word, name).then_some(200 - rest)
+        is_subsequence(word, name).then_some(200 - rest)
     }
 }
 
-/// Whether the word's characters come in this order, each next to the one before or at the beginning of a part.
-fn scattered(word: &[char], name: &[char]) -> bool {
-    // Where what is read of the word so far may end in the name; before the first character, anywhere.
+/// Returns whether the characters of the word occur in this order, each next to the previous one or at the start of a
+/// part.
+fn is_subsequence(word: &[char], name: &[char]) -> bool {
+    // Positions in the name at which the part of the word read so far may end; before the first character, any.
     let mut ends = vec![true; name.len() + 1];
     for c in word {
         let mut next = vec![false; name.len() + 1];
         let mut reached = false;
         for at in 0..name.len() {
             reached |= ends[at];
-            let in_place = begins_part(name, at) || (ends[at] && at > 0);
+            let in_place = starts_word(name, at) || (ends[at] && at > 0);
             next[at + 1] = name[at] == *c && reached && in_place;
         }
         ends = next;
@@ -62,8 +103,9 @@ fn scattered(word: &[char], name: &[char]) -> bool {
     ends.contains(&true)
 }
 
-/// Whether a part of the name begins here: after what is no letter or digit, or with the first of its digits.
-fn begins_part(name: &[char], at: usize) -> bool {
+/// Returns whether a part of the name starts here: after a character that is not a letter or digit, or at the first of
+/// several digits.
+fn starts_word(name: &[char], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|before| name[before]) else { return true };
     !before.is_alphanumeric() || (name[at].is_numeric() && !before.is_numeric())
 }
@@ -75,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found() {
+    fn fuzzy_matches_are_found() {
         for (question, name) in [
             ("", "anything"),
             ("digits", "digits-quick"),
@@ -97,30 +139,54 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearer_comes_first() {
+    fn better_matches_score_higher() {
         let order = ["quick", "quick-2", "quick-digits-2", "very-quick", "unquick", "quiet-ick"];
         let worth: Vec<u32> = order.iter().map(|name| score("quick", &[name]).expect("found")).collect();
         assert!(worth.is_sorted_by(|better, worse| better > worse), "{worth:?}");
-        assert!(score("ada", &["ada", "x"]) > score("ada", &["x", "ada"]), "a thing's own name first");
+        assert!(score("ada", &["ada", "x"]) > score("ada", &["x", "ada"]), "its first name counts more");
         let id = "w_01hn8z0000000000000008as5kf";
-        assert_eq!(score_of(id, "8AS5KF", &["gpu-1"]), Some(WHOLE));
-        assert_eq!(score_of(id, "hn", &["gpu-1"]), None, "of an id any few letters are found somewhere");
-        assert!(score("gpu team", &["gpu-1", "team=nlp"]).is_some(), "each word in some name");
+        assert_eq!(score_with_id(id, "8AS5KF", &["gpu-1"]), Some(EXACT_SCORE));
+        assert_eq!(score_with_id(id, "hn", &["gpu-1"]), None, "IDs match by prefix or suffix only");
+        assert!(score("gpu team", &["gpu-1", "team=nlp"]).is_some(), "each word matches a name");
+    }
+
+    #[test]
+    fn similar_names_are_suggested() {
+        let names = ["digits", "digits-quick", "flux-lora", "flux-full", "sdxl"];
+        let near = |wrong| similar_names(wrong, names.into_iter());
+        assert_eq!(near("digtis"), ["digits"]);
+        assert_eq!(near("flux_lora"), ["flux-lora", "flux-full"]);
+        assert_eq!(near("SDXL"), ["sdxl"]);
+        assert_eq!(near("my-training-config"), [] as [&str; 0]);
+        assert_eq!(near("d"), ["digits", "digits-quick", "sdxl"]);
+    }
+
+    #[test]
+    fn each_kind_gets_a_share_of_the_results() {
+        let kept = |found: &str, limit| {
+            take_balanced(found.chars().collect(), |kind| *kind, limit).into_iter().collect::<String>()
+        };
+        assert_eq!(kept("jjjjjjjjjjjjjjcc", 12), "jjjjjjjjjjcc");
+        assert_eq!(kept("jjjjjjjjjjjjjjccccww", 12), "jjjjjjjcccww");
+        assert_eq!(kept("jjwc", 12), "jjwc");
+        assert_eq!(kept("jjwc", 1), "j");
+        assert_eq!(kept("jwcjwc", 2), "jw");
+        assert_eq!(kept("", 12), "");
     }
 
     proptest! {
         #[test]
-        fn nothing_panics_and_a_name_finds_itself(question in ".{0,24}", name in ".{0,40}") {
+        fn no_input_panics_and_every_name_matches_itself(question in ".{0,24}", name in ".{0,40}") {
             let _any = score(&question, &[&name, ""]);
             let own = score(&name, &[&name]);
             prop_assert!(own.is_some());
             if own.is_some() && !name.contains(char::is_whitespace) && !name.is_empty() {
-                prop_assert_eq!(own, Some(WHOLE * 2));
+                prop_assert_eq!(own, Some(EXACT_SCORE * 2));
             }
         }
 
         #[test]
-        fn a_longer_question_finds_no_more(name in "[a-c-]{0,12}", word in "[a-c]{1,4}", more in "[a-c]{1,2}") {
+        fn longer_query_never_matches_more(name in "[a-c-]{0,12}", word in "[a-c]{1,4}", more in "[a-c]{1,2}") {
             if score(&word, &[&name]).is_none() {
                 let asks = format!("{word} {more}");
                 prop_assert_eq!(score(&asks, &[&name]), None);

@@ -1,24 +1,24 @@
-//! Globs as label values: `*`, `?`, `[abc]`, `[a-z]`, `[!x]`; case-sensitive, as Python's `fnmatchcase`.
+//! Globs for label values: `*`, `?`, `[abc]`, `[a-z]`, `[!x]`; case-sensitive, like Python's `fnmatchcase`.
 //!
-//! Matching is iterative with one point of return, and nobody looks twice for a `]` that is not there, so its cost is
-//! bounded by pattern × text.
+//! Matching is iterative with a single backtracking point, and a missing `]` is searched only once, so the cost is
+//! bounded by pattern length × text length.
 
-/// Whether the whole of `text` fits `pattern`.
+/// Returns whether the whole `text` matches `pattern`.
 pub fn matches(pattern: &str, text: &str) -> bool {
-    // Most globs are words, or words with a star at the end: a planner asks this very often.
+    // Fast path: most globs are literals, or literals followed by a star, and the planner calls this very often.
     let (word, pattern) = pattern.split_at(pattern.find(['*', '?', '[']).unwrap_or(pattern.len()));
     match (text.strip_prefix(word), pattern) {
         (None, _) => false,
         (Some(rest), "") => rest.is_empty(),
         (Some(_), "*") => true,
-        (Some(rest), pattern) => general(pattern, rest),
+        (Some(rest), pattern) => match_general(pattern, rest),
     }
 }
 
-fn general(pattern: &str, text: &str) -> bool {
+fn match_general(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
-    // Behind it nothing is closed.
+    // No class can be closed after this position.
     let last_end = pattern.iter().rposition(|c| *c == ']').unwrap_or(0);
     let (mut p, mut t) = (0, 0);
     let mut last_star: Option<(usize, usize)> = None;
@@ -26,7 +26,7 @@ fn general(pattern: &str, text: &str) -> bool {
         if pattern.get(p) == Some(&'*') {
             last_star = Some((p, t));
             p += 1;
-        } else if let Some(width) = one(&pattern[p..], p < last_end, text[t]) {
+        } else if let Some(width) = match_one(&pattern[p..], p < last_end, text[t]) {
             p += width;
             t += 1;
         } else if let Some((star, from)) = last_star {
@@ -40,27 +40,29 @@ fn general(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// How many pattern characters the first element takes if it fits `c`; a `]` may follow or not.
-fn one(pattern: &[char], end_follows: bool, c: char) -> Option<usize> {
+/// Returns how many pattern characters the first element has if it matches `c`; `end_follows` says whether a `]`
+/// follows.
+fn match_one(pattern: &[char], end_follows: bool, c: char) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),
-        '[' => match end_follows.then(|| class(pattern)).flatten() {
-            Some((negated, members, width)) => (contains(members, c) != negated).then_some(width),
+        '[' => match end_follows.then(|| parse_class(pattern)).flatten() {
+            Some((negated, members, width)) => (class_contains(members, c) != negated).then_some(width),
             None => (c == '[').then_some(1),
         },
         literal => (literal == c).then_some(1),
     }
 }
 
-/// Splits a leading `[…]`; none if it is never closed (then `[` stands for itself). A `]` right after the opening is a member.
-fn class(pattern: &[char]) -> Option<(bool, &[char], usize)> {
+/// Splits a leading `[…]`. Returns none if it is never closed (then `[` is a literal). A `]` right after the opening is
+/// a member.
+fn parse_class(pattern: &[char]) -> Option<(bool, &[char], usize)> {
     let negated = pattern.get(1) == Some(&'!');
     let start = if negated { 2 } else { 1 };
     let end = (start + 1..pattern.len()).find(|i| pattern[*i] == ']')?;
     Some((negated, &pattern[start..end], end + 1))
 }
 
-fn contains(members: &[char], c: char) -> bool {
+fn class_contains(members: &[char], c: char) -> bool {
     let mut rest = members;
     loop {
         match rest {
@@ -87,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn table() {
+    fn matches_table() {
         let fits = [
             ("a100", "a100"),
             ("a100*", "a100"),
@@ -130,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_do_not_explode() {
+    fn many_stars_take_bounded_time() {
         let pattern = "a*".repeat(100) + "b";
         assert!(!matches(&pattern, &"a".repeat(2_000)));
     }
 
-    /// Takes minutes if each `[` looks for its end.
+    /// Would take minutes if each `[` searched for its end.
     #[test]
-    fn classes_without_an_end_do_not_explode() {
+    fn unclosed_classes_take_bounded_time() {
         let pattern = format!("*{}x", "[".repeat(2_000));
         assert!(!matches(&pattern, &"[".repeat(8_000)));
     }

@@ -1,38 +1,38 @@
-//! GPUs, and what keeps one from jobs: its agent withholds it while it is broken, or while somebody else uses it.
+//! GPUs, and why jobs cannot use one: its agent has quarantined it after an error, or another process uses it.
 
-/// One GPU, or one partition of one, as the rules see it.
+/// A GPU, or a partition of one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Gpu {
-    /// Its number on the host; people know it by it.
+    /// Its index on the host, which users know.
     pub index: u32,
-    /// Stable id; GPUs are granted by it.
+    /// Its stable ID, by which GPUs are allocated.
     pub uuid: String,
-    /// Model.
+    /// The model.
     pub name: String,
-    /// Memory in GB; none where the part does not say.
+    /// Memory in GB; none if the device does not report it.
     pub vram_gb: Option<f64>,
-    /// Whose memory that is; none where nobody knows.
+    /// The kind of memory; none if unknown.
     pub memory: Option<MemoryKind>,
-    /// Of a partition, the id of the GPU that it is a part of.
+    /// For a partition, the ID of the GPU that it belongs to.
     pub part_of: Option<String>,
-    /// Why no job may have it now. Who has it already keeps it.
+    /// Why no new job can use it. A job that already uses it keeps it.
     pub withheld: Option<Withheld>,
 }
 
-/// Whose memory a GPU uses.
+/// The kind of memory that a GPU uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// Its own.
+    /// Its own memory.
     Dedicated,
-    /// The host's.
+    /// The host's memory.
     Unified,
 }
 
 impl MemoryKind {
-    /// Both.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Dedicated, Self::Unified];
 
-    /// Its word in the database.
+    /// Returns its name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Dedicated => "dedicated",
@@ -41,29 +41,29 @@ impl MemoryKind {
     }
 }
 
-/// Why a GPU is not given out.
+/// Why a GPU is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
-    /// What kind of reason.
+    /// The kind of reason.
     pub reason: WithheldReason,
-    /// In the agent's words: which error, or whose process. May be empty.
+    /// Details, as reported by the agent: which error, or which process. May be empty.
     pub detail: String,
 }
 
-/// What keeps a GPU from jobs.
+/// Why jobs cannot use a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WithheldReason {
-    /// It has shown an error, or did not pass the test before a job.
+    /// It had an error, or failed the test before a job.
     Quarantined,
-    /// A process that belongs to no job uses it.
+    /// A process outside of jobs uses it.
     InUse,
 }
 
 impl WithheldReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 2] = [Self::Quarantined, Self::InUse];
 
-    /// Its word: in the database, in the trail and in metrics.
+    /// Returns its name in the database, the audit log and the metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Quarantined => "quarantined",
@@ -72,70 +72,73 @@ impl WithheldReason {
     }
 }
 
-/// Where a GPU stands.
+/// The state of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// A job has it.
+pub enum GpuAvailability {
+    /// Allocated to a job.
     Busy,
-    /// A job may have it.
+    /// Available for jobs.
     Free,
-    /// Its agent withholds it.
+    /// Quarantined or in use.
     Withheld(WithheldReason),
     /// Its worker is not connected.
     NotConnected,
 }
 
 impl Gpu {
-    /// Where it stands. That it is withheld comes before that a job has it: who has it already keeps it.
-    pub fn standing(&self, is_connected: bool, is_held: bool) -> Standing {
+    /// Returns the state. Quarantined and in use take precedence over busy, because a running job keeps its GPUs.
+    pub fn availability(&self, is_connected: bool, is_leased: bool) -> GpuAvailability {
         match (is_connected, &self.withheld) {
-            (false, _) => Standing::NotConnected,
-            (true, Some(withheld)) => Standing::Withheld(withheld.reason),
-            (true, None) if is_held => Standing::Busy,
-            (true, None) => Standing::Free,
+            (false, _) => GpuAvailability::NotConnected,
+            (true, Some(withheld)) => GpuAvailability::Withheld(withheld.reason),
+            (true, None) if is_leased => GpuAvailability::Busy,
+            (true, None) => GpuAvailability::Free,
         }
     }
 }
 
-/// What an agent says of a GPU: why no job may have it, or that one may.
+/// An agent's report on a GPU: why jobs cannot use it, or that they can.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
-    /// Which, by its id.
+pub struct GpuReport {
+    /// The GPU's ID.
     pub uuid: String,
-    /// Why not.
+    /// The reason; none if jobs can use it.
     pub withheld: Option<Withheld>,
 }
 
-/// The GPUs of which something is said that was not known, each with what is said. Ids that are not here mean nothing, a
-/// GPU that nothing is said of stays as it is, and of two words about one the first counts.
-pub fn news<'g>(gpus: &'g [Gpu], said: &'g [Word]) -> impl Iterator<Item = (&'g Gpu, &'g Option<Withheld>)> {
-    let word = |gpu: &'g Gpu| said.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.withheld));
+/// Returns the GPUs that the reports change, each with its report. Unknown IDs are ignored, GPUs without a report stay
+/// unchanged, and of two reports on one GPU the first counts.
+pub fn changed_gpus<'g>(
+    gpus: &'g [Gpu],
+    reports: &'g [GpuReport],
+) -> impl Iterator<Item = (&'g Gpu, &'g Option<Withheld>)> {
+    let word = |gpu: &'g Gpu| reports.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.withheld));
     gpus.iter().filter_map(word).filter(|(gpu, withheld)| gpu.withheld != **withheld)
 }
 
-/// How new it is what an agent says of its GPUs.
+/// How much a report changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Novelty {
-    /// It was known.
-    None,
-    /// What is withheld was known, and is explained in other words: it is another process by now.
-    Words,
-    /// A GPU is withheld, or for another kind of reason, or is given back.
+pub enum GpuReportChange {
+    /// Nothing.
+    Unchanged,
+    /// Only the details of an unavailable GPU, such as another process.
+    DetailOnly,
+    /// A GPU became unavailable, available, or unavailable for another kind of reason.
     State,
 }
 
-/// How new that is.
-pub fn novelty(gpus: &[Gpu], said: &[Word]) -> Novelty {
+/// Returns how much the reports change.
+pub fn report_change(gpus: &[Gpu], reports: &[GpuReport]) -> GpuReportChange {
     let reason = |withheld: &Option<Withheld>| withheld.as_ref().map(|withheld| withheld.reason);
-    let of = |(gpu, now): (&Gpu, &Option<Withheld>)| {
-        if reason(&gpu.withheld) == reason(now) { Novelty::Words } else { Novelty::State }
+    let change = |(gpu, now): (&Gpu, &Option<Withheld>)| {
+        if reason(&gpu.withheld) == reason(now) { GpuReportChange::DetailOnly } else { GpuReportChange::State }
     };
-    news(gpus, said).map(of).max().unwrap_or(Novelty::None)
+    changed_gpus(gpus, reports).map(change).max().unwrap_or(GpuReportChange::Unchanged)
 }
 
-/// The GPUs as they are after that was said.
-pub fn taken_in(gpus: &[Gpu], said: &[Word]) -> Vec<Gpu> {
-    let now = |gpu: &Gpu| match news(std::slice::from_ref(gpu), said).next() {
+/// Returns the GPUs after the reports.
+pub fn apply_reports(gpus: &[Gpu], reports: &[GpuReport]) -> Vec<Gpu> {
+    let now = |gpu: &Gpu| match changed_gpus(std::slice::from_ref(gpu), reports).next() {
         Some((_, withheld)) => Gpu { withheld: withheld.clone(), ..gpu.clone() },
         None => gpu.clone(),
     };
@@ -147,44 +150,58 @@ mod tests {
     use super::*;
     use crate::domain::fixtures::{gpus, withheld};
 
-    fn says(uuid: &str, withheld: Option<Withheld>) -> Word {
-        Word { uuid: uuid.to_owned(), withheld }
+    fn says(uuid: &str, withheld: Option<Withheld>) -> GpuReport {
+        GpuReport { uuid: uuid.to_owned(), withheld }
     }
 
     #[test]
-    fn what_is_said_of_gpus_and_what_of_it_is_new() {
+    fn gpu_reports_are_compared_with_known_state() {
         let mut known = gpus(1, &[80, 80]);
         known[1].withheld = Some(withheld("XID 79"));
         let (first, other) = (|withheld| says("GPU-1-0", withheld), |withheld| says("GPU-1-1", withheld));
         let (old, new) = (|| Some(withheld("XID 79")), || Some(withheld("XID 48")));
-        let rows: [(&[Word], &[&str], Novelty); 9] = [
-            (&[], &[], Novelty::None),
-            (&[first(None), other(old())], &[], Novelty::None),
-            (&[first(new())], &["GPU-1-0"], Novelty::State),
-            (&[other(None)], &["GPU-1-1"], Novelty::State),
-            (&[other(new())], &["GPU-1-1"], Novelty::Words),
-            (&[says("GPU-9-9", new())], &[], Novelty::None),
-            (&[first(None), first(new())], &[], Novelty::None),
-            (&[other(None), first(new())], &["GPU-1-0", "GPU-1-1"], Novelty::State),
-            (&[other(new()), first(new())], &["GPU-1-0", "GPU-1-1"], Novelty::State),
+        let rows: [(&[GpuReport], &[&str], GpuReportChange); 9] = [
+            (&[], &[], GpuReportChange::Unchanged),
+            (&[first(None), other(old())], &[], GpuReportChange::Unchanged),
+            (&[first(new())], &["GPU-1-0"], GpuReportChange::State),
+            (&[other(None)], &["GPU-1-1"], GpuReportChange::State),
+            (&[other(new())], &["GPU-1-1"], GpuReportChange::DetailOnly),
+            (&[says("GPU-9-9", new())], &[], GpuReportChange::Unchanged),
+            (&[first(None), first(new())], &[], GpuReportChange::Unchanged),
+            (&[other(None), first(new())], &["GPU-1-0", "GPU-1-1"], GpuReportChange::State),
+            (&[other(new()), first(new())], &["GPU-1-0", "GPU-1-1"], GpuReportChange::State),
         ];
         for (n, (said, expected, how_new)) in rows.into_iter().enumerate() {
-            let found: Vec<&str> = news(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
-            assert_eq!((found.as_slice(), novelty(&known, said)), (expected, how_new), "row {n}");
+            let found: Vec<&str> = changed_gpus(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
+            assert_eq!((found.as_slice(), report_change(&known, said)), (expected, how_new), "row {n}");
         }
         let in_use = Withheld { reason: WithheldReason::InUse, ..withheld("XID 79") };
-        assert_eq!(novelty(&known, &[other(Some(in_use))]), Novelty::State, "another reason in the same words");
+        assert_eq!(
+            report_change(&known, &[other(Some(in_use))]),
+            GpuReportChange::State,
+            "another reason in the same words"
+        );
     }
 
     #[test]
-    fn where_a_gpu_stands() {
+    fn gpu_availability_table() {
         let free = gpus(1, &[80]).remove(0);
         let broken = Gpu { withheld: Some(withheld("XID 79")), ..free.clone() };
-        let reason = broken.withheld.as_ref().map(|withheld| withheld.reason).expect("it is withheld");
+        let reason = broken.withheld.as_ref().map(|withheld| withheld.reason).expect("it is unavailable");
         for is_held in [false, true] {
-            assert_eq!(broken.standing(true, is_held), Standing::Withheld(reason), "whoever has it");
-            assert_eq!([&free, &broken].map(|gpu| gpu.standing(false, is_held)), [Standing::NotConnected; 2]);
+            assert_eq!(
+                broken.availability(true, is_held),
+                GpuAvailability::Withheld(reason),
+                "also while a job has it"
+            );
+            assert_eq!(
+                [&free, &broken].map(|gpu| gpu.availability(false, is_held)),
+                [GpuAvailability::NotConnected; 2]
+            );
         }
-        assert_eq!([true, false].map(|is_held| free.standing(true, is_held)), [Standing::Busy, Standing::Free]);
+        assert_eq!(
+            [true, false].map(|is_held| free.availability(true, is_held)),
+            [GpuAvailability::Busy, GpuAvailability::Free]
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! Identifiers: a type prefix and 26 characters that sort by creation time.
+//! IDs: a type prefix and 26 characters that sort by creation time.
 //!
-//! Ids are public and never secrets; tokens are made elsewhere.
+//! IDs are public and never secrets; tokens are created elsewhere.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
 
-/// Ten random bytes, drawn by the caller.
+/// Ten random bytes, provided by the caller.
 pub type Entropy = [u8; 10];
 
-/// The longest id that is accepted from outside, in bytes.
-const MAX_LEN: usize = 64;
+/// Maximum length of an ID from outside, in bytes.
+const MAX_ID_LEN: usize = 64;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -22,28 +22,34 @@ macro_rules! id {
         pub struct $name(String);
 
         impl TryFrom<String> for $name {
-            type Error = BadId;
+            type Error = InvalidId;
 
-            fn try_from(text: String) -> Result<Self, BadId> {
-                if is_well_formed(&text) { Ok(Self(text)) } else { Err(BadId) }
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                if is_well_formed(&text) { Ok(Self(text)) } else { Err(InvalidId) }
             }
         }
 
         impl $name {
-            /// Makes a new id from the time of creation and randomness of the caller's.
+            /// Creates an ID from the creation time and random bytes.
             pub fn new(now: Timestamp, entropy: Entropy) -> Self {
-                Self(format!("{}{}", $prefix, sortable(now, entropy)))
+                Self(format!("{}{}", $prefix, encode_ulid(now, entropy)))
             }
 
-            /// Takes an id as it came from outside or from the database.
+            /// Parses an ID from outside or from the database.
             ///
             /// # Errors
-            /// [`BadId`] if it is empty, too long, or has other characters than letters, digits, `_` and `-`.
-            pub fn parse(text: &str) -> Result<Self, BadId> {
+            ///
+            /// [`InvalidId`] if it is empty, too long, or contains characters other than letters, digits, `_` and `-`.
+            pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 Self::try_from(text.to_owned())
             }
 
-            /// The id as text.
+            /// Returns whether a text has the format of a generated ID. Names can contain the same characters.
+            pub fn is_generated(text: &str) -> bool {
+                text.strip_prefix($prefix).is_some_and(is_ulid)
+            }
+
+            /// Returns the ID as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -58,66 +64,67 @@ macro_rules! id {
 }
 
 id!(
-    /// A worker: one agent's place in the fleet, `w_…`.
+    /// The ID of a worker, `w_…`.
     WorkerId, "w_"
 );
 id!(
-    /// A job: one submitted training run with all its attempts, `j_…`.
+    /// The ID of a job, `j_…`.
     JobId, "j_"
 );
 id!(
-    /// A person, `u_…`.
+    /// The ID of a user, `u_…`.
     UserId, "u_"
 );
 id!(
-    /// An API token, by which it is listed and revoked; not its secret, `t_…`.
+    /// The ID of an API token, `t_…`, by which it is listed and revoked; not its secret.
     TokenId, "t_"
 );
 id!(
-    /// A browser's session, by which it is listed and ended; not its secret, `s_…`.
+    /// The ID of a browser session, `s_…`, by which it is listed and ended; not its secret.
     SessionId, "s_"
 );
 id!(
-    /// A passkey, by which it is listed and removed; not what the browser calls it, `p_…`.
+    /// The ID of a passkey, `p_…`, by which it is listed and removed; not the browser's credential ID.
     PasskeyId, "p_"
 );
 
-/// Text that is no id.
+/// The text is not a valid ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadId;
+pub struct InvalidId;
 
-impl fmt::Display for BadId {
+impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id has 1 to 64 letters, digits, '_' or '-'")
+        f.write_str("an ID has 1 to 64 letters, digits, '_' or '-'")
     }
 }
 
-impl std::error::Error for BadId {}
+impl std::error::Error for InvalidId {}
 
-/// The fewest characters by which an id is looked for.
-const FEWEST: usize = 4;
+/// Minimum number of characters for a search by ID.
+const MIN_PARTIAL_CHARS: usize = 4;
 
-/// Whether a word, in small letters, is one that people know an id by: its prefix (`w_` is any worker), its beginning, or its
-/// end, which pages show of it. In the middle of one any few letters are found, which means nothing.
-pub fn is_known_by(id: &str, word: &str) -> bool {
+/// Returns whether a search word, in lower case, matches an ID: its type prefix (`w_` matches any worker), its
+/// beginning, or its end, which pages show. The middle is not searched, because a few letters match there by accident.
+pub fn matches_partial_id(id: &str, word: &str) -> bool {
     let is_prefix = word.len() > 1 && word.ends_with('_');
-    (is_prefix || word.chars().count() >= FEWEST) && (id.starts_with(word) || id.ends_with(word))
+    (is_prefix || word.chars().count() >= MIN_PARTIAL_CHARS) && (id.starts_with(word) || id.ends_with(word))
 }
 
-/// The number of an attempt at a job, from 1. It only grows, and fences out every older attempt (invariant I1).
+/// The number of an attempt of a job, from 1. It only increases; a newer attempt fences out all older ones (invariant
+/// I1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Attempt(pub u32);
+pub struct AttemptNumber(pub u32);
 
-impl Attempt {
-    /// The attempt after this one.
+impl AttemptNumber {
+    /// Returns the number of the next attempt.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-impl fmt::Display for Attempt {
+impl fmt::Display for AttemptNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -125,13 +132,13 @@ impl fmt::Display for Attempt {
 
 fn is_well_formed(text: &str) -> bool {
     !text.is_empty()
-        && text.len() <= MAX_LEN
+        && text.len() <= MAX_ID_LEN
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// 48 bits of milliseconds and 80 random bits in Crockford's base 32, most significant first (the layout of a ULID).
-/// The time and randomness of an id that sorts after the one made before, also within a millisecond.
-pub fn following((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: Entropy) -> (Timestamp, Entropy) {
+/// Returns the time and random bits of an ID that sorts after the previous one, even within one millisecond.
+pub fn next_unique((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: Entropy) -> (Timestamp, Entropy) {
     if now > last {
         return (now, entropy);
     }
@@ -142,15 +149,22 @@ pub fn following((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: E
             return (last, next);
         }
     }
-    // All of this millisecond's are used.
+    // All values of this millisecond are used up.
     (Timestamp(last.0 + 1), entropy)
 }
 
-fn sortable(now: Timestamp, entropy: Entropy) -> String {
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const CROCKFORD_BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Number of characters after the prefix.
+const ULID_LEN: usize = 26;
+
+fn is_ulid(text: &str) -> bool {
+    text.len() == ULID_LEN && text.bytes().all(|byte| CROCKFORD_BASE32.contains(&byte))
+}
+
+fn encode_ulid(now: Timestamp, entropy: Entropy) -> String {
     let millis = u128::from(now.0.max(0).unsigned_abs()) & 0xffff_ffff_ffff;
     let bits = entropy.iter().fold(millis, |bits, byte| (bits << 8) | u128::from(*byte));
-    (0..26).rev().map(|place| ALPHABET[((bits >> (5 * place)) & 31) as usize] as char).collect()
+    (0..ULID_LEN).rev().map(|place| CROCKFORD_BASE32[((bits >> (5 * place)) & 31) as usize] as char).collect()
 }
 
 #[cfg(test)]
@@ -158,15 +172,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_sort_in_the_order_in_which_they_are_made() {
+    fn ids_sort_in_creation_order() {
         let mut last = (Timestamp(5), [255; 10]);
-        // Random numbers that fall, and a clock that stands still and goes back.
+        // Decreasing random numbers, and a clock that stops and goes back.
         for (now, drawn) in [(5, 9), (5, 8), (4, 7), (6, 6), (6, 5), (6, 4)] {
-            let next = following(last, Timestamp(now), [drawn; 10]);
+            let next = next_unique(last, Timestamp(now), [drawn; 10]);
             assert!(JobId::new(next.0, next.1) > JobId::new(last.0, last.1), "{next:?}");
             last = next;
         }
-        assert_eq!(last, (Timestamp(6), [9, 9, 9, 9, 9, 9, 9, 9, 9, 14]), "the fifth millisecond's were used up");
+        assert_eq!(
+            last,
+            (Timestamp(6), [9, 9, 9, 9, 9, 9, 9, 9, 9, 14]),
+            "the values of the fifth millisecond are used up"
+        );
     }
 
     #[test]
@@ -179,7 +197,23 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_known_by_its_ends() {
+    fn generated_ids_are_distinguished_from_names() {
+        let id = WorkerId::new(Timestamp(5), [7; 10]);
+        assert!(WorkerId::is_generated(id.as_str()));
+        assert!(!JobId::is_generated(id.as_str()), "of its own type");
+        for name in [
+            "gpu-1",
+            "w_",
+            "w_frankfurt-rack-12-node-003",
+            "w_frankfurt0rack012node0003",
+            id.as_str().trim_end_matches('7'),
+        ] {
+            assert_eq!(WorkerId::is_generated(name), name == id.as_str(), "{name}");
+        }
+    }
+
+    #[test]
+    fn partial_ids_match_at_the_ends() {
         let id = "j_01hn8z0000000000000008as5kf";
         for (word, is_known) in [
             (id, true),
@@ -193,12 +227,12 @@ mod tests {
             ("", false),
             ("hn8z", false),
         ] {
-            assert_eq!(is_known_by(id, word), is_known, "{word}");
+            assert_eq!(matches_partial_id(id, word), is_known, "{word}");
         }
     }
 
     #[test]
-    fn every_bit_of_the_entropy_counts() {
+    fn every_entropy_bit_changes_the_id() {
         let base = WorkerId::new(Timestamp(5), [0; 10]);
         for byte in 0..10 {
             for bit in 0..8 {
@@ -210,18 +244,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_ids() {
-        assert_eq!(Attempt(7).to_string(), "7");
-        assert!(!BadId.to_string().is_empty());
+    fn ids_are_displayed_in_full() {
+        assert_eq!(AttemptNumber(7).to_string(), "7");
+        assert!(!InvalidId.to_string().is_empty());
         let whole =
             JobId::new(Timestamp(0x0123_4567_89ab), [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0xff, 0x00]);
         assert_eq!(whole.as_str(), "j_014d2pf2db04hmasw9nf6yzzr0");
     }
 
     #[test]
-    fn foreign_text_is_refused() {
+    fn invalid_ids_are_rejected() {
         for bad in ["", "../etc", "a b", "ü", &"x".repeat(65)] {
-            assert_eq!(JobId::parse(bad), Err(BadId));
+            assert_eq!(JobId::parse(bad), Err(InvalidId));
         }
         assert_eq!(JobId::parse("j_a-1").map(|id| id.to_string()), Ok("j_a-1".to_owned()));
     }

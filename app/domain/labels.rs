@@ -1,4 +1,4 @@
-//! Labels: what an admin, or the agent, says of a worker, and what a job asks for.
+//! Labels of workers, set by an admin or reported by the agent, and the labels that jobs require.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,55 +7,75 @@ use serde::{Deserialize, Serialize};
 
 use super::text::is_plain;
 
-/// The most labels a worker or a job may carry.
+/// Maximum number of labels of a worker or a job.
 pub const MAX_LABELS: usize = 32;
-/// The longest label key or value, in characters.
+/// Maximum length of a label key or value, in characters.
 pub const MAX_LABEL_CHARS: usize = 256;
+/// Maximum number of characters of a label that an error repeats.
+const MAX_ECHOED_CHARS: usize = 40;
 
-/// Key and value pairs; for a job the values are globs.
+/// Key-value pairs; for a job, the values are globs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
 
-/// Why labels are refused.
+/// Why labels are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BadLabels {
+pub enum LabelsError {
     /// More than [`MAX_LABELS`].
     TooMany(usize),
-    /// An empty key, or a key or value that is too long or has control characters.
-    BadEntry(String),
+    /// A key that is empty, or a key or value that is too long or contains control characters.
+    InvalidEntry(String),
+    /// A key without a value.
+    MissingValue(String),
 }
 
-impl fmt::Display for BadLabels {
+impl fmt::Display for LabelsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooMany(count) => write!(f, "{count} labels are too many; at most {MAX_LABELS} are kept"),
-            Self::BadEntry(key) => write!(
+            Self::TooMany(count) => write!(f, "{count} labels are too many; the maximum is {MAX_LABELS}"),
+            Self::InvalidEntry(key) => write!(
                 f,
-                "label {key:?} is not usable: keys are not empty, keys and values have at most {MAX_LABEL_CHARS} characters and no control characters"
+                "invalid label {key:?}: keys must not be empty, and keys and values have at most {MAX_LABEL_CHARS} characters and no control characters"
             ),
+            Self::MissingValue(text) => write!(f, "{text:?} has no value: use key=value"),
         }
     }
 }
 
-impl std::error::Error for BadLabels {}
+impl std::error::Error for LabelsError {}
 
 impl Labels {
-    /// Checks number and size.
-    pub fn validate(&self) -> Result<(), BadLabels> {
+    /// Validates number and length.
+    pub fn validate(&self) -> Result<(), LabelsError> {
         if self.0.len() > MAX_LABELS {
-            return Err(BadLabels::TooMany(self.0.len()));
+            return Err(LabelsError::TooMany(self.0.len()));
         }
         let usable = |text: &str| is_plain(text, MAX_LABEL_CHARS);
         match self.0.iter().find(|(key, value)| key.is_empty() || !usable(key) || !usable(value)) {
-            Some((key, _)) => Err(BadLabels::BadEntry(key.chars().take(40).collect())),
+            Some((key, _)) => Err(LabelsError::InvalidEntry(key.chars().take(MAX_ECHOED_CHARS).collect())),
             None => Ok(()),
         }
     }
 
-    /// `self` with the entries of `other` that `self` does not have.
+    /// Parses labels in the form `key=value`. Returns the valid ones, and the first error.
+    pub fn parse_entries<'t>(entries: impl Iterator<Item = &'t str>) -> (Self, Result<(), LabelsError>) {
+        let (mut labels, mut wrong) = (Self::default(), Ok(()));
+        for entry in entries.map(str::trim).filter(|entry| !entry.is_empty()) {
+            match entry.split_once('=') {
+                Some((key, value)) => _ = labels.0.insert(key.trim().to_owned(), value.trim().to_owned()),
+                None => {
+                    wrong = wrong.and(Err(LabelsError::MissingValue(entry.chars().take(MAX_ECHOED_CHARS).collect())));
+                }
+            }
+        }
+        let wrong = wrong.and_then(|()| labels.validate());
+        (labels, wrong)
+    }
+
+    /// Returns `self` plus the entries of `other` whose keys are not in `self`.
     #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
+    pub fn with_fallback(&self, other: &Self) -> Self {
         let mut merged = other.0.clone();
         merged.extend(self.0.clone());
         Self(merged)
@@ -71,19 +91,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        assert!(BadLabels::TooMany(33).to_string().contains("33"));
-        assert!(BadLabels::BadEntry("team".to_owned()).to_string().contains("team"));
+    fn label_errors_name_the_entry() {
+        assert!(LabelsError::TooMany(33).to_string().contains("33"));
+        assert!(LabelsError::InvalidEntry("team".to_owned()).to_string().contains("team"));
     }
 
     #[test]
-    fn the_admins_word_wins() {
-        let merged = labels(&[("a", "admin")]).or(&labels(&[("a", "reported"), ("b", "reported")]));
+    fn labels_are_parsed_from_key_value_text() {
+        let (typed, wrong) = Labels::parse_entries(["team=nlp", " gpu_type = a100* ", "", "zone="].into_iter());
+        assert_eq!((typed, wrong), (labels(&[("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]), Ok(())));
+        let (typed, wrong) = Labels::parse_entries(["a=b", "nonsense", "too", "=c"].into_iter());
+        assert_eq!(typed.0.get("a").map(String::as_str), Some("b"), "valid entries are kept");
+        let wrong = wrong.expect_err("two have no value");
+        assert_eq!(wrong, LabelsError::MissingValue("nonsense".to_owned()));
+        assert!(wrong.to_string().contains("\"nonsense\" has no value"));
+        assert!(matches!(Labels::parse_entries(["=c"].into_iter()).1, Err(LabelsError::InvalidEntry(_))));
+    }
+
+    #[test]
+    fn admin_labels_take_precedence() {
+        let merged = labels(&[("a", "admin")]).with_fallback(&labels(&[("a", "reported"), ("b", "reported")]));
         assert_eq!(merged, labels(&[("a", "admin"), ("b", "reported")]));
     }
 
     #[test]
-    fn size_and_control_characters_are_checked() {
+    fn label_size_and_characters_are_validated() {
         assert_eq!(labels(&[("a", "b")]).validate(), Ok(()));
         let longest = "x".repeat(MAX_LABEL_CHARS);
         assert_eq!(labels(&[(&longest, &longest)]).validate(), Ok(()));
@@ -93,10 +125,10 @@ mod tests {
             labels(&[("a\u{7}", "b")]),
             labels(&[("a", &(longest + "x"))]),
         ] {
-            assert!(matches!(bad.validate(), Err(BadLabels::BadEntry(_))));
+            assert!(matches!(bad.validate(), Err(LabelsError::InvalidEntry(_))));
         }
         let many = |count: usize| Labels((0..count).map(|i| (i.to_string(), String::new())).collect());
         assert_eq!(many(MAX_LABELS).validate(), Ok(()));
-        assert_eq!(many(MAX_LABELS + 1).validate(), Err(BadLabels::TooMany(33)));
+        assert_eq!(many(MAX_LABELS + 1).validate(), Err(LabelsError::TooMany(33)));
     }
 }

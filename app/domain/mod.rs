@@ -1,19 +1,18 @@
-//! The rules of the product as pure, total functions over plain data.
+//! The rules of the product as pure, total functions on plain data.
 //!
-//! Nothing in here reads a clock, draws a random number, or does I/O: time and randomness are
-//! parameters, so every decision can be tested as a table.
+//! Nothing in this module reads a clock, generates random numbers, or does I/O: time and randomness are parameters, so
+//! every decision can be tested with tables.
 
 pub mod access;
-pub mod astray;
-pub mod attention;
+pub mod alerts;
 pub mod audit;
 pub mod capability;
-pub mod code;
 pub mod config_files;
-pub mod config_paths;
-pub mod ending;
+pub mod crash_guard;
+pub mod disk_watermark;
+pub mod executable_files;
+pub mod exit_diagnosis;
 pub mod explain;
-pub mod factor;
 #[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(test)]
@@ -21,27 +20,29 @@ mod fleet_tests;
 pub mod fuzzy;
 pub mod glob;
 pub mod gpu;
-pub mod health;
 pub mod ids;
 pub mod job;
 pub mod labels;
+pub mod liveness;
 pub mod log_text;
 pub mod matching;
 pub mod network;
 pub mod notice;
 pub mod passkey;
 pub mod password;
+pub mod path_placeholders;
 pub mod plan;
-pub mod queue;
-pub mod rate;
+pub mod priority;
+pub mod rate_limit;
 pub mod reconcile;
 pub mod retry;
-pub mod roster;
 pub mod sandbox;
+pub mod second_factor;
 pub mod secret;
 pub mod text;
 pub mod time;
-pub mod trace;
+pub mod trace_context;
+pub mod unassigned_run;
 pub mod usage;
-pub mod watermark;
 pub mod worker;
+pub mod worker_search;

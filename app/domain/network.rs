@@ -1,60 +1,60 @@
-//! Networks, as people write them: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
+//! Networks in text form: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 
 use core::net::IpAddr;
 use std::fmt;
 use std::str::FromStr;
 
-/// The most that one worker may be allowed to come from.
+/// Maximum number of allowed networks of a worker.
 pub const MAX_NETWORKS: usize = 32;
 
-/// All addresses that begin with the same bits.
+/// An IP network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network {
-    first: IpAddr,
-    bits: u8,
+    base: IpAddr,
+    prefix_len: u8,
 }
 
-/// What is no network.
+/// The text is not a valid network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadNetwork(pub String);
+pub struct NetworkParseError(pub String);
 
 impl Network {
-    /// The one of so many bits that an address is in; more bits than it has are all of them. An IPv4 address that is
-    /// written as IPv6 is the IPv4 address.
-    pub fn around(address: IpAddr, bits: u8) -> Self {
+    /// Returns the network with this prefix length that contains an address; a longer prefix than the address has is
+    /// reduced. An IPv4 address in IPv6 notation is treated as IPv4.
+    pub fn containing(address: IpAddr, bits: u8) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => {
                 let bits = bits.min(32);
                 let mask = u32::MAX.checked_shl(u32::from(32 - bits)).unwrap_or(0);
-                Self { first: IpAddr::from((u32::from(address) & mask).to_be_bytes()), bits }
+                Self { base: IpAddr::from((u32::from(address) & mask).to_be_bytes()), prefix_len: bits }
             }
             IpAddr::V6(address) => {
                 let bits = bits.min(128);
                 let mask = u128::MAX.checked_shl(u32::from(128 - bits)).unwrap_or(0);
-                Self { first: IpAddr::from((u128::from(address) & mask).to_be_bytes()), bits }
+                Self { base: IpAddr::from((u128::from(address) & mask).to_be_bytes()), prefix_len: bits }
             }
         }
     }
 
-    /// What counts as one stranger: an IPv4 address, and of an IPv6 address its /64, in which a host has as many
-    /// addresses as it likes.
-    pub fn of_stranger(address: IpAddr) -> Self {
+    /// Returns the network that identifies an unauthenticated client: an IPv4 address, or the /64 of an IPv6 address,
+    /// in which a host can use any number of addresses.
+    pub fn from_client(address: IpAddr) -> Self {
         let address = address.to_canonical();
-        Self::around(address, if address.is_ipv4() { 32 } else { 64 })
+        Self::containing(address, if address.is_ipv4() { 32 } else { 64 })
     }
 
-    /// Whether an address is in it.
+    /// Returns whether the network contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        address.is_ipv4() == self.first.is_ipv4() && Self::around(address, self.bits) == *self
+        address.is_ipv4() == self.base.is_ipv4() && Self::containing(address, self.prefix_len) == *self
     }
 }
 
 impl FromStr for Network {
-    type Err = BadNetwork;
+    type Err = NetworkParseError;
 
-    fn from_str(text: &str) -> Result<Self, BadNetwork> {
-        let bad = || BadNetwork(text.chars().take(60).collect());
+    fn from_str(text: &str) -> Result<Self, NetworkParseError> {
+        let bad = || NetworkParseError(text.chars().take(60).collect());
         let (address, bits) = text.trim().split_once('/').map_or((text.trim(), None), |(one, two)| (one, Some(two)));
         let address: IpAddr = address.parse().map_err(|_| bad())?;
         let all = if address.is_ipv4() { 32 } else { 128 };
@@ -65,15 +65,15 @@ impl FromStr for Network {
             }
             Some(_) => return Err(bad()),
         };
-        // What comes before an IPv4 address that is written as IPv6 is not counted.
+        // The prefix of an IPv4 address in IPv6 notation does not count.
         let before = if address.is_ipv6() && address.to_canonical().is_ipv4() { 96 } else { 0 };
-        Ok(Self::around(address, bits.checked_sub(before).ok_or_else(bad)?))
+        Ok(Self::containing(address, bits.checked_sub(before).ok_or_else(bad)?))
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.first, self.bits)
+        write!(f, "{}/{}", self.base, self.prefix_len)
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_read_as_people_write_them() {
+    fn networks_are_parsed_in_common_notations() {
         let cases = [
             ("10.1.2.3/8", "10.0.0.0/8"),
             (" 192.0.2.7 ", "192.0.2.7/32"),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_its_addresses_and_no_others() {
+    fn network_contains_exactly_its_addresses() {
         let cases = [
             ("10.0.0.0/8", "10.255.255.255", true),
             ("10.0.0.0/8", "11.0.0.0", false),
@@ -137,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_told_apart_by_address_or_by_network() {
-        let stranger = |text: &str| Network::of_stranger(text.parse().expect("an address"));
-        assert_ne!(stranger("192.0.2.1"), stranger("192.0.2.2"));
-        assert_eq!(stranger("192.0.2.1"), stranger("::ffff:192.0.2.1"));
-        assert_eq!(stranger("2001:db8::1"), stranger("2001:db8::2:3"));
-        assert_ne!(stranger("2001:db8::1"), stranger("2001:db8:0:1::1"));
+    fn unauthenticated_clients_are_distinguished_by_network() {
+        let client_network = |text: &str| Network::from_client(text.parse().expect("an address"));
+        assert_ne!(client_network("192.0.2.1"), client_network("192.0.2.2"));
+        assert_eq!(client_network("192.0.2.1"), client_network("::ffff:192.0.2.1"));
+        assert_eq!(client_network("2001:db8::1"), client_network("2001:db8::2:3"));
+        assert_ne!(client_network("2001:db8::1"), client_network("2001:db8:0:1::1"));
     }
 }

@@ -1,25 +1,25 @@
-//! Notices to a person about their account: unfamiliar logins, and changes to how they log in.
+//! Notices to users about their account: unfamiliar sign-ins, and changes of credentials.
 
 use core::net::IpAddr;
 
 use super::network::Network;
 
-/// What happened.
+/// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// A login from a browser in which this person had not logged in before.
+    /// A sign-in from a browser that the user had not used before.
     NewBrowser,
-    /// A login from a known browser in a network from which this person had not logged in before.
+    /// A sign-in from a known browser in a network that the user had not used before.
     NewNetwork,
-    /// The right password with a wrong code.
+    /// A correct password with a wrong code.
     WrongCode,
-    /// The password was changed by who knew it.
+    /// The user changed the password.
     PasswordChanged,
-    /// An admin set another password.
+    /// An admin reset the password.
     PasswordReset,
-    /// The right password with a passkey that was refused.
+    /// A correct password with a rejected passkey.
     WrongPasskey,
-    /// The right password with a passkey whose counter went back: there may be a copy of it.
+    /// A correct password with a passkey whose counter went back: the passkey may have been copied.
     PasskeyCopied,
     /// An authenticator app was set up.
     FactorAdded,
@@ -31,14 +31,14 @@ pub enum NoticeKind {
     PasskeyRemoved,
     /// An admin removed the authenticator app and all passkeys.
     FactorsRemoved,
-    /// New recovery codes took the place of the old ones.
+    /// The recovery codes were replaced.
     RecoveryCodesRenewed,
     /// A recovery code was used.
     RecoveryCodeUsed,
 }
 
 impl NoticeKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::NewBrowser,
         Self::NewNetwork,
@@ -56,7 +56,7 @@ impl NoticeKind {
         Self::RecoveryCodeUsed,
     ];
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NewBrowser => "new_browser",
@@ -76,38 +76,39 @@ impl NoticeKind {
         }
     }
 
-    /// The kind of this name.
+    /// Parses the name of a kind.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// What is known of a login before it.
+/// What is known about a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Familiarity {
-    /// Whether this person has logged in before at all.
-    pub person: bool,
-    /// In this browser.
-    pub browser: bool,
-    /// From this network.
-    pub network: bool,
+pub struct LoginFamiliarity {
+    /// Whether the user has signed in before.
+    pub has_logged_in: bool,
+    /// Whether the user has used this browser before.
+    pub is_known_browser: bool,
+    /// Whether the user has used this network before.
+    pub is_known_network: bool,
 }
 
-impl Familiarity {
-    /// The notice that a login causes. A first login causes none.
+impl LoginFamiliarity {
+    /// Returns the notice for a sign-in. The first sign-in of a user creates none.
     pub const fn notice(self) -> Option<NoticeKind> {
         match self {
-            Self { person: false, .. } | Self { browser: true, network: true, .. } => None,
-            Self { browser: false, .. } => Some(NoticeKind::NewBrowser),
-            Self { network: false, .. } => Some(NoticeKind::NewNetwork),
+            Self { has_logged_in: false, .. } | Self { is_known_browser: true, is_known_network: true, .. } => None,
+            Self { is_known_browser: false, .. } => Some(NoticeKind::NewBrowser),
+            Self { is_known_network: false, .. } => Some(NoticeKind::NewNetwork),
         }
     }
 }
 
-/// The network by which an address is remembered: an IPv4 /24 or an IPv6 /48, within which home and office lines change.
-pub fn network_of(host: IpAddr) -> Network {
+/// Returns the network by which a sign-in address is remembered: an IPv4 /24 or an IPv6 /48, because addresses of home
+/// and office lines change within it.
+pub fn login_network(host: IpAddr) -> Network {
     let prefix = if host.to_canonical().is_ipv4() { 24 } else { 48 };
-    Network::around(host.to_canonical(), prefix)
+    Network::containing(host.to_canonical(), prefix)
 }
 
 #[cfg(test)]
@@ -115,8 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unfamiliar_is_worth_a_notice_but_not_a_first_login() {
-        let notice = |person, browser, network| Familiarity { person, browser, network }.notice();
+    fn unfamiliar_sign_in_creates_a_notice_except_the_first() {
+        let notice = |person, browser, network| {
+            LoginFamiliarity { has_logged_in: person, is_known_browser: browser, is_known_network: network }.notice()
+        };
         assert_eq!(notice(false, false, false), None);
         assert_eq!(notice(true, true, true), None);
         assert_eq!(notice(true, false, true), Some(NoticeKind::NewBrowser));
@@ -125,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_a_network() {
-        let of = |text: &str| network_of(text.parse().expect("an address")).to_string();
+    fn neighboring_addresses_share_a_network() {
+        let of = |text: &str| login_network(text.parse().expect("an address")).to_string();
         assert_eq!((of("192.0.2.7"), of("::ffff:192.0.2.9")), ("192.0.2.0/24".to_owned(), "192.0.2.0/24".to_owned()));
         assert_eq!(of("2001:db8:1:2::3"), "2001:db8:1::/48");
     }
 
     #[test]
-    fn kinds_have_names_of_their_own() {
+    fn kinds_have_unique_names() {
         for kind in NoticeKind::ALL {
             assert_eq!(NoticeKind::parse(kind.as_str()), Some(kind));
         }

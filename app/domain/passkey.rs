@@ -1,90 +1,90 @@
-//! Passkeys: at which addresses they work, and what may be called so.
+//! Passkeys: the origins at which they work, and their names.
 
 use super::text::is_plain;
 
-/// How many a person may have.
-pub const MOST: usize = 20;
-/// The longest name, in characters.
-pub const LONGEST_NAME: usize = 64;
+/// Maximum number of passkeys of a user.
+pub const MAX_PASSKEYS: usize = 20;
+/// Maximum length of a name, in characters.
+pub const MAX_NAME_CHARS: usize = 64;
 
-/// An address at which passkeys are made and work, and no other: what browsers call an origin.
+/// A web origin at which passkeys are created and used; they work at no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct PasskeyOrigin {
     /// `https://host` or `https://host:8001`.
     pub url: String,
-    /// The host alone, which a passkey is bound to.
+    /// The host name that a passkey is bound to.
     pub host: String,
 }
 
-/// Why there can be no passkeys at an address.
+/// Why passkeys cannot be used at an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoPasskeys {
-    /// It is neither HTTPS nor this machine.
+pub enum PasskeyOriginError {
+    /// It is neither HTTPS nor localhost.
     Insecure,
-    /// It has an IP address in the place of a name.
-    NoName,
+    /// Its host is an IP address instead of a name.
+    NoHostName,
 }
 
-impl NoPasskeys {
-    /// Its name on the wire.
+impl PasskeyOriginError {
+    /// Returns its name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Insecure => "insecure",
-            Self::NoName => "no_name",
+            Self::NoHostName => "no_name",
         }
     }
 }
 
-impl Origin {
-    /// Of an address as a page tells it: `https://host:8001`.
-    pub fn of_url(url: &str) -> Result<Self, NoPasskeys> {
+impl PasskeyOrigin {
+    /// Parses a URL such as `https://host:8001`.
+    pub fn from_url(url: &str) -> Result<Self, PasskeyOriginError> {
         match url.split_once("://") {
-            Some((scheme, host)) => Self::of(scheme == "https", host),
-            None => Err(NoPasskeys::NoName),
+            Some((scheme, host)) => Self::new(scheme == "https", host),
+            None => Err(PasskeyOriginError::NoHostName),
         }
     }
 
-    /// Of a page that was asked for under this host, perhaps with a port, over HTTPS or not.
-    pub fn of(secure: bool, host: &str) -> Result<Self, NoPasskeys> {
+    /// Creates the origin of a page from the scheme and the host, optionally with a port.
+    pub fn new(secure: bool, host: &str) -> Result<Self, PasskeyOriginError> {
         let host = host.to_ascii_lowercase();
         let (name, port) = host.split_once(':').map_or((host.as_str(), None), |(name, port)| (name, Some(port)));
         let is_local = name == "localhost" || name.ends_with(".localhost");
-        if !is_name(name) || port.is_some_and(|port| port.parse::<u16>().is_err()) {
-            return Err(NoPasskeys::NoName);
+        if !is_host_name(name) || port.is_some_and(|port| port.parse::<u16>().is_err()) {
+            return Err(PasskeyOriginError::NoHostName);
         }
         if !secure && !is_local {
-            return Err(NoPasskeys::Insecure);
+            return Err(PasskeyOriginError::Insecure);
         }
-        // Browsers leave out the usual port.
+        // Browsers omit the default port.
         let (scheme, usual) = if secure { ("https", "443") } else { ("http", "80") };
         let port = port.filter(|port| *port != usual).map(|port| format!(":{port}")).unwrap_or_default();
         Ok(Self { url: format!("{scheme}://{name}{port}"), host: name.to_owned() })
     }
 }
 
-/// Whether a host is a name: letters, digits and hyphens, and no address.
-fn is_name(host: &str) -> bool {
+/// Returns whether a host is a name of letters, digits and hyphens, not an address.
+fn is_host_name(host: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     host.split('.').all(part) && !host.rsplit('.').next().is_some_and(is_number)
 }
 
-/// The name of a passkey as it is kept, if it can be one.
-pub fn name_of(text: &str) -> Option<&str> {
+/// Normalizes and validates the name of a passkey.
+pub fn parse_name(text: &str) -> Option<&str> {
     let name = text.trim();
-    (!name.is_empty() && is_plain(name, LONGEST_NAME)).then_some(name)
+    (!name.is_empty() && is_plain(name, MAX_NAME_CHARS)).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(secure: bool, host: &str) -> Result<(String, String), NoPasskeys> {
-        Origin::of(secure, host).map(|origin| (origin.url, origin.host))
+    fn of(secure: bool, host: &str) -> Result<(String, String), PasskeyOriginError> {
+        PasskeyOrigin::new(secure, host).map(|origin| (origin.url, origin.host))
     }
 
     #[test]
-    fn passkeys_work_at_names_that_nobody_can_listen_in_on() {
+    fn passkeys_work_at_secure_host_names() {
         for (secure, host, url, name) in [
             (true, "tuner.example", "https://tuner.example", "tuner.example"),
             (true, "Tuner.Example:8001", "https://tuner.example:8001", "tuner.example"),
@@ -99,21 +99,21 @@ mod tests {
     }
 
     #[test]
-    fn there_are_none_over_plain_http_and_none_at_an_ip_address() {
+    fn passkeys_require_https_and_a_host_name() {
         for host in ["tuner.example", "tuner.example:8001", "localhost.example"] {
-            assert_eq!(of(false, host), Err(NoPasskeys::Insecure), "{host}");
+            assert_eq!(of(false, host), Err(PasskeyOriginError::Insecure), "{host}");
         }
         for host in ["127.0.0.1", "10.0.0.5:8001", "[::1]:8001", "[::1]", "", ":1", "a..b", "a/b", "a:x", "a:1:2", "1"]
         {
-            assert_eq!(of(true, host), Err(NoPasskeys::NoName), "{host}");
+            assert_eq!(of(true, host), Err(PasskeyOriginError::NoHostName), "{host}");
         }
     }
 
     #[test]
-    fn a_name_can_be_seen() {
-        assert_eq!(name_of(" YubiKey, blue "), Some("YubiKey, blue"));
+    fn passkey_names_are_visible() {
+        assert_eq!(parse_name(" YubiKey, blue "), Some("YubiKey, blue"));
         for text in ["", "  ", "a\u{202e}b", "a\nb", &"x".repeat(65)] {
-            assert_eq!(name_of(text), None, "{text:?}");
+            assert_eq!(parse_name(text), None, "{text:?}");
         }
     }
 }

@@ -1,31 +1,31 @@
-//! What a password must be. Its characters follow no rules; length and being hard to guess are what count (NIST SP 800-63B).
+//! Password rules. There are no composition rules; length and resistance to guessing count (NIST SP 800-63B).
 
-/// The shortest, in characters.
-pub const SHORTEST: usize = 12;
-/// The longest, in bytes.
-pub const LONGEST: usize = 1_024;
+/// Minimum length, in characters.
+pub const MIN_CHARS: usize = 12;
+/// Maximum length, in bytes.
+pub const MAX_BYTES: usize = 1_024;
 
-/// Why a password is refused.
+/// Why a password is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weakness {
-    /// It has fewer than [`SHORTEST`] characters.
-    Short,
-    /// It has more than [`LONGEST`] bytes.
-    Long,
-    /// It is a common password, a pattern, or made of words that are easy to guess.
+pub enum PasswordWeakness {
+    /// Fewer than [`MIN_CHARS`] characters.
+    TooShort,
+    /// More than [`MAX_BYTES`] bytes.
+    TooLong,
+    /// A common password, a pattern, or a combination of words that is easy to guess.
     Guessable,
-    /// It is among the most used of those that breaches have made public.
+    /// One of the most common passwords of known breaches.
     Breached,
-    /// The operator's list of passwords that must not be used has it.
+    /// Contained in the operator's list of forbidden passwords.
     Listed,
 }
 
-impl Weakness {
-    /// Its name in a problem.
+impl PasswordWeakness {
+    /// Returns its name in problems.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Short => "short",
-            Self::Long => "long",
+            Self::TooShort => "short",
+            Self::TooLong => "long",
             Self::Guessable => "guessable",
             Self::Breached => "breached",
             Self::Listed => "listed",
@@ -33,12 +33,12 @@ impl Weakness {
     }
 }
 
-/// Refuses a password for its length.
-pub fn check_length(password: &str) -> Result<(), Weakness> {
-    if password.chars().count() < SHORTEST {
-        Err(Weakness::Short)
-    } else if password.len() > LONGEST {
-        Err(Weakness::Long)
+/// Validates the length.
+pub fn check_length(password: &str) -> Result<(), PasswordWeakness> {
+    if password.chars().count() < MIN_CHARS {
+        Err(PasswordWeakness::TooShort)
+    } else if password.len() > MAX_BYTES {
+        Err(PasswordWeakness::TooLong)
     } else {
         Ok(())
     }
@@ -49,10 +49,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn length_is_counted_in_characters_and_bounded_in_bytes() {
-        assert_eq!(check_length(&"é".repeat(11)), Err(Weakness::Short));
+    fn length_is_checked_in_characters_and_bytes() {
+        assert_eq!(check_length(&"é".repeat(11)), Err(PasswordWeakness::TooShort));
         assert_eq!(check_length(&"é".repeat(12)), Ok(()));
         assert_eq!(check_length(&"é".repeat(512)), Ok(()));
-        assert_eq!(check_length(&"é".repeat(513)), Err(Weakness::Long));
+        assert_eq!(check_length(&"é".repeat(513)), Err(PasswordWeakness::TooLong));
     }
 }

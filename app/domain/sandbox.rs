@@ -1,18 +1,18 @@
-//! How closely a worker confines the trainers it runs.
+//! The sandbox of trainers on a worker.
 
 use serde::{Deserialize, Serialize};
 
-/// From nothing to all that the kernel offers. A higher level includes the lower ones.
+/// The sandbox level. A higher level includes the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
-    /// The trainer can do what the agent's user can do.
+    /// No sandbox: the trainer has the rights of the agent's user.
     #[default]
     None,
-    /// It reads and writes only the files it was given (Landlock), and makes none of the system calls that it never needs.
+    /// Access to given files only (Landlock), no privileges, and no dangerous system calls.
     Files,
-    /// It also has its own view of files, processes, shared memory and devices (namespaces).
+    /// Also separate files, processes, shared memory and devices (namespaces).
     Full,
 }
 
@@ -20,7 +20,7 @@ impl SandboxLevel {
     /// All levels, weakest first.
     pub const ALL: [Self; 3] = [Self::None, Self::Files, Self::Full];
 
-    /// Its word on the wire, in the database and on the command line.
+    /// Returns its name in the API, the database and the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -29,45 +29,45 @@ impl SandboxLevel {
         }
     }
 
-    /// Whether nothing is confined.
+    /// Returns whether there is no sandbox.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// The level with this word.
+    /// Parses the name of a level.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == word)
     }
 }
 
-/// How a worker's host confines trainers, as its agent reports it.
+/// The sandbox of a worker's host, as reported by its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sandbox {
-    /// What every job gets at least, as the host's owner wants it.
+    /// The minimum level for every job, set by the host's owner.
     pub least: SandboxLevel,
-    /// The most that a job can ask for.
+    /// The maximum level that a job can request.
     pub most: SandboxLevel,
-    /// Why it is not more, in the agent's words.
+    /// Why a higher level is not supported, as reported by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not_more: Option<String>,
-    /// What each job is held to; an older agent does not say.
+    /// The resource limits of each job; not sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<JobLimits>,
 }
 
-/// What the kernel lets a job take of a worker's host.
+/// The kernel's resource limits for a job on a worker's host.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobLimits {
-    /// Memory in bytes; none: as much as there is.
+    /// Memory in bytes; none for unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Processes and threads; none: as many as the host has room for.
+    /// Number of processes and threads; none for unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Why a limit cannot be set there, in the agent's words.
+    /// Why limits cannot be set, as reported by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }

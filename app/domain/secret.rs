@@ -1,13 +1,13 @@
-//! Secrets for jobs: what they may be called, and which of them a job is given.
+//! Job secrets: their names, and which of them a job gets.
 
-/// The shortest value: anything shorter would blot out half of a log.
-pub const SHORTEST: usize = 8;
-/// The longest value, in bytes.
-pub const LONGEST: usize = 65_536;
+/// Minimum length of a value, in bytes: masking shorter values would make logs unreadable.
+pub const MIN_VALUE_BYTES: usize = 8;
+/// Maximum length of a value, in bytes.
+pub const MAX_VALUE_BYTES: usize = 65_536;
 
-/// What the name of a variable that holds a secret ends with. Everything else in an environment steers programs (`PATH`,
-/// `LD_PRELOAD`, `PYTHONPATH`), and who may train is not to reach that far into a worker's host.
-const ENDS: [&str; 11] = [
+/// Allowed suffixes of a secret's variable name. Other variables control programs (`PATH`, `LD_PRELOAD`, `PYTHONPATH`);
+/// users who may train must not control a worker's host in this way.
+const ALLOWED_SUFFIXES: [&str; 11] = [
     "_TOKEN",
     "_KEY",
     "_SECRET",
@@ -21,22 +21,22 @@ const ENDS: [&str; 11] = [
     "_DSN",
 ];
 
-/// The worker's own variables.
-const OURS: &str = "SIMPLETUNER_";
+/// Prefix of the worker's own variables.
+const RESERVED_PREFIX: &str = "SIMPLETUNER_";
 
-/// The variable that a secret of this name fills: `hf_token` is `HF_TOKEN`. None if it is no name of a secret: 3 to 64
-/// letters, digits and `_`, not beginning with a digit, ending in one of the words for secrets.
-pub fn variable(name: &str) -> Option<String> {
+/// Returns the variable name of a secret: `HF_TOKEN` for `hf_token`. None if the name is invalid: it must have 3 to 64
+/// letters, digits and `_`, not start with a digit, and have an allowed suffix.
+pub fn variable_name(name: &str) -> Option<String> {
     let name = name.to_ascii_uppercase();
     let plain = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
-    let ends = ENDS.iter().any(|end| name.ends_with(end));
-    (plain && begins && ends && name.len() <= 64 && !name.starts_with(OURS)).then_some(name)
+    let ends = ALLOWED_SUFFIXES.iter().any(|end| name.ends_with(end));
+    (plain && begins && ends && name.len() <= 64 && !name.starts_with(RESERVED_PREFIX)).then_some(name)
 }
 
-/// Whether a job that asks for `wanted` is given the secret of this name: a job of an earlier version, which says nothing of
-/// secrets, is given all.
-pub fn is_given(wanted: Option<&[String]>, name: &str) -> bool {
+/// Returns whether a job that requests `wanted` gets the secret with this name. A job of an earlier version, which has
+/// no list, gets all secrets.
+pub fn is_granted(wanted: Option<&[String]>, name: &str) -> bool {
     wanted.is_none_or(|wanted| wanted.iter().any(|one| one == name))
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
+    fn secret_names_are_validated() {
         for (name, is) in [
             ("HF_TOKEN", "HF_TOKEN"),
             ("hf_token", "HF_TOKEN"),
@@ -54,10 +54,10 @@ mod tests {
             ("A_ID", "A_ID"),
             ("S3_2_SECRET", "S3_2_SECRET"),
         ] {
-            assert_eq!(variable(name).as_deref(), Some(is));
+            assert_eq!(variable_name(name).as_deref(), Some(is));
         }
         let longest = format!("{}_KEY", "A".repeat(60));
-        assert_eq!(variable(&longest), Some(longest));
+        assert_eq!(variable_name(&longest), Some(longest));
         for bad in [
             "",
             "TOKEN",
@@ -77,14 +77,14 @@ mod tests {
             "simpletuner_job_id",
             &format!("{}_KEY", "A".repeat(61)),
         ] {
-            assert_eq!(variable(bad), None, "{bad:?}");
+            assert_eq!(variable_name(bad), None, "{bad:?}");
         }
     }
 
     #[test]
-    fn a_job_that_names_none_is_given_all() {
+    fn job_without_a_list_gets_all_secrets() {
         let some = ["HF_TOKEN".to_owned()];
-        assert!(is_given(None, "X_KEY") && is_given(Some(&some), "HF_TOKEN"));
-        assert!(!is_given(Some(&some), "X_KEY") && !is_given(Some(&[]), "HF_TOKEN"));
+        assert!(is_granted(None, "X_KEY") && is_granted(Some(&some), "HF_TOKEN"));
+        assert!(!is_granted(Some(&some), "X_KEY") && !is_granted(Some(&[]), "HF_TOKEN"));
     }
 }

@@ -1,19 +1,19 @@
-//! Time as a value: milliseconds since the Unix epoch, handed in by whoever has a clock.
+//! Time as a value: milliseconds since the Unix epoch, passed in by the caller.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+/// A time, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
 
-/// A span of time in milliseconds.
+/// A duration in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub i64);
 
 impl Millis {
-    /// A span of whole seconds.
-    pub const fn seconds(seconds: i64) -> Self {
+    /// Creates a duration of whole seconds.
+    pub const fn from_secs(seconds: i64) -> Self {
         Self(seconds * 1_000)
     }
 }
@@ -32,16 +32,16 @@ impl Sub for Timestamp {
     }
 }
 
-const DAY: i64 = 86_400_000;
+const DAY_MILLIS: i64 = 86_400_000;
 
 impl Timestamp {
-    /// Reads an RFC 3339 moment in UTC (`2024-01-15T10:30:00Z`, with up to nine fractional digits).
+    /// Parses an RFC 3339 time in UTC (`2024-01-15T10:30:00Z`, with up to nine fractional digits).
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let text = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
         let (date, clock) = text.split_once('T')?;
-        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+        let [year, month, day] = parse_numbers(date, '-', [4, 2, 2])?;
         let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-        let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+        let [hour, minute, second] = parse_numbers(clock, ':', [2, 2, 2])?;
         let in_range = (1..=12).contains(&month)
             && (1..=days_in_month(year, month)).contains(&day)
             && hour < 24
@@ -52,22 +52,24 @@ impl Timestamp {
             return None;
         }
         let millis: i64 = format!("{fraction:0<3}")[..3].parse().ok()?;
-        Some(Self(days_from_civil(year, month, day) * DAY + ((hour * 60 + minute) * 60 + second) * 1_000 + millis))
+        Some(Self(
+            days_from_civil(year, month, day) * DAY_MILLIS + ((hour * 60 + minute) * 60 + second) * 1_000 + millis,
+        ))
     }
 }
 
 /// RFC 3339 in UTC with milliseconds: `2024-01-15T10:30:00.000Z`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0.div_euclid(DAY));
-        let rest = self.0.rem_euclid(DAY);
+        let (year, month, day) = civil_from_days(self.0.div_euclid(DAY_MILLIS));
+        let rest = self.0.rem_euclid(DAY_MILLIS);
         let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
         let (second, milli) = (rest / 1_000 % 60, rest % 1_000);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
     }
 }
 
-fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+fn parse_numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut next = |digits: usize| {
         let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()));
@@ -117,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_moments() {
+    fn known_times_round_trip() {
         let cases = [
             (0, "1970-01-01T00:00:00.000Z"),
             (1_705_314_600_000, "2024-01-15T10:30:00.000Z"),
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn invalid_times_are_rejected() {
         let bad = [
             "",
             "Z",
@@ -172,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_and_reading_are_inverse(millis in 0_i64..253_402_300_800_000) {
+        fn printed_times_round_trip(millis in 0_i64..253_402_300_800_000) {
             prop_assert_eq!(Timestamp::parse_rfc3339(&Timestamp(millis).to_string()), Some(Timestamp(millis)));
         }
     }

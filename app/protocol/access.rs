@@ -1,4 +1,4 @@
-//! Who is asking, people, their API tokens and sessions.
+//! The current session, users, API tokens and sessions.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,38 +8,38 @@ use crate::domain::access::{Permissions, Role};
 use crate::domain::ids::{SessionId, TokenId, UserId};
 use crate::domain::time::Timestamp;
 
-/// What the server knows of the caller: `GET /api/session`.
+/// `GET /api/session`: the caller and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
-    /// The caller's name, for the page's corner.
+    /// The caller's display name.
     pub name: String,
-    /// The API token that the caller came with, by which it can revoke itself.
+    /// The API token that authenticated the request; with its ID, a token can revoke itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<TokenId>,
-    /// What the caller may do, with what it came with.
+    /// The caller's permissions, limited by the credential used.
     pub permissions: Permissions,
-    /// How many notices about the caller's account are unread (`GET /api/account/notices`).
+    /// Number of unread notices about the caller's account (`GET /api/account/notices`).
     #[serde(default)]
     pub unread_notices: u64,
-    /// Whether the server runs for one person on this machine, without accounts.
+    /// Whether the server runs in single-user mode, without accounts.
     pub single_user: bool,
     /// The server's version.
     pub server_version: String,
-    /// The address under which this server was reached, for commands to copy: `http://host:8001`.
+    /// The base URL under which this server was reached, for commands to copy: `http://host:8001`.
     pub base_url: String,
-    /// What agents have to know of this server's key, where no authority vouches for it.
+    /// Fingerprint of this server's key, which agents must pin if no certificate authority signed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// `POST /api/session/proof`: for a browser whose password was given too long ago.
+/// `POST /api/session/proof`: reauthentication of a browser session whose password was entered too long ago.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProveSession {
-    /// The password, or the API token that the session was opened with.
+pub struct Reauthenticate {
+    /// The password, or the API token that the session was created with.
     pub password: String,
-    /// A code of the authenticator app, or a recovery code. Required of people who have a second factor.
+    /// A code of the authenticator app, or a recovery code. Required if the user has a second factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
@@ -48,23 +48,23 @@ pub struct ProveSession {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateUser {
-    /// The name to log in with: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
+    /// The name to sign in with: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// What they are here.
+    /// The user's role.
     pub role: Role,
-    /// A password of 12 characters or more; left out, they have none yet.
+    /// A password of at least 12 characters; if omitted, the user has none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
 }
 
-/// `PATCH /api/admin/users/{id}`; what is left out stays.
+/// `PATCH /api/admin/users/{id}`; omitted fields stay unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditUser {
-    /// What they are from now on.
+    /// The new role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Whether nothing of theirs opens anything.
+    /// Whether the user is disabled: cannot sign in, and all tokens and sessions are rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }
@@ -73,7 +73,7 @@ pub struct EditUser {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResetPassword {
-    /// The new password, of 12 characters or more.
+    /// The new password, of at least 12 characters.
     pub password: String,
 }
 
@@ -81,11 +81,11 @@ pub struct ResetPassword {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PasswordReset {
-    /// Always true; a refusal is a problem document.
+    /// Always true; an error is returned as a problem document.
     pub success: bool,
-    /// How many of their sessions ended.
+    /// Number of sessions that were ended.
     pub sessions_ended: u64,
-    /// How many of their API tokens were revoked.
+    /// Number of API tokens that were revoked.
     pub tokens_revoked: u64,
 }
 
@@ -93,47 +93,47 @@ pub struct PasswordReset {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangePassword {
-    /// The password until now.
+    /// The current password.
     pub old: String,
-    /// The new one, of 12 characters or more.
+    /// The new password, of at least 12 characters.
     pub new: String,
 }
 
-/// Somebody.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserView {
-    /// The id.
+    /// The user's ID.
     pub id: UserId,
-    /// The name.
+    /// The user's name.
     pub name: String,
-    /// What they are here.
+    /// The user's role.
     pub role: Role,
-    /// What they may do.
+    /// The permissions of that role.
     pub permissions: Permissions,
-    /// When they were added.
+    /// When the user was created.
     pub created_at: Timestamp,
-    /// Whether nothing of theirs opens anything.
+    /// Whether the user is disabled.
     pub disabled: bool,
 }
 
-/// `GET /api/admin/users`, the query string.
+/// Query string of `GET /api/admin/users`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersQuery {
-    /// Only people whose name has this in it, in any case.
+    /// Filters by a part of the name, ignoring case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// Only people who are this here and are let in.
+    /// Filters by role; disabled users are excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Only people who are not let in, or only those who are.
+    /// Filters by disabled (`true`) or enabled (`false`) users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// At most so many; left out, all.
+    /// Maximum number of results; if omitted, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Returns the page after the one with this `next_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -142,32 +142,32 @@ pub struct UsersQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsersPage {
-    /// Whoever is asked for, by name.
+    /// The matching users, by name.
     pub users: Vec<ListedUser>,
-    /// How many there are of each, of those whose name has what is asked for in it.
+    /// Number of users of each role, among those whose name matches `q`.
     pub counts: UserCounts,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// Somebody in the list.
+/// A user in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedUser {
-    /// Somebody.
+    /// The user.
     #[serde(flatten)]
     pub user: UserView,
-    /// When a token or a browser of theirs was last used, a minute late at most; none if there is none that was.
+    /// When a token or session of the user was last used, accurate to one minute; none if never.
     pub last_used_at: Option<Timestamp>,
-    /// How many API tokens they have.
+    /// Number of API tokens.
     pub tokens: u64,
-    /// Whether they have a second factor.
+    /// Whether the user has a second factor.
     #[serde(default)]
     pub second_factor: bool,
 }
 
-/// People by role; those who are not let in apart.
+/// Number of enabled users by role, and number of disabled users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserCounts {
@@ -179,12 +179,12 @@ pub struct UserCounts {
     pub lead: u64,
     /// `admin`.
     pub admin: u64,
-    /// Not let in, whatever they are.
+    /// Disabled users of any role.
     pub disabled: u64,
 }
 
 impl UserCounts {
-    /// Counts one more.
+    /// Counts a user.
     pub const fn add(&mut self, user: &UserView) {
         *match user.role {
             _ if user.disabled => &mut self.disabled,
@@ -195,8 +195,8 @@ impl UserCounts {
         } += 1;
     }
 
-    /// How many there are of a role who are let in.
-    pub const fn of(&self, role: Role) -> u64 {
+    /// Number of enabled users with this role.
+    pub const fn count(&self, role: Role) -> u64 {
         match role {
             Role::Viewer => self.viewer,
             Role::Researcher => self.researcher,
@@ -210,31 +210,31 @@ impl UserCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserDetail {
-    /// Somebody.
+    /// The user.
     #[serde(flatten)]
     pub user: UserView,
-    /// Their API tokens.
+    /// The user's API tokens.
     pub tokens: Vec<TokenView>,
-    /// Their browsers.
+    /// The user's browser sessions.
     pub sessions: Vec<SessionEntry>,
-    /// Their second factors.
+    /// The user's second factors.
     #[serde(default)]
     pub factors: FactorsView,
 }
 
-/// `POST /api/account/tokens`, and for somebody else `POST /api/admin/users/{id}/tokens`
+/// `POST /api/account/tokens`, and `POST /api/admin/users/{id}/tokens` for another user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateToken {
-    /// What it is called: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
+    /// The token's name: 1 to 32 lower-case letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// What it is for; left out, all that its owner may do, now and later.
+    /// The token's scopes; if omitted, it always has all permissions of its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Permissions>,
-    /// After how many days it expires; left out, after as many as the server is set to (90).
+    /// Number of days until the token expires; if omitted, the server's default (90).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_days: Option<u32>,
-    /// Whether it never expires.
+    /// Whether the token never expires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_expires: bool,
 }
@@ -243,9 +243,9 @@ pub struct CreateToken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedToken {
-    /// The token itself, shown this once.
+    /// The token itself, shown only once.
     pub secret: String,
-    /// What is kept of it.
+    /// The stored token.
     #[serde(flatten)]
     pub token: TokenView,
 }
@@ -254,17 +254,17 @@ pub struct CreatedToken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenView {
-    /// The id, by which it is revoked.
+    /// The token's ID, by which it is revoked.
     pub id: TokenId,
-    /// What its owner calls it.
+    /// The token's name.
     pub name: String,
-    /// What it is for; null for all that its owner may do.
+    /// The token's scopes; null for all permissions of its owner.
     pub scopes: Option<Permissions>,
-    /// When it was made.
+    /// When the token was created.
     pub created_at: Timestamp,
-    /// When it ends; null for never.
+    /// When the token expires; null for never.
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, within a minute.
+    /// When the token was last used, accurate to one minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -272,30 +272,30 @@ pub struct TokenView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokensPage {
-    /// The caller's, oldest first.
+    /// The caller's tokens, oldest first.
     pub tokens: Vec<TokenView>,
 }
 
-/// A browser that is logged in.
+/// A browser session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionEntry {
-    /// The id, by which it is ended.
+    /// The session's ID, by which it is ended.
     pub id: SessionId,
-    /// Whether it is the one that asks.
+    /// Whether it is the session of this request.
     pub current: bool,
-    /// The host that it is on.
+    /// The address of the client.
     pub host: String,
-    /// What the browser calls itself.
+    /// The browser's user agent.
     pub agent: String,
-    /// When it logged in.
+    /// When the user signed in.
     pub created_at: Timestamp,
-    /// When it was last used, within a minute.
+    /// When the session was last used, accurate to one minute.
     pub seen_at: Timestamp,
-    /// When it expires if it is not used.
+    /// When the session expires if it is not used.
     #[serde(default)]
     pub idle_ends_at: Timestamp,
-    /// When it ends in any case.
+    /// When the session expires in any case.
     pub expires_at: Timestamp,
 }
 
@@ -303,9 +303,9 @@ pub struct SessionEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionsPage {
-    /// The caller's, oldest first.
+    /// The caller's sessions, oldest first.
     pub sessions: Vec<SessionEntry>,
-    /// A session ends after this long without use.
+    /// A session expires after this many seconds without use.
     #[serde(default)]
     pub idle_seconds: u64,
     /// A new session ends this long after the login.

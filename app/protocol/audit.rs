@@ -1,4 +1,4 @@
-//! `/api/audit`: who did what, and when.
+//! `/api/audit`: the audit log.
 
 use std::collections::BTreeMap;
 
@@ -7,41 +7,41 @@ use serde_json::Value;
 
 use crate::domain::time::Timestamp;
 
-/// Which entries: the query string of `GET /api/audit/export`.
+/// Filters of audit entries: the query string of `GET /api/audit/export`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFilters {
-    /// Only what this person, worker (`worker:w_…`) or `system` did.
+    /// Filters by actor: a user, a worker (`worker:w_…`) or `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// Only this action, or all whose words begin so: `worker.created`, `worker.`.
+    /// Filters by action, or by its prefix: `worker.created`, `worker.`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// Only what was done to this.
+    /// Filters by target: an ID or a name. A worker's name also finds renamed and deleted workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Only what came of this request.
+    /// Filters by request ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Not earlier than this moment (RFC 3339).
+    /// Only entries at or after this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Earlier than this moment (RFC 3339).
+    /// Only entries before this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
-/// `GET /api/audit`, the query string.
+/// Query string of `GET /api/audit`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditQuery {
-    /// Which entries.
+    /// The filters.
     #[serde(flatten)]
     pub filters: AuditFilters,
-    /// At most so many, 100 if left out.
+    /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Returns the page after the one with this `next_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -50,11 +50,11 @@ pub struct AuditQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditPage {
-    /// Newest first.
+    /// The entries, newest first.
     pub entries: Vec<AuditEntry>,
-    /// What the workers are called of whom these entries tell, by id; without those that are deleted.
+    /// Names of the workers in these entries, by ID; for deleted workers, the name that an entry recorded.
     pub worker_names: BTreeMap<String, String>,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
@@ -62,105 +62,106 @@ pub struct AuditPage {
 }
 
 impl AuditPage {
-    /// What a worker is called that did something (`worker:w_…`), or to which something was done (`w_…`).
-    pub fn name_of(&self, subject: &str) -> Option<&str> {
-        self.worker_names.get(worker_id(subject)).map(String::as_str)
+    /// Returns the name of a worker that is an actor (`worker:w_…`) or a target (`w_…`).
+    pub fn worker_name(&self, subject: &str) -> Option<&str> {
+        self.worker_names.get(strip_worker_prefix(subject)).map(String::as_str)
     }
 }
 
-/// The id of a worker that did something.
-pub fn worker_id(actor: &str) -> &str {
+/// Returns the worker ID of an actor.
+pub fn strip_worker_prefix(actor: &str) -> &str {
     actor.strip_prefix("worker:").unwrap_or(actor)
 }
 
-/// One entry; a line of an export.
+/// One audit entry; also one line of an export.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditEntry {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who: a person, `worker:w_…`, `system`, or `unknown`.
+    /// The actor: a user, `worker:w_…`, `system`, or `unknown`.
     pub actor: String,
-    /// What.
+    /// The action.
     pub action: String,
-    /// To what: an id or a name.
+    /// The target: an ID or a name.
     pub target: String,
-    /// Particulars.
+    /// Details of the action.
     pub detail: Value,
-    /// The request it came with, if any.
+    /// The ID of the request that caused it, if any.
     pub request_id: Option<String>,
-    /// Its chain: one for each life of a server.
+    /// The entry's chain; each run of a server has its own.
     pub chain: String,
-    /// Its number in the chain.
+    /// The entry's sequence number in the chain.
     pub seq: i64,
-    /// The hash of the entry before it, in hex.
+    /// Hash of the previous entry, in hex.
     pub previous: String,
-    /// Its own hash, in hex.
+    /// Hash of this entry, in hex.
     pub hash: String,
 }
 
-/// One thing that happened to a job or a worker, as the audit trail has it.
+/// An event of a job or a worker, read from the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TrailEvent {
-    /// When.
+pub struct AuditTrailEvent {
+    /// When it happened.
     pub at: Timestamp,
-    /// What: `job.submitted`, `job.requeued`, `worker.online`, ….
+    /// The event: `job.submitted`, `job.requeued`, `worker.online`, ….
     pub event: String,
-    /// Who did it: a person, `worker:w_…`, or `system`.
+    /// The actor: a user, `worker:w_…`, or `system`.
     pub actor: String,
-    /// Particulars: the attempt, the worker, the reason.
+    /// Details: the attempt, the worker, the reason.
     pub detail: Value,
 }
 
-/// `GET /api/audit/verify`: whether the trail is as it was written.
+/// `GET /api/audit/verify`: whether the audit log is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AuditVerdict {
-    /// Whether nothing is wrong with it.
+pub struct AuditVerification {
+    /// Whether no faults were found.
     pub intact: bool,
-    /// How many chains there are.
+    /// Number of chains.
     pub chains: u64,
-    /// How many entries were read.
+    /// Number of entries that were read.
     pub entries: u64,
-    /// What is wrong, in the order of chains; a thousand at most.
+    /// The faults, in the order of chains; at most 1000.
     pub faults: Vec<AuditFault>,
-    /// How much more is wrong than is told.
+    /// Number of further faults that are not listed.
     pub more_faults: u64,
-    /// Whether there was a key to check checkpoints with. Without one, that the whole was written anew is not excluded.
+    /// Whether a key was available to verify checkpoints. Without one, a complete rewrite of the log cannot be
+    /// excluded.
     pub key_found: bool,
-    /// Checkpoints that this key has signed.
+    /// Number of checkpoints that are signed with this key.
     pub checkpoints_signed: u64,
-    /// Checkpoints of other keys, which were not checked.
+    /// Number of checkpoints that are signed with other keys; they were not verified.
     pub checkpoints_of_other_keys: u64,
-    /// Lines of the file of checkpoints that the key has not signed.
+    /// Lines of the checkpoint file without a valid signature.
     pub broken_checkpoint_lines: Vec<usize>,
-    /// Whether each chain, and what retention removed of it, had to be signed. Not with the file of an earlier version, until a
-    /// server of this one has started, and not without a key.
+    /// Whether each chain, and each removal by retention, had to be signed. False without a key, and for a file of an
+    /// earlier version until a server of this version has started.
     #[serde(default)]
     pub chains_must_be_signed: bool,
 }
 
-/// Something that is wrong with a chain.
+/// A fault of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFault {
-    /// Which chain.
+    /// The chain.
     pub chain: String,
-    /// What, as a word.
+    /// The fault's code.
     pub fault: String,
-    /// The first entry that is meant, unless it is the whole chain.
+    /// The first affected entry, unless the whole chain is affected.
     pub from: Option<i64>,
-    /// The last one.
+    /// The last affected entry.
     pub to: Option<i64>,
-    /// What, as a sentence.
+    /// A description of the fault.
     pub what: String,
 }
 
-/// `GET /api/queue/{id}/events`: everything that happened to a job, oldest first.
+/// `GET /api/queue/{id}/events`: all events of a job, oldest first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobEvents {
-    /// As the audit trail has it.
-    pub events: Vec<TrailEvent>,
+    /// The events.
+    pub events: Vec<AuditTrailEvent>,
 }

@@ -1,4 +1,4 @@
-//! The same done to several at once: `POST /api/admin/workers/bulk/…` and `POST /api/queue/bulk/…`.
+//! Bulk actions: `POST /api/admin/workers/bulk/…` and `POST /api/queue/bulk/…`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,48 +7,48 @@ use super::status::BulkOutcome;
 use super::workers::DrainWorker;
 use crate::domain::ids::JobId;
 
-/// The most that one request names.
-pub const MOST: usize = 500;
+/// Maximum number of IDs in one request.
+pub const MAX_BULK_IDS: usize = 500;
 
-/// To which of them.
+/// The targets of a bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkIds {
-    /// Their ids, 500 at most; one that stands there twice counts once.
+    /// The IDs, at most 500; duplicates count once.
     pub ids: Vec<String>,
 }
 
-/// `POST /api/admin/workers/bulk/drain`: which of them, why, and until when.
+/// `POST /api/admin/workers/bulk/drain`: which workers, why, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkDrain {
-    /// Their ids, 500 at most; one that stands there twice counts once.
+    /// The IDs, at most 500; duplicates count once.
     pub ids: Vec<String>,
-    /// The same for each.
+    /// The drain request, applied to each worker.
     #[serde(flatten)]
     pub drain: DrainWorker,
 }
 
-/// What became of them.
+/// The results of a bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkResults {
-    /// Of each, in the order of the request.
+    /// One result for each ID, in the order of the request.
     pub results: Vec<BulkResult>,
 }
 
-/// What became of one.
+/// The result for one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BulkResult {
-    /// Its id.
+    /// The target's ID.
     pub id: String,
-    /// Whether it was done.
+    /// The outcome.
     pub outcome: BulkOutcome,
-    /// The job that was made of it, if one was.
+    /// The new job, if one was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_job_id: Option<JobId>,
-    /// Why it was refused, as if it had been asked for alone.
+    /// Why the action was rejected, as the single request would report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

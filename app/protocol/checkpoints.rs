@@ -1,15 +1,15 @@
-//! What is said of checkpoints beside their files.
+//! Checkpoints of jobs, besides their files.
 
 use serde::{Deserialize, Serialize};
 
 use super::worker::CheckpointFile;
 
-/// `POST /api/workers/job/{id}/checkpoint`: all files of a checkpoint were sent.
+/// `POST /api/workers/job/{id}/checkpoint`: all files of a checkpoint have been sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WholeCheckpoint {
-    /// Its directory's name: `checkpoint-` and its step.
+pub struct CompletedCheckpoint {
+    /// The name of its directory: `checkpoint-` and its step.
     pub name: String,
-    /// Every file of it, as it was sent; at most 4096.
+    /// All files of the checkpoint; at most 4096.
     pub files: Vec<CheckpointFile>,
 }

@@ -6,32 +6,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Timestamp;
 
-/// The files of one configuration: `PUT /api/configs/{name}`, and what a job takes along.
+/// The files of one configuration: `PUT /api/configs/{name}`, and the bundle of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Bundle {
-    /// Text by relative path; `config.json` must be among them.
+pub struct ConfigBundle {
+    /// File contents by relative path; `config.json` is required.
     pub files: BTreeMap<String, String>,
+}
+
+/// Maximum number of characters of a file name that a problem repeats.
+const MAX_ECHOED_CHARS: usize = 80;
+
+/// Shortens a file name for problems.
+pub fn truncate_path(path: &str) -> String {
+    path.chars().take(MAX_ECHOED_CHARS).collect()
+}
+
+/// Returns the field name of a problem about a file.
+pub fn file_field(path: &str) -> String {
+    format!("files/{}", truncate_path(path))
 }
 
 /// A configuration in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigView {
-    /// Its name.
+    /// The configuration's name.
     pub name: String,
-    /// The newest revision, or the one that was asked for, from 1.
+    /// The newest revision, or the requested one, from 1.
     pub revision: u32,
     /// SHA-256 of that revision's bundle, in hex.
     pub sha256: String,
-    /// When that revision came.
+    /// When that revision was stored.
     pub updated_at: Timestamp,
-    /// Whose the configuration is: they, and whoever has `config.manage`, may change it. Null if nobody knows.
+    /// The owner, who may change the configuration, as may users with `config.manage`. Null if unknown.
     #[serde(default)]
     pub owner: Option<String>,
-    /// The files' names.
+    /// The names of the files.
     pub files: Vec<String>,
-    /// What the configuration says it trains (`model_type`, `model_family`…), for the list.
+    /// Values of the configuration for the list (`model_type`, `model_family`…).
     pub summary: BTreeMap<String, String>,
 }
 
@@ -39,7 +52,7 @@ pub struct ConfigView {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigsPage {
-    /// By name.
+    /// The configurations, by name.
     pub configs: Vec<ConfigView>,
 }
 
@@ -47,20 +60,20 @@ pub struct ConfigsPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigDetail {
-    /// As in the list.
+    /// The configuration, as in the list.
     #[serde(flatten)]
     pub config: ConfigView,
     /// The revision's files.
-    pub bundle: Bundle,
+    pub bundle: ConfigBundle,
 }
 
 /// `GET /api/configs/{name}/revisions`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RevisionsPage {
-    /// The newest first.
+    /// The revisions, newest first.
     pub revisions: Vec<RevisionView>,
-    /// Whether the configuration was taken off the list.
+    /// Whether the configuration was removed from the list.
     pub removed: bool,
 }
 
@@ -68,16 +81,16 @@ pub struct RevisionsPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RevisionView {
-    /// Its number, from 1.
+    /// The revision's number, from 1.
     pub revision: u32,
     /// SHA-256 of its bundle, in hex.
     pub sha256: String,
-    /// When it came.
+    /// When it was stored.
     pub created_at: Timestamp,
-    /// Who stored it, as long as the audit trail knows.
+    /// Who stored it, if the audit log still has the entry.
     pub created_by: Option<String>,
-    /// How many jobs pinned it, of those that one may see.
+    /// Number of jobs that pin this revision, among those that the caller may see.
     pub jobs: u64,
-    /// How many of them have not ended.
+    /// Number of those jobs that have not ended.
     pub active_jobs: u64,
 }

@@ -1,4 +1,4 @@
-//! Why a job waits: `GET /api/queue/{id}/explain`, and a submit with `dry_run`.
+//! Why a job is pending: `GET /api/queue/{id}/explain`, and a submit with `dry_run`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,229 +6,228 @@ use super::gpu::Withheld;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 
-/// Why a job waits, worker by worker.
+/// Why a job is pending, for each worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplanationView {
-    /// In one word.
+    /// The result, as a code.
     pub verdict: VerdictCode,
-    /// In one sentence.
+    /// The result, as a sentence.
     pub text: String,
-    /// The worker that takes it now (`fits`).
+    /// The worker that would run it now (`fits`).
     pub worker_id: Option<WorkerId>,
-    /// When it is tried again (`back_off`, `kept_back`).
+    /// When it becomes eligible again (`back_off`, `kept_back`).
     pub until: Option<Timestamp>,
-    /// Which limit is reached (`limited`).
+    /// The limit that is reached (`limited`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<JobLimit>,
-    /// How many workers are left after each thing that the job asks for; left out if it does not wait, or if there are no
-    /// workers.
+    pub limit: Option<ReachedLimitView>,
+    /// Number of workers left after each requirement; omitted if the job is not pending, or if there are no workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<SummaryView>,
-    /// Every worker, the one that is nearest to taking it first.
-    pub workers: Vec<WorkerAnswer>,
+    pub summary: Option<FitSummaryView>,
+    /// All workers; the closest match comes first.
+    pub workers: Vec<WorkerExplanationView>,
 }
 
-/// How many workers are left after each thing that a job asks for, in words and in numbers.
+/// Number of workers left after each requirement of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SummaryView {
-    /// In a sentence: `8 workers: 3 have site=graz, 0 of them have 16 GPUs.`
+pub struct FitSummaryView {
+    /// As a sentence: `8 workers: 3 have site=graz, 0 of them have 16 GPUs.`
     pub text: String,
-    /// How many workers there are.
+    /// Total number of workers.
     pub workers: u64,
-    /// One thing after the other, until no worker is left.
-    pub steps: Vec<SummaryStep>,
+    /// The requirements in order, until no worker is left.
+    pub steps: Vec<FitStepView>,
 }
 
-/// How many workers are left after one thing that a job asks for.
+/// Number of workers left after one requirement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SummaryStep {
-    /// What is asked of those that were left before.
-    pub ask: AskCode,
-    /// Which label.
+pub struct FitStepView {
+    /// The requirement.
+    pub ask: JobRequirementCode,
+    /// The label's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How much, or which one.
+    /// The required value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
-    /// On how many GPUs (`vram`).
+    /// The number of GPUs (`vram`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// How many of them have it.
+    /// Number of the remaining workers that meet it.
     pub left: u64,
 }
 
-/// What is asked of workers.
+/// A requirement on workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum AskCode {
-    /// To be a remote worker (`wanted` is `worker`), or the server's own (`local`).
+pub enum JobRequirementCode {
+    /// Remote worker (`wanted` is `worker`), or the server's own (`local`).
     Target,
-    /// To have a label.
+    /// Has the label.
     Label,
-    /// To have connected at least once.
+    /// Has connected at least once.
     HasConnected,
-    /// To have this kind of accelerator.
+    /// Has this kind of accelerator.
     Accelerator,
-    /// To have so many GPUs.
+    /// Has this many GPUs.
     GpuCount,
-    /// To have so many GPUs with so much memory.
+    /// Has this many GPUs with this much memory.
     Vram,
-    /// To confine the trainer as closely.
+    /// Supports the sandbox level.
     Sandbox,
-    /// To have an agent that is not an older one.
+    /// Has an agent that is not an older one.
     NewerAgent,
-    /// To give jobs directories of these names.
+    /// Provides directories with these names.
     Paths,
-    /// To be connected and to take new jobs.
+    /// Is connected and accepts new jobs.
     Ready,
-    /// To be free.
+    /// Has free GPUs.
     Free,
 }
 
-/// How many jobs may run at once.
+/// The limit on running jobs that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobLimit {
-    /// So many.
+pub struct ReachedLimitView {
+    /// The maximum number of jobs.
     pub jobs: u32,
-    /// Whether of one person, and not in all.
+    /// Whether the limit is per user; otherwise it is for all jobs.
     pub per_user: bool,
 }
 
-/// Why a job waits, in one word.
+/// Why a job is pending, as a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictCode {
-    /// It does not wait: it was offered, runs or has ended.
+    /// Not pending: the job was offered, is running or has ended.
     NotWaiting,
-    /// A worker takes it now.
+    /// A worker would run it now.
     Fits,
-    /// Its last attempt was lost; it is tried again at `until`.
+    /// Its last attempt was lost; it is retried at `until`.
     BackOff,
-    /// It is exclusive, and a trainer of it may run until `until` that nobody hears of.
+    /// Exclusive job: a trainer of an earlier attempt may still run until `until`.
     KeptBack,
-    /// As many jobs run as may.
+    /// The limit on running jobs is reached.
     Limited,
-    /// A worker takes it when it has time.
+    /// Matching workers are busy.
     Busy,
-    /// A worker would take it if somebody saw to that worker.
+    /// A worker matches but needs the attention of an admin (for example, it is offline).
     Away,
-    /// No worker can take it as it was submitted, as far as it is known what they have.
+    /// No known worker meets the job's requirements.
     Never,
-    /// It is for the server's own GPUs (`target: local`), and the server runs no jobs itself.
+    /// Requires the server's own GPUs (`target: local`), but the server runs no jobs itself.
     NoLocalWorker,
     /// There are no workers.
     NoWorkers,
 }
 
-/// What one worker says to a job.
+/// The scheduling result for one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkerAnswer {
+pub struct WorkerExplanationView {
     /// The worker.
     pub worker_id: WorkerId,
     /// Its name.
     pub name: String,
-    /// Whether it would take the job now.
+    /// Whether it would run the job now.
     pub fits: bool,
-    /// Whether it is what the job asks for, however it stands now. One that has never connected is not known to be.
+    /// Whether it meets the job's requirements, regardless of its current state. False if it has never connected.
     #[serde(default)]
     pub matches: bool,
-    /// Everything in the way, the most telling first.
+    /// All blockers, the most relevant first.
     pub blockers: Vec<BlockerView>,
 }
 
-/// One thing that keeps a job from a worker, as a code with its parameters and in words.
+/// A reason why a job does not match a worker, as a code with parameters and as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockerView {
-    /// What it is.
+    /// The blocker.
     pub code: BlockerCode,
-    /// Which label.
+    /// The label's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What the job asks for.
+    /// What the job requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
     /// What the worker has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// Why the worker has no more, in its agent's words (`sandbox`).
+    /// Why the worker does not support more, as reported by its agent (`sandbox`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// On how many GPUs (`vram`).
+    /// The number of GPUs (`vram`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// The GPUs that would do, and why each is not given out (`gpus_withheld`).
+    /// The GPUs that would match, and why each is unavailable (`gpus_withheld`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<WithheldGpu>,
-    /// What does not fit, as a sentence.
+    pub withheld: Vec<WithheldGpuView>,
+    /// The mismatch, as a sentence.
     pub text: String,
-    /// The nearest change that would help, as a sentence.
+    /// The smallest change that would help, as a sentence.
     pub change: String,
 }
 
-/// A GPU that is not given out.
+/// An unavailable GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WithheldGpu {
-    /// Its number on the host.
+pub struct WithheldGpuView {
+    /// Its index on the host.
     pub index: u32,
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub why: Withheld,
 }
 
-/// What keeps a job from a worker.
+/// Why a job does not match a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BlockerCode {
-    /// The job is for remote workers and this is the orchestrator's own, or the other way round.
+    /// The job requires a remote worker and this is the orchestrator's own, or vice versa.
     WrongTarget,
-    /// A label is missing or different.
+    /// A label is missing or has another value.
     Label,
-    /// Another kind of accelerator.
+    /// A different kind of accelerator.
     Accelerator,
-    /// Fewer GPUs.
+    /// Too few GPUs.
     GpuCount,
-    /// Less memory.
+    /// Too little GPU memory.
     Vram,
-    /// It cannot confine the trainer as closely.
+    /// The sandbox level is not supported.
     Sandbox,
-    /// Too few of its GPUs are given out.
+    /// Too many of its GPUs are quarantined or in use.
     GpusWithheld,
     /// An ephemeral worker that has run its job.
     Spent,
-    /// The job is exclusive, and its older agent cannot stop by itself.
+    /// The job is exclusive, but the worker's older agent cannot stop a trainer by itself.
     CannotStop,
-    /// Its older agent would not get all files of the configuration.
+    /// Its older agent would not receive all files of the configuration.
     LacksFiles,
-    /// It gives jobs no directory of a name that the configuration needs.
+    /// A directory that the configuration needs is not provided.
     LacksPaths,
-    /// It drains.
+    /// Draining.
     Draining,
-    /// Its agent says that the host is fit for no new job.
+    /// Its agent reports that the host cannot run new jobs.
     Unfit,
-    /// It has never connected, so its GPUs are not known.
+    /// Never connected, so its GPUs are not known.
     NeverConnected,
-    /// It is not connected.
+    /// Offline.
     Offline,
-    /// It is about to connect.
+    /// Connecting.
     Connecting,
-    /// It runs a job that it does not hold.
+    /// It runs a job that is not assigned to it.
     Astray,
     /// Its older agent has just reported the end of a job.
     Finishing,
-    /// It has as many jobs as it takes.
+    /// It runs as many jobs as it accepts.
     Occupied,
-    /// Its GPUs are with other jobs.
+    /// Its GPUs are allocated to other jobs.
     GpusBusy,
-    /// It is kept free for a job that has waited longer.
+    /// Reserved for a job that has waited longer.
     Reserved,
 }

@@ -1,4 +1,4 @@
-//! Second factors of people.
+//! Second factors of users.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,24 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorsView {
-    /// Since when an authenticator app is set up; null if none is.
+    /// When the authenticator app was set up; null if there is none.
     pub totp_since: Option<Timestamp>,
     /// The passkeys, oldest first.
     #[serde(default)]
     pub passkeys: Vec<PasskeyView>,
-    /// How many recovery codes are unused.
+    /// Number of unused recovery codes.
     pub recovery_codes_left: u32,
-    /// Whether the server requires a second factor of this person.
+    /// Whether the server requires a second factor of this user.
     pub required: bool,
 }
 
-/// `POST /api/account/totp`: what an authenticator app is given.
+/// `POST /api/account/totp`: the key for an authenticator app.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TotpEnrolment {
-    /// The key, in base 32, to type into the app.
+pub struct TotpEnrollment {
+    /// The key in base 32, to enter in the app.
     pub secret: String,
-    /// The same as an address (`otpauth://totp/…`), to show as a QR code.
+    /// The same key as a URI (`otpauth://totp/…`), to show as a QR code.
     pub url: String,
 }
 
@@ -42,11 +42,11 @@ pub struct ConfirmTotp {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PasskeyView {
-    /// The id, by which it is removed.
+    /// The passkey's ID, by which it is removed.
     pub id: PasskeyId,
-    /// What its owner calls it.
+    /// The passkey's name.
     pub name: String,
-    /// The address where it was made and where alone it works.
+    /// The origin where it was created; it works only there.
     pub origin: String,
     /// When it was added.
     pub created_at: Timestamp,
@@ -54,11 +54,11 @@ pub struct PasskeyView {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// `POST /api/account/passkeys`: what the browser is given.
+/// `POST /api/account/passkeys`: the options for the browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PasskeyEnrolment {
-    /// The options of `navigator.credentials.create()`, as `WebAuthn` writes them in JSON
+pub struct PasskeyEnrollment {
+    /// The options of `navigator.credentials.create()`, in the JSON format of `WebAuthn`
     /// (`PublicKeyCredentialCreationOptionsJSON`).
     pub options: serde_json::Value,
 }
@@ -67,9 +67,9 @@ pub struct PasskeyEnrolment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfirmPasskey {
-    /// What it is to be called: 1 to 64 characters.
+    /// The passkey's name: 1 to 64 characters.
     pub name: String,
-    /// What the browser made of the options, as `WebAuthn` writes it in JSON (`RegistrationResponseJSON`).
+    /// The browser's response, in the JSON format of `WebAuthn` (`RegistrationResponseJSON`).
     pub credential: serde_json::Value,
 }
 
@@ -79,15 +79,15 @@ pub struct ConfirmPasskey {
 pub struct AddedPasskey {
     /// The passkey.
     pub passkey: PasskeyView,
-    /// The recovery codes, if this is the first second factor: shown this once. Otherwise those from before go on working.
+    /// Recovery codes, shown only once, if this is the user's first second factor. Otherwise existing codes stay valid.
     pub recovery_codes: Vec<String>,
 }
 
-/// New recovery codes: shown this once.
+/// New recovery codes, shown only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NewRecoveryCodes"))]
 pub struct RecoveryCodes {
-    /// Each works once, in place of the app or a passkey. None where an app was set up beside a passkey: those from before
-    /// go on working.
+    /// Each works once, instead of the app or a passkey. Empty if an app was set up in addition to a passkey: existing
+    /// codes stay valid.
     pub recovery_codes: Vec<String>,
 }

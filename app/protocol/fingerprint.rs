@@ -9,22 +9,22 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// See the module. As text `sha256:` and 64 hexadecimal digits.
+/// A fingerprint, see the module documentation. As text: `sha256:` and 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// Text that is no [`Fingerprint`].
+/// The text is not a [`Fingerprint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoFingerprint;
+pub struct FingerprintParseError;
 
-impl fmt::Display for NoFingerprint {
+impl fmt::Display for FingerprintParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a fingerprint is `sha256:` and 64 hexadecimal digits, as the orchestrator shows it")
     }
 }
 
-impl std::error::Error for NoFingerprint {}
+impl std::error::Error for FingerprintParseError {}
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,27 +33,28 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Digits of either case, with or without the colons that some programs put between the bytes.
+/// Accepts upper- and lower-case digits, with or without colons between the bytes.
 impl FromStr for Fingerprint {
-    type Err = NoFingerprint;
-    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
-        let (algorithm, digits) = text.trim().split_once(':').ok_or(NoFingerprint)?;
+    type Err = FingerprintParseError;
+    fn from_str(text: &str) -> Result<Self, FingerprintParseError> {
+        let (algorithm, digits) = text.trim().split_once(':').ok_or(FingerprintParseError)?;
         let digits: Vec<u8> = digits.bytes().filter(|byte| *byte != b':').collect();
         if !algorithm.eq_ignore_ascii_case("sha256") || digits.len() != 64 {
-            return Err(NoFingerprint);
+            return Err(FingerprintParseError);
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
             let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            *byte = digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low).ok_or(NoFingerprint)?;
+            *byte =
+                digit(pair[0]).zip(digit(pair[1])).map(|(high, low)| high << 4 | low).ok_or(FingerprintParseError)?;
         }
         Ok(Self(bytes))
     }
 }
 
 impl TryFrom<String> for Fingerprint {
-    type Error = NoFingerprint;
-    fn try_from(text: String) -> Result<Self, NoFingerprint> {
+    type Error = FingerprintParseError;
+    fn try_from(text: String) -> Result<Self, FingerprintParseError> {
         text.parse()
     }
 }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_in_every_spelling() {
+    fn fingerprint_parses_in_every_notation() {
         let fingerprint = Fingerprint(std::array::from_fn(|at| u8::try_from(at * 8 + 3).unwrap_or_default()));
         let printed = fingerprint.to_string();
         assert!(printed.starts_with("sha256:030b131b") && printed.len() == 71, "{printed}");
@@ -79,7 +80,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(fingerprint), "{text}");
         }
         for text in ["", "sha256:", digits, &printed[..70], &format!("md5:{digits}"), &printed.replace("03", "0x")] {
-            assert_eq!(text.parse::<Fingerprint>(), Err(NoFingerprint), "{text}");
+            assert_eq!(text.parse::<Fingerprint>(), Err(FingerprintParseError), "{text}");
         }
     }
 }

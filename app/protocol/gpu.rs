@@ -1,4 +1,4 @@
-//! GPUs: what agents report of them, and what is shown.
+//! GPUs, as reported by agents and as shown to users.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::status::GpuState;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 
-/// Hardware in the older agent's shape, also in every worker's view.
+/// Hardware in the format of older agents; also part of every worker's view.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuInfo {
@@ -22,7 +22,7 @@ pub struct GpuInfo {
     /// Driver version.
     #[serde(default)]
     pub driver: Option<String>,
-    /// The newest CUDA (or `ROCm`) version that the driver runs.
+    /// The newest CUDA (or `ROCm`) version that the driver supports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
@@ -30,155 +30,156 @@ pub struct GpuInfo {
     pub accelerator: Option<String>,
 }
 
-/// One GPU, or one partition of one.
+/// A GPU, or a partition of one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gpu {
-    /// Its number on the host.
+    /// Its index on the host.
     pub index: u32,
-    /// Its stable id.
+    /// Its stable ID.
     pub uuid: String,
-    /// Model.
+    /// The model.
     pub name: String,
-    /// Memory in GB; none where the part does not say (unified memory).
+    /// Memory in GB; none if the device does not report it (unified memory).
     #[serde(default)]
     pub vram_gb: Option<f64>,
-    /// Whose memory that is; left out, nobody knows.
+    /// The kind of memory; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_kind: Option<MemoryKind>,
-    /// Of a partition (MIG), the id of the GPU that it is a part of.
+    /// For a partition (MIG), the ID of the GPU that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
-    /// Why no job may have it now; left out, one may.
+    /// Why jobs cannot use it now; omitted if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
 }
 
-/// Whose memory a GPU uses.
+/// The kind of memory that a GPU uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryKind {
-    /// Its own.
+    /// Its own memory.
     Dedicated,
-    /// The host's.
+    /// The host's memory.
     Unified,
 }
 
-/// Why a GPU is not given out.
+/// Why a GPU is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Withheld {
-    /// What kind of reason.
+    /// The kind of reason.
     pub reason: WithheldReason,
-    /// In words: which error, or whose process.
+    /// Details: which error, or which process.
     pub detail: String,
 }
 
-/// What keeps a GPU from jobs.
+/// Why jobs cannot use a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WithheldReason {
-    /// It has shown an error, or did not pass the test before a job.
+    /// It had an error, or failed the test before a job.
     Quarantined,
-    /// A process that belongs to no job uses it.
+    /// A process outside of jobs uses it.
     InUse,
 }
 
-/// How one GPU was at one moment. What the part does not tell is left out.
+/// A reading of one GPU. Values that the device does not report are omitted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuReading {
-    /// Its id, as registered.
+    /// Its ID, as registered.
     pub uuid: String,
-    /// How much of the time it computed, in percent.
+    /// Utilization in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilization_percent: Option<f64>,
     /// Memory in use, in GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_used_gb: Option<f64>,
-    /// In degrees Celsius.
+    /// Temperature in degrees Celsius.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_celsius: Option<f64>,
-    /// What it draws, in watts.
+    /// Power draw in watts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_watts: Option<f64>,
-    /// What it may draw, in watts.
+    /// Power limit in watts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_limit_watts: Option<f64>,
-    /// The clock of what computes, in MHz.
+    /// Core clock in MHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_mhz: Option<u32>,
-    /// The memory's clock, in MHz.
+    /// Memory clock in MHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_clock_mhz: Option<u32>,
     /// Uncorrected memory errors since the driver was loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecc_errors: Option<u64>,
-    /// Why no job may have it now; left out, one may.
+    /// Why jobs cannot use it now; omitted if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
 }
 
-/// How the GPUs of a host were at one moment.
+/// Readings of all GPUs of a host at one time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Telemetry {
+pub struct GpuTelemetry {
     /// When, by the agent's clock.
     pub at: Timestamp,
-    /// Every GPU, once.
+    /// All GPUs, each once.
     pub gpus: Vec<GpuReading>,
 }
 
-/// A GPU of a worker, as it is shown.
+/// A GPU of a worker.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuView {
-    /// What its agent has said of it, and why no job may have it now.
+    /// The GPU as reported by its agent, including why jobs cannot use it.
     #[serde(flatten)]
     pub gpu: Gpu,
-    /// Where it stands.
+    /// Its state.
     #[serde(default)]
     pub state: GpuState,
-    /// The job that holds it.
+    /// The job that it is allocated to.
     #[serde(default)]
     pub job_id: Option<JobId>,
-    /// How it was last. Readings are in the memory of the server that the worker's agent talks to: there is none before
-    /// the first heartbeat since that server started, nor from an older agent, nor on another server of the same database.
+    /// Its last reading. Readings are in the memory of the server that the worker's agent is connected to. There is
+    /// none before the first heartbeat after a restart of that server, for older agents, and on other servers of the
+    /// same database.
     #[serde(default)]
-    pub reading: Option<Reading>,
-    /// If it was asked for: how much of the time it computed, in percent, in 48 equal parts of the hour or day until now;
-    /// null where nothing was heard.
+    pub reading: Option<GpuReadingView>,
+    /// Utilization in percent, on request: 48 intervals of equal length over the last hour or day; null where no
+    /// reading exists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lately: Vec<Option<u8>>,
 }
 
-/// How a GPU was when its agent was last heard of.
+/// The last reading of a GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reading {
+pub struct GpuReadingView {
     /// When it arrived, by the server's clock.
     pub at: Timestamp,
-    /// How much of the time it computed, in percent.
+    /// Utilization in percent.
     #[serde(default)]
     pub utilization_percent: Option<f64>,
     /// Memory in use, in GB.
     #[serde(default)]
     pub memory_used_gb: Option<f64>,
-    /// In degrees Celsius.
+    /// Temperature in degrees Celsius.
     #[serde(default)]
     pub temperature_celsius: Option<f64>,
-    /// What it draws, in watts.
+    /// Power draw in watts.
     #[serde(default)]
     pub power_watts: Option<f64>,
-    /// What it may draw, in watts.
+    /// Power limit in watts.
     #[serde(default)]
     pub power_limit_watts: Option<f64>,
-    /// The clock of what computes, in MHz.
+    /// Core clock in MHz.
     #[serde(default)]
     pub clock_mhz: Option<u32>,
-    /// The memory's clock, in MHz.
+    /// Memory clock in MHz.
     #[serde(default)]
     pub memory_clock_mhz: Option<u32>,
     /// Uncorrected memory errors since the driver was loaded.

@@ -1,32 +1,32 @@
-//! `/api/admin/gpus`: the GPUs of the fleet, by worker.
+//! `/api/admin/gpus`: all GPUs of the fleet, by worker.
 
 use serde::{Deserialize, Serialize};
 
-use super::history::Range;
+use super::history::HistoryRange;
 use super::status::GpuState;
 use super::workers::WorkerView;
 use crate::domain::time::Timestamp;
 
-/// `GET /api/admin/gpus`, the query string.
+/// Query string of `GET /api/admin/gpus`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpusQuery {
     /// Only GPUs in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<GpuState>,
-    /// Only GPUs of workers that this fits, as it is read in the list of workers.
+    /// Only GPUs of workers that match this query; its syntax is that of the list of workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// Workers by the value of a label, and then by name: `label.` with its key. Left out, by name alone.
+    /// Groups workers by the value of a label: `label.` and its key. If omitted, workers are sorted by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Whether each comes with how much it computed over this time (`lately`).
+    /// Whether to return the utilization over this range (`lately`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lately: Option<Range>,
-    /// The GPUs of at most so many workers, 50 if left out.
+    pub lately: Option<HistoryRange>,
+    /// Maximum number of workers; if omitted, 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`, or show the one that another gave as its `previous_cursor`.
+    /// Returns the page after the one with this `next_cursor`, or the page of this `previous_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -35,41 +35,41 @@ pub struct GpusQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpusPage {
-    /// Workers that have such GPUs, by name or group, each with those.
+    /// Workers with matching GPUs, by name or group, each with those GPUs.
     pub workers: Vec<WorkerView>,
-    /// How many workers have any in all.
+    /// Total number of workers with matching GPUs.
     pub total: u64,
-    /// How many of them come before those that are shown.
+    /// Number of them before this page.
     pub before: u64,
-    /// How many GPUs stand where, of the workers that `q` fits.
+    /// Number of GPUs in each state, of the workers that match `q`.
     pub counts: GpuCounts,
-    /// The groups that workers of this page are in, in their order; none if none were asked for.
+    /// The groups on this page, in order; empty if grouping was not requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GpuGroup>,
-    /// The keys of the labels that workers have.
+    /// The label keys of all workers.
     #[serde(default)]
     pub label_keys: Vec<String>,
-    /// Where the page before starts, if there is one; empty for the beginning.
+    /// Cursor of the previous page, if there is one; empty for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_cursor: Option<String>,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
 }
 
-/// Workers whose label has the same value.
+/// Workers with the same value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuGroup {
-    /// The value; none of those that do not have the label, which come last.
+    /// The label's value; none for workers without the label, which come last.
     pub value: Option<String>,
-    /// How many of its workers are on this page: the next so many of `workers`.
+    /// Number of its workers on this page: the next ones in `workers`.
     pub shown: u64,
-    /// How many workers it has in all.
+    /// Total number of its workers.
     pub total: u64,
-    /// How many of their GPUs stand where, whatever `state` is asked for.
+    /// Number of GPUs in each state, regardless of the `state` filter.
     pub counts: GpuCounts,
 }
 
@@ -81,16 +81,16 @@ pub struct GpuCounts {
     pub busy: u64,
     /// `free`.
     pub free: u64,
-    /// `in_use`: withheld.
+    /// `in_use`: unavailable.
     pub in_use: u64,
-    /// `quarantined`: withheld.
+    /// `quarantined`: unavailable.
     pub quarantined: u64,
     /// `not_connected`.
     pub not_connected: u64,
 }
 
 impl GpuCounts {
-    /// Counts one more.
+    /// Counts a GPU.
     pub const fn add(&mut self, state: GpuState) {
         *match state {
             GpuState::Busy => &mut self.busy,
@@ -101,8 +101,8 @@ impl GpuCounts {
         } += 1;
     }
 
-    /// How many there are in a state.
-    pub const fn of(&self, state: GpuState) -> u64 {
+    /// Returns the number of GPUs in a state.
+    pub const fn count(&self, state: GpuState) -> u64 {
         match state {
             GpuState::Busy => self.busy,
             GpuState::Free => self.free,
@@ -112,12 +112,12 @@ impl GpuCounts {
         }
     }
 
-    /// How many there are of workers that are connected.
+    /// Returns the number of GPUs of connected workers.
     pub const fn connected(&self) -> u64 {
         self.busy + self.free + self.withheld()
     }
 
-    /// How many no job may have now.
+    /// Returns the number of unavailable GPUs.
     pub const fn withheld(&self) -> u64 {
         self.in_use + self.quarantined
     }

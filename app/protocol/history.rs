@@ -1,25 +1,25 @@
-//! What was measured over time. Of GPUs in cells of equal length, oldest first, where one that nothing is known of is null;
-//! of trainings by their steps.
+//! Measurements over time. GPUs: intervals of equal length, oldest first, null where no reading exists. Trainings: by
+//! step.
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::Attempt;
+use crate::domain::ids::AttemptNumber;
 use crate::domain::time::Timestamp;
 
-/// How far back.
+/// The range of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Range {
-    /// The last hour, every 15 s.
+pub enum HistoryRange {
+    /// The last hour, in intervals of 15 s.
     #[default]
     Hour,
-    /// The last day, every two minutes.
+    /// The last day, in intervals of two minutes.
     Day,
 }
 
-impl Range {
-    /// The word in an address.
+impl HistoryRange {
+    /// Returns its name in URLs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hour => "hour",
@@ -28,97 +28,100 @@ impl Range {
     }
 }
 
-/// The query string of a history.
+/// Query string of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HistoryQuery {
-    /// How far back; left out, an hour.
+    /// The range; if omitted, one hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<Range>,
+    pub range: Option<HistoryRange>,
 }
 
 /// `GET /api/admin/workers/{id}/gpus/history` and `GET /api/queue/{id}/gpus`.
 ///
-/// It is in the memory of the server that the worker's agent talks to. One that starts again knows what was written five
-/// minutes before it ended, or when it was stopped.
+/// The history is in the memory of the server that the worker's agent is connected to. It is saved every five minutes
+/// and at shutdown; a restarted server loads what was saved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuHistory {
-    /// When the first cell begins.
+    /// Start of the first interval.
     pub from: Timestamp,
-    /// How long each cell is.
+    /// Length of an interval.
     pub step_seconds: u32,
-    /// The GPUs, by their numbers on the host.
+    /// The GPUs, by index.
     pub gpus: Vec<GpuSeries>,
 }
 
-/// One GPU over time. What the part never told is an empty list.
+/// The history of one GPU. Values that the device never reported are an empty list.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuSeries {
-    /// Its stable id.
+    /// Its stable ID.
     pub uuid: String,
-    /// Its number on the host.
+    /// Its index on the host.
     pub index: u32,
-    /// Model.
+    /// The model.
     pub name: String,
-    /// Its memory in GB, if the part says.
+    /// Memory in GB, if the device reports it.
     pub vram_gb: Option<f64>,
-    /// How much of the time it computed, in percent: the mean of each cell.
+    /// Utilization in percent: mean of each interval.
     pub utilization_percent: Vec<Option<f64>>,
-    /// The most of each cell.
+    /// Utilization in percent: maximum of each interval.
     pub utilization_peak_percent: Vec<Option<f64>>,
-    /// Memory in use, in GB: means.
+    /// Memory in use, in GB: mean of each interval.
     pub memory_used_gb: Vec<Option<f64>>,
-    /// In degrees Celsius: means.
+    /// Temperature in degrees Celsius: mean of each interval.
     pub temperature_celsius: Vec<Option<f64>>,
-    /// The highest of each cell.
+    /// Temperature in degrees Celsius: maximum of each interval.
     pub temperature_peak_celsius: Vec<Option<f64>>,
-    /// What it drew, in watts: means.
+    /// Power draw in watts: mean of each interval.
     pub power_watts: Vec<Option<f64>>,
 }
 
-/// `GET /api/admin/gpus/history`: all GPUs that this server heard of, together.
+/// `GET /api/admin/gpus/history`: all GPUs with readings on this server, combined.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetHistory {
-    /// When the first cell begins.
+    /// Start of the first interval.
     pub from: Timestamp,
-    /// How long each cell is.
+    /// Length of an interval.
     pub step_seconds: u32,
-    /// How much of the time they computed, in percent: the mean of those that tell.
+    /// Utilization in percent: mean of the GPUs that report it.
     pub utilization_percent: Vec<Option<f64>>,
-    /// How many were heard of.
+    /// Number of GPUs with readings.
     pub gpus: Vec<Option<u32>>,
-    /// How many of those a job had.
+    /// Number of those that were allocated to a job.
     pub busy: Vec<Option<u32>>,
 }
 
-/// `GET /api/queue/{id}/metrics?attempt=`: what the trainer measured, number by number.
+/// `GET /api/queue/{id}/metrics?attempt=`: the trainer's metrics.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobMetrics {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// When the first point was made, by the agent's clock; none before there is one.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// When the first point was recorded, by the agent's clock; none if there is no point.
     pub from: Option<Timestamp>,
-    /// Of so many points that the attempt told one is kept, if not all are.
+    /// If points were thinned: one in this many is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_every: Option<u64>,
-    /// `loss`, `learning_rate`, `epoch` and `steps_per_second` first, then the others by name. What was never told is left
-    /// out. The rate is counted from steps and their times, unless the trainer tells one of that name.
+    /// The step since which the loss is not finite, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_nan_since: Option<u64>,
+    /// `loss`, `learning_rate`, `epoch` and `steps_per_second` first, then the others by name. Metrics that were never
+    /// reported are omitted. `steps_per_second` is computed from steps and times unless the trainer reports it.
     pub metrics: Vec<MetricSeries>,
 }
 
-/// One number over the steps, thinned to what a chart can show: of each stretch its lowest and highest are kept.
+/// One metric by step, thinned for a chart: the minimum and maximum of each section are preserved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricSeries {
-    /// As the trainer calls it.
+    /// The trainer's name for it.
     pub name: String,
     /// The steps.
     pub steps: Vec<u64>,
-    /// When each was, in seconds after the first point.
+    /// The time of each step, in seconds after the first point.
     pub seconds: Vec<f64>,
     /// The values.
     pub values: Vec<f64>,

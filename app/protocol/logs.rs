@@ -1,25 +1,25 @@
-//! `/api/queue/{id}/logs/…`: a log by its lines. They are counted from 1, as in the downloaded log.
+//! `/api/queue/{id}/logs/…`: a log by lines, numbered from 1 as in the downloaded log.
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::Attempt;
+use crate::domain::ids::AttemptNumber;
 
-/// `GET /api/queue/{id}/logs/lines`, the query string.
+/// Query string of `GET /api/queue/{id}/logs/lines`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLinesQuery {
-    /// Which attempt; left out, the newest.
+    /// The attempt; if omitted, the newest.
     pub attempt: Option<u32>,
-    /// The first line; left out, the last ones are told.
+    /// The first line; if omitted, the last lines are returned.
     pub from: Option<u64>,
-    /// At most so many, 1 to 1000; 200 if left out.
+    /// Maximum number of lines, 1 to 1000; if omitted, 200.
     pub limit: Option<u32>,
-    /// What to mark in them.
+    /// The text to mark.
     pub q: Option<String>,
     /// Whether `q` is a regular expression.
     #[serde(default)]
     pub regex: bool,
-    /// Whether capital letters are others.
+    /// Whether matching is case-sensitive.
     #[serde(default)]
     pub case: bool,
 }
@@ -28,22 +28,22 @@ pub struct LogLinesQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLines {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// The first line's number.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// Number of the first line.
     pub from: u64,
-    /// Where it begins, in bytes; none if there is no line.
+    /// Byte offset of the first line; none if there is no line.
     pub offset: Option<u64>,
-    /// The lines, in order. There may be fewer than were asked for, if they are long.
+    /// The lines, in order. May be fewer than requested if they are long.
     pub lines: Vec<LogLine>,
-    /// From this line on `q` was not looked for, because marking the lines before it took as much time as one answer may.
+    /// Matches were not searched from this line on, because the time limit for one response was reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unmarked_from: Option<u64>,
-    /// How many lines the log has now.
+    /// Total number of lines.
     pub total: u64,
-    /// Whether the last of them has not ended.
+    /// Whether the last line is incomplete.
     pub open: bool,
-    /// How many bytes the log has now.
+    /// Size of the log in bytes.
     pub size: u64,
 }
 
@@ -51,16 +51,16 @@ pub struct LogLines {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLine {
-    /// What it says: of a line that was written over, as by a progress bar, what was written last. At most 8 KiB, with
-    /// the colours of a terminal, and bytes that are no UTF-8 replaced.
+    /// The text. If a line was overwritten, as by a progress bar, the last version. At most 8 KiB, with terminal
+    /// colors; invalid UTF-8 is replaced.
     pub text: String,
-    /// How many more bytes it has.
+    /// Number of further bytes that are not returned.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
-    /// If it is the mark of a gap: how many bytes of the log are missing here.
+    /// For a gap: the number of missing bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<u64>,
-    /// Where `q` is found in the line, without its escape sequences: from which character to before which.
+    /// Matches of `q` in the line, without escape sequences: first character and end (exclusive).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<(u32, u32)>,
 }
@@ -69,53 +69,53 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
-/// `GET /api/queue/{id}/logs/search`, the query string.
+/// Query string of `GET /api/queue/{id}/logs/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogSearchQuery {
-    /// Which attempt; left out, the newest.
+    /// The attempt; if omitted, the newest.
     pub attempt: Option<u32>,
-    /// What to look for in each line as it is shown, in 1 to 1000 bytes.
+    /// The text to search for in each line, 1 to 1000 bytes.
     pub q: String,
     /// Whether `q` is a regular expression.
     #[serde(default)]
     pub regex: bool,
-    /// Whether capital letters are others.
+    /// Whether matching is case-sensitive.
     #[serde(default)]
     pub case: bool,
-    /// The first line to look at; left out, the log's first, or its last if it is searched backward.
+    /// The first line to search; if omitted, the first line of the log, or the last one with `backward`.
     pub from: Option<u64>,
-    /// The line to stop before; left out, there is none.
+    /// The line to stop before; if omitted, the end of the log.
     pub until: Option<u64>,
-    /// Whether to look at the lines before, from `from` on, and not at those after it.
+    /// Whether to search backward from `from`.
     #[serde(default)]
     pub backward: bool,
-    /// Stop after so many lines that have it, at most 1000; 100 if left out. With 0 they are only counted.
+    /// Maximum number of matching lines, at most 1000; if omitted, 100. With 0 they are only counted.
     pub limit: Option<u32>,
 }
 
-/// `GET /api/queue/{id}/logs/search`: what one slice of the log has. A long log takes several.
+/// `GET /api/queue/{id}/logs/search`: the matches in one part of the log. A long log takes several requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogMatches {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// The lines that have it, in the order in which they were found.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// The matching lines, in the order found.
     pub matches: Vec<LogMatch>,
-    /// How many lines have it, of those that were looked at.
+    /// Number of matching lines in the part that was searched.
     pub count: u64,
-    /// The line to go on from; none if nothing is left.
+    /// The line to continue from; none if the search is complete.
     pub next: Option<u64>,
-    /// How many lines the log has now.
+    /// Total number of lines in the log.
     pub total: u64,
 }
 
-/// A line that has what is looked for.
+/// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogMatch {
-    /// Its number.
+    /// The line's number.
     pub line: u64,
-    /// What stands there and around, in at most 200 characters.
+    /// The match and its context, at most 200 characters.
     pub text: String,
 }

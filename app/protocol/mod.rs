@@ -1,7 +1,7 @@
 //! The types that cross a process boundary: agent ↔ orchestrator, browser ↔ orchestrator.
 //!
-//! They are the contract, apart from the domain's state: names and spellings here change only by
-//! adding. Unknown fields are ignored, and moments are RFC 3339 text in UTC.
+//! They are the API contract, separate from the domain's state: fields are only added, never renamed or removed.
+//! Unknown fields are ignored, and times are RFC 3339 text in UTC.
 
 pub mod access;
 pub mod artifacts;
@@ -20,9 +20,10 @@ pub mod logs;
 pub mod notices;
 pub mod overrides;
 pub mod overview;
-pub mod percent;
+pub mod percent_encoding;
 pub mod problem;
 pub mod queue;
+pub mod refused_agents;
 #[cfg(feature = "schema")]
 mod schema;
 pub mod search;
@@ -31,9 +32,10 @@ pub mod status;
 pub mod submit;
 pub mod system;
 mod time;
-pub mod token_life;
+pub mod token_lifetime;
 pub mod topic;
 pub mod usage;
 pub mod worker;
+pub mod worker_deletion;
 pub mod worker_history;
 pub mod workers;

@@ -1,4 +1,4 @@
-//! What people should know of their accounts.
+//! Notices: events of an account that its user should know about.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,15 @@ pub struct NoticeView {
     /// `factor_added` and `factor_removed` (the authenticator app), `passkey_added`, `passkey_removed`, `factors_removed`,
     /// `recovery_codes_renewed` or `recovery_code_used`.
     pub kind: String,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// From which host; empty where that is not known.
+    /// The client's address; empty if unknown.
     pub host: String,
-    /// With which browser; empty where that is not known.
+    /// The browser's user agent; empty if unknown.
     pub agent: String,
-    /// Who did it, as the audit trail names them.
+    /// Who did it, as in the audit log.
     pub actor: String,
-    /// The session that began, while it lasts: `DELETE /api/account/sessions/{id}` ends it.
+    /// The new session, while it exists: `DELETE /api/account/sessions/{id}` ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
@@ -30,7 +30,7 @@ pub struct NoticeView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoticesPage {
-    /// The unread ones, the newest first.
+    /// The unread notices, newest first.
     pub notices: Vec<NoticeView>,
 }
 
@@ -38,6 +38,6 @@ pub struct NoticesPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadNotices {
-    /// Up to this moment: that of the newest one that was seen.
+    /// Marks notices as read up to this time: that of the newest one that was shown.
     pub until: Timestamp,
 }

@@ -1,8 +1,8 @@
-//! `/api/overview`: how the fleet stands, and what somebody should look at.
+//! `/api/overview`: the state of the fleet, and its alerts.
 
 use serde::{Deserialize, Serialize};
 
-use super::explain::SummaryView;
+use super::explain::FitSummaryView;
 use super::gpus::GpuCounts;
 use super::workers::{WorkerCounts, WorkerView};
 use crate::domain::ids::{JobId, WorkerId};
@@ -12,42 +12,44 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverviewView {
-    /// How many workers there are in each status.
+    /// Number of workers in each status.
     pub workers: WorkerCounts,
-    /// How many GPUs stand where.
+    /// Number of GPUs in each state.
     pub gpus: GpuCounts,
-    /// The jobs that the caller may see.
-    pub jobs: JobsNow,
-    /// Whether no new jobs are taken, because the server's disk is almost full.
+    /// Number of connected GPUs that report their utilization.
+    pub gpus_measured: u64,
+    /// The jobs that the caller may see, counted.
+    pub jobs: JobTotals,
+    /// Whether new jobs are rejected because the server's disk is almost full.
     pub disk_full: bool,
-    /// What somebody should look at: the most urgent first, of those the oldest.
-    pub attention: Vec<AttentionView>,
-    /// How many more such things there are.
+    /// The alerts: most severe first, then oldest first.
+    pub attention: Vec<AlertView>,
+    /// Number of further alerts.
     pub more_attention: u64,
-    /// Some workers, those first that somebody should look at.
+    /// Some workers, those with alerts first.
     pub fleet: Vec<WorkerView>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
 }
 
-/// Jobs, counted.
+/// Job counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobsNow {
+pub struct JobTotals {
     /// `queued` and `offered`.
     pub waiting: u64,
     /// `starting`, `running` and `cancelling`.
     pub running: u64,
-    /// Those that completed in the last 24 hours.
+    /// Jobs that completed in the last 24 hours.
     pub completed_in_24h: u64,
-    /// Those that failed in the last 24 hours.
+    /// Jobs that failed in the last 24 hours.
     pub failed_in_24h: u64,
-    /// Of those that wait, the one that was submitted first.
+    /// The pending job that was submitted first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_waiting: Option<WaitingJob>,
 }
 
-/// A job that waits.
+/// A pending job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingJob {
@@ -59,90 +61,90 @@ pub struct WaitingJob {
     pub submitted_at: Timestamp,
 }
 
-/// Something that somebody should look at: of a worker, of several, of a job, or else of the server.
+/// An alert about a worker, several workers, a job, or the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AttentionView {
-    /// What it is.
-    pub kind: AttentionKind,
-    /// How urgent it is.
+pub struct AlertView {
+    /// The kind of alert.
+    pub kind: AlertCode,
+    /// The severity.
     pub severity: Severity,
-    /// Since when it is so; left out if nobody knows.
+    /// Since when; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// The job: of `stuck` the one that has waited for longest, of `offline_with_job` the one that the worker had.
+    /// The job: for `stuck` the one that has waited longest, for `offline_with_job` the one that the worker had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<JobId>,
-    /// The worker's name, or that of the job's configuration.
+    /// The name of the worker, or of the job's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many: jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_withheld`); else workers, where none
-    /// is named.
+    /// A number: of jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_withheld`); otherwise of
+    /// workers, if no single one is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Why no worker takes them (`stuck`).
+    /// Why no worker matches (`stuck`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<SummaryView>,
-    /// What is said of it: an error, a host, a version.
+    pub summary: Option<FitSummaryView>,
+    /// Details: an error, a host, a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// When it happens (`token_ends`).
+    /// When it will happen (`token_ends`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
-/// What somebody should look at.
+/// The kind of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum AttentionKind {
-    /// The server's disk is almost full: no new jobs are taken.
+pub enum AlertCode {
+    /// The server's disk is almost full: new jobs are rejected.
     DiskFull,
-    /// A second agent came with the worker's token.
+    /// A second agent used the worker's token.
     TokenShared,
-    /// The worker's token has ended.
+    /// The worker's token has expired.
     TokenEnded,
     /// The worker went offline while it had a job.
     OfflineWithJob,
-    /// Attempts failed one after the other on the worker, each within a minute.
+    /// Several attempts in a row failed on the worker, each within a minute.
     FastFailures,
-    /// Jobs that ask for the same have waited for more than a minute, and no worker takes them unless somebody does
-    /// something.
+    /// Jobs with the same requirements have been pending for more than a minute, and no worker will run them without an
+    /// admin's action.
     Stuck,
-    /// GPUs of the worker showed errors, and are given to no job.
+    /// GPUs of the worker had errors and are quarantined.
     GpusWithheld,
-    /// The worker's agent says that its host is fit for no new job.
+    /// The worker's agent reports that the host cannot run new jobs.
     Unfit,
-    /// The drain's deadline has passed, and the worker still has a job.
+    /// The drain's deadline has passed, but the worker still has a job.
     DrainOverdue,
-    /// The worker's token ends within seven days.
+    /// The worker's token expires within seven days.
     TokenEnds,
     /// The worker's agent does not verify the server's certificate.
     Unverified,
-    /// The worker drains for more than an hour.
+    /// The worker has been draining for more than an hour.
     DrainLong,
     /// The worker's agent is older than the server.
     AgentBehind,
     /// The worker's token is older than 90 days.
     TokenOld,
-    /// Signed checkpoints of the audit trail do not reach the place where they are kept (`--audit-ship`).
+    /// Signed checkpoints of the audit log cannot be shipped (`--audit-ship`).
     AuditNotShipped,
-    /// As `stuck`: jobs that ask for other things, together.
+    /// As `stuck`: jobs with other requirements, combined.
     MoreStuck,
 }
 
-/// How urgent something is.
+/// The severity of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Work is lost or refused, or a secret is in other hands.
+    /// Work is lost or rejected, or a token may be compromised.
     Alarm,
-    /// Something does not do what it is there for.
+    /// Something does not work as intended.
     Warning,
-    /// Worth knowing.
+    /// For information.
     Note,
 }

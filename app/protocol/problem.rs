@@ -1,30 +1,48 @@
-//! The one error envelope: `application/problem+json` (RFC 9457) with a stable `code`.
+//! The error format of the API: `application/problem+json` (RFC 9457) with a stable `code`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, for programs (`code`) and for people (`detail`).
+/// An error, for programs (`code`) and for users (`detail`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// Always `about:blank`: the code says it all.
+    /// Always `about:blank`; use `code`.
     #[serde(rename = "type", default = "about_blank")]
     pub kind: String,
-    /// The HTTP status in words.
+    /// The HTTP status as text.
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// Stable name of the problem, `snake_case`.
+    /// The stable error code, in `snake_case`.
     pub code: String,
     /// One or two sentences: what is wrong, and what to do.
     pub detail: String,
-    /// What to quote when asking for help.
+    /// The invalid fields, if known; `code` and `detail` above are those of the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// The request ID, to quote in a support request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// What it carries beside these, for the page's own sentences; documents have it as fields of their own.
+    /// Parameters of the message, for localized texts; in JSON they are fields of the document.
     #[serde(skip)]
-    pub with: BTreeMap<String, String>,
+    pub params: BTreeMap<String, String>,
+}
+
+/// An error of one field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FieldError {
+    /// The field's name; `files/NAME` is a file of a configuration.
+    pub field: String,
+    /// The error code.
+    pub code: String,
+    /// One or two sentences: what is wrong, and what to do.
+    pub detail: String,
+    /// The reason, for `weak_password`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 fn about_blank() -> String {
@@ -32,7 +50,7 @@ fn about_blank() -> String {
 }
 
 impl Problem {
-    /// A problem of this status.
+    /// Creates a problem with this status.
     pub fn new(status: u16, title: &str, code: &str, detail: impl Into<String>) -> Self {
         Self {
             kind: about_blank(),
@@ -40,8 +58,9 @@ impl Problem {
             status,
             code: code.to_owned(),
             detail: detail.into(),
+            errors: Vec::new(),
             request_id: None,
-            with: BTreeMap::new(),
+            params: BTreeMap::new(),
         }
     }
 }

@@ -1,49 +1,57 @@
-//! `/api/queue`: jobs as people and scripts see them.
+//! `/api/queue`: jobs as users and scripts see them.
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::ResumePoint;
+use super::artifacts::ResumePointView;
 use super::dispatch::CheckpointPolicy;
-use super::status::{JobStatus, Phase, Target};
+use super::history::{GpuHistory, JobMetrics};
+use super::status::{JobPhase, JobStatus, Target};
 use super::worker::ProgressPoint;
-use crate::domain::ids::{Attempt, JobId, WorkerId};
+use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Timestamp;
-use crate::protocol::overrides::Diff;
+use crate::protocol::overrides::OverrideDiff;
 
-/// `GET /api/queue`, the query string.
+/// Query string of `GET /api/queue`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobsQuery {
     /// Only jobs in this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<JobStatus>,
-    /// Only jobs that have not ended (`active`: they wait or run), or that have (`ended`).
+    /// Only jobs in this phase: `active` (not ended), `waiting`, `running` or `ended`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
-    /// Only jobs that this person submitted.
+    pub phase: Option<JobPhase>,
+    /// Only jobs that this user submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Only jobs that ask for this label, `key=value`, or for any value of a `key`.
+    /// Only jobs that require this label, `key=value`, or any value of a `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Only jobs of which an attempt was offered to the worker of this id, whatever became of it.
+    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
+    /// has this prefix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// Only jobs of the configuration with this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Only jobs with an attempt that was offered to this worker (ID), whatever its outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerId>,
-    /// Not submitted earlier than this moment (RFC 3339).
+    /// Only jobs submitted at or after this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Submitted earlier than this moment (RFC 3339).
+    /// Only jobs submitted before this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Only jobs that have ended, and not earlier than this moment (RFC 3339).
+    /// Only jobs that ended at or after this time (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_since: Option<String>,
-    /// At most so many, 100 if left out.
+    /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Returns the page after the one with this `next_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -52,16 +60,16 @@ pub struct JobsQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobsPage {
-    /// Newest first; with `phase=waiting` in the order in which it is their turn.
+    /// Newest first; with `phase=waiting`, in queue order.
     pub jobs: Vec<JobView>,
-    /// How many match the filters in all.
+    /// Total number of matching jobs.
     pub total: u64,
-    /// How many jobs there are in each status, of those that the other filters let through.
+    /// Number of jobs in each status, among those that match the other filters.
     pub counts: JobCounts,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Whether no new jobs are taken, because the server's disk is almost full.
+    /// Whether new jobs are rejected because the server's disk is almost full.
     #[serde(default)]
     pub disk_full: bool,
     /// The server's clock when it answered.
@@ -87,104 +95,106 @@ pub struct JobCounts {
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct JobView {
-    /// The job's id.
+    /// The job's ID.
     pub job_id: JobId,
-    /// Where it stands.
+    /// Its status.
     pub status: JobStatus,
-    /// Since when it stands there.
+    /// Since when it has this status.
     pub status_since: Timestamp,
     /// The configuration it runs.
     pub config_name: String,
-    /// The configuration's revision, pinned at the submit.
+    /// The configuration's revision, pinned at submit.
     pub config_revision: u32,
-    /// Where it may run.
+    /// Where the job may run.
     pub target: Target,
-    /// The labels it asks for.
+    /// The worker labels that it requires.
     pub worker_labels: Labels,
-    /// How many GPUs it asks for.
+    /// Number of GPUs that it requires.
     pub gpu_count: Option<u32>,
-    /// Least memory of each GPU in GB.
+    /// Minimum memory of each GPU in GB.
     pub min_vram_gb: Option<f64>,
-    /// The kind of accelerator it asks for.
+    /// The kind of accelerator that it requires.
     pub accelerator_type: Option<String>,
-    /// Whether the trainer's own failure is tried again too.
+    /// Whether the job is also retried when the trainer fails.
     #[serde(default)]
     pub retry_on_failure: bool,
-    /// How many seconds the trainer of an attempt may run.
+    /// Time limit of an attempt's trainer, in seconds.
     pub max_runtime_seconds: Option<u64>,
-    /// The secrets that it is given, by name; null, of a job of an earlier version, for every one that its owner can use.
+    /// Names of the secrets that the job gets; null for a job of an earlier version, which gets all that its owner can
+    /// use.
     #[serde(default)]
     pub secrets: Option<Vec<String>>,
-    /// Whether the job gets shared secrets only: another person retried it and named no secrets of their own.
+    /// Whether the job gets shared secrets only: another user retried it without naming secrets.
     #[serde(default)]
     pub shared_secrets_only: bool,
-    /// Whether no two of its trainers may ever run at once.
+    /// Whether two trainers of the job must never run at the same time.
     #[serde(default)]
     pub exclusive: bool,
-    /// How closely its trainer is confined at least.
+    /// The minimum sandbox level of its trainer.
     #[serde(default)]
     pub sandbox: SandboxLevel,
-    /// Which of its checkpoints are sent here.
+    /// Which checkpoints are uploaded.
     #[serde(default)]
     pub checkpoints: CheckpointPolicy,
-    /// How urgent it is, 0 to 50.
+    /// The priority, 0 to 50.
     pub priority: u8,
-    /// The job that this one tries again.
+    /// The job that this one retries.
     pub retry_of: Option<JobId>,
     /// Where a retry starts: `scratch`, `newest`, or a checkpoint's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_from: Option<String>,
-    /// Values of the configuration that this job overrides: only where one job is asked for.
-    #[serde(default, skip_serializing_if = "Diff::is_empty")]
-    pub overrides: Diff,
-    /// The checkpoints that a job that has ended can be resumed from, newest first: only where one job is asked for.
+    /// Values of the configuration that this job overrides: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "OverrideDiff::is_empty")]
+    pub overrides: OverrideDiff,
+    /// The checkpoints that an ended job can be resumed from, newest first: only if a single job is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resumable: Vec<ResumePoint>,
+    pub resumable: Vec<ResumePointView>,
     /// The newest attempt; 0 before the first.
-    pub attempt: Attempt,
-    /// How many attempts there can be.
+    pub attempt: AttemptNumber,
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The worker that has it, or had it last.
+    /// The worker that has the job, or had it last.
     pub worker_id: Option<WorkerId>,
     /// That worker's name.
     pub worker_name: Option<String>,
-    /// Whether that worker's agent is an older one, which sends no progress, samples or log: only where one job is asked for.
+    /// Whether that worker's agent is an older one, which sends no progress, samples or log: only if a single job is
+    /// requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub older_agent: bool,
     /// When it was submitted.
     pub submitted_at: Timestamp,
-    /// By whom.
+    /// Who submitted it.
     pub submitted_by: String,
-    /// When the newest attempt's worker took it.
+    /// When the worker accepted the newest attempt.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Its place among the waiting, from 1.
+    /// Its position in the queue, from 1.
     pub queue_position: Option<u64>,
-    /// Whether it waits, and no worker can take it as it was submitted.
+    /// Whether it is pending and no worker meets its requirements.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fits_none: bool,
-    /// How far the newest attempt is.
+    /// Progress of the newest attempt.
     pub progress: Option<ProgressView>,
-    /// Why it failed, or why it waits again, in words: the first line says it, those below are what belongs to it.
+    /// Why it failed or was requeued: the first line is the summary, further lines are details.
     pub error: Option<String>,
-    /// The line of the newest attempt's log that says so, from 1, if its agent knew it.
+    /// The line of the newest attempt's log with the error, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_line: Option<u64>,
-    /// Every attempt, oldest first: only where one job is asked for.
+    /// All attempts, oldest first: only if a single job is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<AttemptView>>,
 }
 
-/// How far an attempt is: its newest point.
+/// Progress of an attempt: its newest metric point.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressView {
     /// The step, from 0.
     pub step: u64,
-    /// How many steps there will be.
+    /// Total number of steps.
     pub total_steps: Option<u64>,
     /// 0 to 100, if the number of steps is known.
     pub percent: Option<f64>,
@@ -194,11 +204,14 @@ pub struct ProgressView {
     pub epoch: Option<f64>,
     /// The loss.
     pub loss: Option<f64>,
+    /// The step since which the loss is not finite, if it is not: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_nan_since: Option<u64>,
     /// The learning rate.
     pub learning_rate: Option<f64>,
-    /// Seconds until the end, by the trainer's estimate.
+    /// Seconds until the end, estimated by the trainer.
     pub eta_seconds: Option<f64>,
-    /// What the trainer says it is doing.
+    /// The trainer's current stage.
     pub stage: Option<String>,
 }
 
@@ -207,61 +220,80 @@ pub struct ProgressView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptView {
     /// Its number, from 1.
-    pub attempt: Attempt,
+    pub attempt: AttemptNumber,
     /// The worker it was offered to.
     pub worker_id: WorkerId,
     /// That worker's name, if it still exists.
     pub worker_name: Option<String>,
     /// When it was offered.
     pub offered_at: Timestamp,
-    /// When the worker took it.
+    /// When the worker accepted it.
     pub started_at: Option<Timestamp>,
-    /// When its trainer ran first, as far as the trail remembers.
+    /// When its trainer was first reported as running, if the audit log still has the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_at: Option<Timestamp>,
-    /// When a person cancelled it.
+    /// When a user cancelled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelling_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How it ended: `completed`, `failed`, `cancelled`, `lost`, `expired`.
+    /// The outcome: `completed`, `failed`, `cancelled`, `lost`, `expired`.
     pub outcome: Option<String>,
-    /// What went wrong: the first line says it, those below are what belongs to it.
+    /// The error: the first line is the summary, further lines are details.
     pub error: Option<String>,
-    /// The line of its log that says so, from 1, if its agent knew it.
+    /// The line of its log with the error, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_line: Option<u64>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
-    /// The step of the checkpoint that it went on from; none if it began at the beginning.
+    /// The step of the checkpoint that it resumed from; none if it started from scratch.
     #[serde(default)]
     pub resumed_from_step: Option<u64>,
-    /// How many bytes of log there are.
+    /// Size of its log in bytes.
     pub log_bytes: u64,
 }
 
-/// `GET /api/queue/{id}/logs?attempt=&offset=&limit=`: a piece of an attempt's log. `?raw=1` gives the bytes themselves.
+/// `GET /api/queue/{id}/logs?attempt=&offset=&limit=`: a part of an attempt's log. `?raw=1` returns the bytes
+/// themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogChunk {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// Where `text` starts, in bytes.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// Byte offset of `text`.
     pub offset: u64,
-    /// Where to go on, in bytes.
+    /// Byte offset to continue from.
     pub next_offset: u64,
-    /// How many bytes there are now.
+    /// Size of the log in bytes.
     pub size: u64,
-    /// The text, with bytes that are no UTF-8 replaced.
+    /// The text; invalid UTF-8 is replaced.
     pub text: String,
 }
 
-/// `GET /api/queue/{id}/progress?attempt=`: an attempt's points, thinned to a number that a chart can show.
+/// `GET /api/queue/{id}/live?attempt=&offset=`: everything that changes while a job trains, in one response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobLive {
+    /// The job's status.
+    pub status: JobStatus,
+    /// Its newest attempt; 0 before the first.
+    pub attempt: AttemptNumber,
+    /// Progress of that attempt.
+    pub progress: Option<ProgressView>,
+    /// Metrics of the requested attempt.
+    pub metrics: JobMetrics,
+    /// GPU history of the newest attempt.
+    pub gpus: GpuHistory,
+    /// The log of the requested attempt from `offset`, or its end; null before the first attempt.
+    pub log: Option<LogChunk>,
+}
+
+/// `GET /api/queue/{id}/progress?attempt=`: an attempt's metric points, thinned for a chart.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressSeries {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// In order of steps.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// The points, in the order of steps.
     pub points: Vec<ProgressPoint>,
 }

@@ -1,5 +1,5 @@
-//! How the domain's words look on the wire, for the description of the API. Serde writes and reads them by hand-made
-//! conversions, which no derived schema could see through.
+//! JSON schemas of domain types that are converted by hand, for the `OpenAPI` document. Serde's derive cannot describe
+//! these conversions.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::fingerprint::Fingerprint;
 use crate::domain::access::{Permission, Permissions, Role};
-use crate::domain::ids::{Attempt, JobId, PasskeyId, SessionId, TokenId, UserId, WorkerId};
+use crate::domain::ids::{AttemptNumber, JobId, PasskeyId, SessionId, TokenId, UserId, WorkerId};
 use crate::domain::labels::{Labels, MAX_LABELS};
 use crate::domain::time::Timestamp;
 
@@ -32,30 +32,30 @@ words! {
     UserId: id("u_"),
     TokenId: id("t_"),
     SessionId: id("s_"),
-    Attempt: json_schema!({
+    AttemptNumber: json_schema!({
         "type": "integer", "minimum": 0, "maximum": u32::MAX,
-        "description": "The number of an attempt at a job, from 1; it only grows.",
+        "description": "The number of an attempt of a job, from 1; it only increases.",
     }),
     Timestamp: json_schema!({
         "type": "string", "format": "date-time",
-        "description": "A moment in UTC (RFC 3339).", "examples": ["2024-01-15T10:30:00.000Z"],
+        "description": "A time in UTC (RFC 3339).", "examples": ["2024-01-15T10:30:00.000Z"],
     }),
     Fingerprint: json_schema!({
         "type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "The SHA-256 of a server's public key.",
     }),
-    // Printable and not empty keys; the limit on characters is the domain's.
+    // Keys are printable and not empty; the domain limits their length.
     Labels: json_schema!({
         "type": "object", "maxProperties": MAX_LABELS,
         "propertyNames": {"pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{1,256}$"},
         "additionalProperties": {"type": "string", "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]{0,256}$"},
-        "description": "Labels: values by key. Where a job asks for them, the values are globs (`*`, `?`, `[…]`).",
+        "description": "Labels: values by key. If a job requires them, the values are globs (`*`, `?`, `[…]`).",
     }),
     Role: json_schema!({
-        "type": "string", "enum": Role::ALL.map(Role::as_str), "description": "What somebody is here.",
+        "type": "string", "enum": Role::ALL.map(Role::as_str), "description": "The role of a user.",
     }),
     Permission: json_schema!({
         "type": "string", "enum": Permission::ALL.map(Permission::as_str),
-        "description": "One thing that a person, or a script, may do.",
+        "description": "A permission of a user or an API token.",
     }),
 }
 
@@ -68,15 +68,15 @@ impl JsonSchema for Permissions {
         let permission = generator.subschema_for::<Permission>();
         json_schema!({
             "type": "array", "items": permission,
-            "description": "Permissions; what the broader ones bring along is among them.",
+            "description": "Permissions, including the narrower ones that broader ones include.",
         })
     }
 }
 
-/// An id of this kind. What is read is not asked for its prefix, so none is promised to be refused for it.
+/// The schema of an ID with this prefix. Input is not checked for the prefix, so the schema does not require it.
 fn id(prefix: &str) -> Schema {
     json_schema!({
         "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "examples": [format!("{prefix}01hq3v4xkz0000000000000000")],
-        "description": format!("An id, `{prefix}…`."),
+        "description": format!("An ID, `{prefix}…`."),
     })
 }

@@ -1,17 +1,17 @@
-//! `GET /api/search`: what a person looks for by a few characters of it.
+//! `GET /api/search`: quick search by a few characters.
 
 use serde::{Deserialize, Serialize};
 
 use super::status::{JobStatus, WorkerStatus};
 
-/// `GET /api/search`, the query string.
+/// Query string of `GET /api/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchQuery {
-    /// Words, each of which is to be in a name, an id or a label: whole, in part, or by first letters. At most 100 characters.
+    /// Words that must each match a name, an ID or a label: whole, in part, or by initials. At most 100 characters.
     #[serde(default)]
     pub q: String,
-    /// At most so many, 12 if left out and 50 at most.
+    /// Maximum number of results; if omitted, 12; at most 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -20,37 +20,37 @@ pub struct SearchQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchPage {
-    /// What the caller may see of it, the nearest first. Of jobs, the newest thousand and the one of the very id are
-    /// looked at.
-    pub found: Vec<Found>,
+    /// The results that the caller may see, best match first. The newest 1000 jobs are searched by words; older jobs
+    /// only by the whole query: in the name of their configuration, or as a prefix of their ID.
+    pub found: Vec<SearchHit>,
 }
 
-/// Something that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Found {
-    /// What it is.
-    pub kind: FoundKind,
-    /// Its id; a configuration's is its name.
+pub struct SearchHit {
+    /// The kind of result.
+    pub kind: SearchHitKind,
+    /// Its ID; for a configuration, its name.
     pub id: String,
-    /// Its name; a job's is that of its configuration.
+    /// Its name; for a job, the name of its configuration.
     pub name: String,
-    /// What tells it from others of its name: a worker's host, who submitted a job.
+    /// What distinguishes it from others of the same name: the host of a worker, the user who submitted a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// How a worker stands.
+    /// The worker's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_status: Option<WorkerStatus>,
-    /// How a job stands.
+    /// The job's status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_status: Option<JobStatus>,
 }
 
-/// What can be found.
+/// The kind of a search result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum FoundKind {
+pub enum SearchHitKind {
     /// A worker.
     Worker,
     /// A job.

@@ -1,4 +1,4 @@
-//! Secrets for jobs: values that go in and never come out, but into the environment of a job.
+//! Secrets for jobs: values that can be written but never read, except by a job in its environment.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PutSecret {
-    /// The value: 8 characters or more, 64 KiB at most.
+    /// The value, from 8 characters to 64 KiB.
     pub value: String,
-    /// Whether everybody's jobs are given it; that takes the permission `secret.manage`.
+    /// Whether jobs of all users can use it; requires the permission `secret.manage`.
     #[serde(default)]
     pub shared: bool,
 }
 
-/// What is kept of a secret; never its value.
+/// A secret without its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretView {
-    /// The name of the variable that holds it in a job's environment.
+    /// The name of its environment variable in jobs.
     pub name: String,
-    /// Whether everybody's jobs are given it.
+    /// Whether jobs of all users can use it.
     pub shared: bool,
-    /// When it was set.
+    /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Who set it.
+    /// Who changed it last.
     pub updated_by: String,
-    /// When a job was last given it; null for never.
+    /// When a job last received it; null for never.
     pub given_at: Option<Timestamp>,
 }
 
@@ -37,23 +37,23 @@ pub struct SecretView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretsPage {
-    /// The caller's own and the shared ones, by name.
+    /// The caller's own secrets and the shared ones, by name.
     pub secrets: Vec<SecretView>,
 }
 
-/// `DELETE /api/secrets/{name}`, the query string.
+/// Query string of `DELETE /api/secrets/{name}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecretQuery {
-    /// Whether the shared one is meant.
+    /// Whether to delete the shared secret of this name.
     #[serde(default)]
     pub shared: bool,
 }
 
-/// `POST /api/workers/job/{id}/secrets`: what one attempt is given, opened by its job token.
+/// `POST /api/workers/job/{id}/secrets`: the secrets of one attempt; requires its job token.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobSecrets {
-    /// Variables of the trainer's environment.
+    /// Environment variables of the trainer.
     pub secrets: BTreeMap<String, String>,
 }

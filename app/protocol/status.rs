@@ -1,4 +1,4 @@
-//! Status words, spelled the same on the wire, in the database, in code and on the page.
+//! Status values, with one spelling for the API, the database, the code and the pages.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +12,15 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every word, in the order of a life.
+            /// All values, in order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word itself.
+            /// Returns the value's name.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// Reads the word.
+            /// Parses a name.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
@@ -29,38 +29,38 @@ macro_rules! words {
 }
 
 words!(
-    /// Where a worker stands.
+    /// The status of a worker.
     WorkerStatus {
-        /// Registered, its stream is not open yet.
+        /// Registered; the stream is not open yet.
         Connecting = "connecting",
-        /// Ready to receive jobs.
+        /// Ready for jobs.
         Idle = "idle",
-        /// Holds at least one job.
+        /// Has at least one job.
         Busy = "busy",
-        /// Finishes what it has and takes nothing new.
+        /// Finishes its jobs and accepts no new ones.
         Draining = "draining",
-        /// Not connected, or never seen.
+        /// Not connected, or never connected.
         Offline = "offline",
     }
 );
 
 words!(
-    /// Where a GPU stands. That it is withheld comes before that a job has it.
+    /// The state of a GPU. Quarantined and in use take precedence over busy.
     GpuState {
-        /// A job has it.
+        /// Allocated to a job.
         Busy = "busy",
-        /// A job may have it.
+        /// Available for jobs.
         Free = "free",
-        /// Withheld: a process that belongs to no job uses it.
+        /// A process outside of jobs uses it.
         InUse = "in_use",
-        /// Withheld: it has shown an error.
+        /// Quarantined after an error.
         Quarantined = "quarantined",
         /// Its worker is not connected.
         NotConnected = "not_connected",
     }
 );
 
-/// What is known of a GPU of which nothing was heard.
+/// The state of a GPU without any reports.
 impl Default for GpuState {
     fn default() -> Self {
         Self::NotConnected
@@ -68,21 +68,21 @@ impl Default for GpuState {
 }
 
 words!(
-    /// Whether a worker goes when its job ends.
+    /// Whether a worker exits when its job ends.
     WorkerType {
-        /// Ends after one job.
+        /// Exits after one job.
         Ephemeral = "ephemeral",
-        /// Stays between jobs.
+        /// Stays online between jobs.
         Persistent = "persistent",
     }
 );
 
 words!(
-    /// What a list of workers can be narrowed by.
+    /// What a list of workers can be filtered by.
     FacetKind {
-        /// Where they stand; `never` are those that were never heard of, which are `offline` too.
+        /// Their status; `never` are those that have never connected, which are `offline` too.
         Status = "status",
-        /// Whether they go when their job ends.
+        /// Ephemeral or persistent.
         Type = "type",
         /// The model of their GPUs.
         Gpu = "gpu",
@@ -90,43 +90,43 @@ words!(
         Label = "label",
         /// Their agent's version.
         Version = "version",
-        /// Whether their agent verifies the server's certificate: `off` are those that do not.
+        /// Whether their agent verifies the server's certificate: `off` if not.
         Tls = "tls",
     }
 );
 
 words!(
-    /// Where a job stands.
+    /// The status of a job.
     JobStatus {
         /// Waits for a worker.
         Queued = "queued",
-        /// Offered to a worker that has not answered yet; reads as queued to whoever does not know it.
+        /// Offered to a worker that has not accepted it yet; clients that do not know it treat it as queued.
         Offered = "offered",
         /// The worker prepares the trainer.
         Starting = "starting",
         /// The trainer runs.
         Running = "running",
-        /// A person cancelled it; the worker has not confirmed yet.
+        /// A user cancelled it; the worker has not confirmed yet.
         Cancelling = "cancelling",
-        /// The trainer ended well.
+        /// The trainer exited successfully.
         Completed = "completed",
-        /// The trainer failed, or its retries are used up.
+        /// The trainer failed, or all retries are used up.
         Failed = "failed",
-        /// Cancelled by a person.
+        /// Cancelled by a user.
         Cancelled = "cancelled",
     }
 );
 
 impl JobStatus {
-    /// Whether nothing follows.
+    /// Returns whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
 words!(
-    /// A part of a job's life.
-    Phase {
+    /// A phase of a job.
+    JobPhase {
         /// It has not ended.
         Active = "active",
         /// `queued` or `offered`.
@@ -139,13 +139,13 @@ words!(
 );
 
 impl JobStatus {
-    /// Whether it belongs to this part of a life.
-    pub const fn is_in(self, phase: Phase) -> bool {
+    /// Returns whether the status belongs to this phase.
+    pub const fn is_in_phase(self, phase: JobPhase) -> bool {
         match phase {
-            Phase::Active => !self.is_terminal(),
-            Phase::Waiting => matches!(self, Self::Queued | Self::Offered),
-            Phase::Running => matches!(self, Self::Starting | Self::Running | Self::Cancelling),
-            Phase::Ended => self.is_terminal(),
+            JobPhase::Active => !self.is_terminal(),
+            JobPhase::Waiting => matches!(self, Self::Queued | Self::Offered),
+            JobPhase::Running => matches!(self, Self::Starting | Self::Running | Self::Cancelling),
+            JobPhase::Ended => self.is_terminal(),
         }
     }
 }
@@ -153,7 +153,7 @@ impl JobStatus {
 words!(
     /// Where a job may run.
     Target {
-        /// Prefers a remote worker, falls back to the orchestrator's own GPUs.
+        /// Prefers a remote worker, and falls back to the orchestrator's own GPUs.
         Auto = "auto",
         /// Remote workers only.
         Worker = "worker",
@@ -163,7 +163,7 @@ words!(
 );
 
 words!(
-    /// What kind of file an artifact is.
+    /// The kind of an artifact.
     ArtifactKind {
         /// The trained weights at the end.
         Final = "final",
@@ -177,29 +177,29 @@ words!(
 );
 
 words!(
-    /// What can be done to several workers or jobs at once.
+    /// An action on several workers or jobs.
     BulkAction {
-        /// Workers finish what they have and take nothing new.
+        /// Drains workers.
         Drain = "drain",
-        /// Workers take jobs again.
+        /// Resumes workers.
         Resume = "resume",
-        /// Workers that are offline are removed.
+        /// Deletes workers that are offline.
         Delete = "delete",
-        /// Jobs are cancelled.
+        /// Cancels jobs.
         Cancel = "cancel",
-        /// Jobs that have ended are submitted once more.
+        /// Retries jobs that have ended.
         Retry = "retry",
     }
 );
 
 words!(
-    /// What became of one of several.
+    /// The outcome for one target of a bulk action.
     BulkOutcome {
         /// It was done.
         Done = "done",
-        /// It was so already.
+        /// It already was in this state.
         Unchanged = "unchanged",
-        /// It could not be done; the others were all the same.
+        /// Rejected; the other targets are not affected.
         Refused = "refused",
     }
 );

@@ -1,4 +1,4 @@
-//! `/api/admin/system`: how the server is set up, and how it does. Nothing secret is in it.
+//! `/api/admin/system`: the server's settings and state. Contains no secrets.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,54 +12,55 @@ use crate::domain::time::Timestamp;
 pub struct SystemView {
     /// The server's clock when it answered.
     pub server_time: Timestamp,
-    /// How far the clock that it goes by is ahead of its machine's, in milliseconds.
+    /// How far the server's clock is ahead of the machine's clock, in milliseconds.
     pub clock_ahead_ms: i64,
-    /// Its version.
+    /// The server's version.
     pub version: String,
-    /// When it started.
+    /// When the server started.
     pub started_at: Timestamp,
-    /// What `/readyz` looks at.
+    /// The checks of `/readyz`.
     pub checks: Vec<CheckView>,
     /// The database.
     pub database: DatabaseView,
     /// The servers that share the database.
     pub servers: Vec<ServerView>,
-    /// Streams that are open on this server.
+    /// Open streams of this server.
     pub streams: StreamsView,
-    /// The disk of the data directory; left out if it is not known.
+    /// The disk of the data directory; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskView>,
-    /// Bytes of the logs in this server's data directory.
+    /// Bytes of logs in this server's data directory.
     pub log_bytes: u64,
-    /// Bytes of all files that jobs made.
+    /// Bytes of all artifacts.
     pub artifact_bytes: u64,
-    /// Entries of the audit trail.
+    /// Number of entries in the audit log.
     pub audit_entries: u64,
-    /// When the newest backup of this data directory was taken; left out if none is known.
+    /// When the newest backup of this data directory was created; omitted if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backed_up_at: Option<Timestamp>,
-    /// The certificate that it shows; left out where it speaks plain HTTP.
+    /// The server's certificate; omitted for plain HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsView>,
-    /// What follows from the settings, and what is built in.
-    pub in_force: InForceView,
-    /// Every setting in the order of `simpletuner server --help`.
+    /// Effective limits: derived from settings, and built in.
+    pub in_force: EffectiveLimitsView,
+    /// All settings in the order of `simpletuner server --help`.
     pub settings: Vec<SettingView>,
 }
 
-/// `GET /api/admin/system/support`: what whoever helps asks for. Names of workers and configurations are in it, nothing secret is.
+/// `GET /api/admin/system/support`: data for support requests. Contains names of workers and configurations, but no
+/// secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SupportBundle {
-    /// As the page of the system shows it.
+    /// The system page.
     pub system: SystemView,
-    /// As the overview shows it.
+    /// The overview.
     pub overview: OverviewView,
-    /// As `/metrics` tells them, line by line.
+    /// The output of `/metrics`, line by line.
     pub metrics: Vec<String>,
 }
 
-/// A check.
+/// A health check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckView {
@@ -67,7 +68,7 @@ pub struct CheckView {
     pub name: String,
     /// `ok`, `warning` or `failed`.
     pub status: String,
-    /// Why, if it is not `ok`.
+    /// The reason, if it is not `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -80,41 +81,41 @@ pub struct DatabaseView {
     pub engine: String,
     /// The engine's version.
     pub version: String,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Bytes of the write-ahead log, on SQLite.
+    /// Size of the write-ahead log in bytes (SQLite only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_bytes: Option<u64>,
-    /// The newest migration that it has had.
+    /// The newest applied migration.
     pub schema: i64,
-    /// The newest one that this version knows.
+    /// The newest migration that this version knows.
     pub known_schema: i64,
 }
 
-/// A server.
+/// A server of this database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerView {
-    /// Its name, which is that of its audit chain.
+    /// The server's ID; also the name of its audit chain.
     pub id: String,
-    /// Whether it is the one that answers.
+    /// Whether it is the server that sent this response.
     pub this: bool,
-    /// Whether it leads.
+    /// Whether it is the leader.
     pub leads: bool,
-    /// When it last said that it lives; left out where there is one only.
+    /// When it last reported that it is alive; omitted if there is only one server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
 }
 
-/// Streams.
+/// Numbers of open streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamsView {
-    /// Of workers.
+    /// Streams of workers.
     pub workers: u64,
-    /// As many as those may be.
+    /// Maximum number of streams of workers.
     pub most_workers: u64,
-    /// Of browsers and commands that follow.
+    /// Streams of browsers and of commands that follow.
     pub listeners: u64,
 }
 
@@ -122,45 +123,45 @@ pub struct StreamsView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskView {
-    /// In all.
+    /// Total size.
     pub total: u64,
-    /// Free.
+    /// Free space.
     pub free: u64,
-    /// With less than this free, no new jobs are taken.
+    /// New jobs are rejected if less than this is free.
     pub floor: u64,
-    /// Since when that is so.
+    /// Since when less than that is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_since: Option<Timestamp>,
 }
 
-/// A certificate.
+/// The server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsView {
-    /// Of its key.
+    /// Fingerprint of its key.
     pub fingerprint: Fingerprint,
-    /// Whether somebody else has signed it.
+    /// Whether it is signed by an authority, not self-signed.
     pub vouched_for: bool,
-    /// When it ends.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<Timestamp>,
 }
 
-/// Times and bounds, in seconds where nothing else is said.
+/// Times and limits, in seconds unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct InForceView {
-    /// How often workers send heartbeats.
+pub struct EffectiveLimitsView {
+    /// Interval of workers' heartbeats.
     pub heartbeat_interval: u64,
-    /// Without a word for so long, a worker counts as offline.
+    /// A worker is marked offline after this time without a heartbeat.
     pub heartbeat_timeout: u64,
-    /// How long a worker may take to answer an offer.
+    /// Time within which a worker must accept an offer.
     pub offer_timeout: u64,
-    /// The largest artifact, in bytes.
+    /// Maximum size of an artifact, in bytes.
     pub artifact_limit: u64,
-    /// The longest log of an attempt, in bytes.
+    /// Maximum size of an attempt's log, in bytes.
     pub log_limit: u64,
-    /// The most files that are kept of a job.
+    /// Maximum number of artifacts of a job.
     pub most_artifacts: u64,
 }
 
@@ -170,10 +171,10 @@ pub struct InForceView {
 pub struct SettingView {
     /// Its flag.
     pub flag: String,
-    /// Its variable.
+    /// Its environment variable.
     pub variable: Option<String>,
-    /// What it is; none if it is not set and has no default, `(not shown)` if it is a secret.
+    /// Its value; none if it is not set and has no default, `(not shown)` if it is a secret.
     pub value: Option<String>,
-    /// Where that came from: `flag`, `environment` or `default`.
+    /// The source of the value: `flag`, `environment` or `default`.
     pub source: String,
 }

@@ -1,4 +1,4 @@
-//! Moments on the wire: RFC 3339 text.
+//! Timestamps in the API: RFC 3339 text.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,6 +15,6 @@ impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse_rfc3339(&text)
-            .ok_or_else(|| D::Error::custom("a moment is RFC 3339 in UTC, like 2024-01-15T10:30:00Z"))
+            .ok_or_else(|| D::Error::custom("a time must be RFC 3339 in UTC, like 2024-01-15T10:30:00Z"))
     }
 }

@@ -1,34 +1,36 @@
-//! Topics: what a listener can be told has changed. The message is a hint; the change itself is asked for.
+//! Topics of change notifications. A notification is a hint; the receiver requests the data again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
-/// Something that can change, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `log:j_…`, `configs`, `gpus`, `secrets`,
-/// `account`, `trail`.
+/// A topic, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `progress:j_…`, `log:j_…`, `configs`, `gpus`,
+/// `secrets`, `account`, `trail`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.
     Workers,
-    /// One worker, its desired state included.
+    /// One worker, including its desired state.
     Worker(WorkerId),
     /// The list of jobs.
     Jobs,
-    /// One job: state, progress, artifacts.
+    /// One job: its state and artifacts.
     Job(JobId),
+    /// The metrics of one job, which change every few seconds.
+    Progress(JobId),
     /// The log of one job.
     Log(JobId),
     /// The list of configurations.
     Configs,
-    /// How the GPUs of all workers are.
+    /// The readings of all GPUs.
     Gpus,
-    /// The secrets that everybody's jobs can use.
+    /// The shared secrets.
     Secrets,
-    /// The listener's own password, tokens, sessions and secrets.
+    /// The receiver's own password, tokens, sessions and secrets.
     Account,
-    /// The audit trail, and so whatever somebody may have changed: people, secrets, settings.
-    Trail,
-    /// A person's access: password, tokens, sessions, role and secrets. That person hears of it as [`Topic::Account`].
+    /// The audit log, and so everything that users can change: users, secrets, settings.
+    AuditTrail,
+    /// A user's access: password, tokens, sessions, role and secrets. That user receives it as [`Topic::Account`].
     Access(UserId),
 }
 
@@ -39,19 +41,20 @@ impl std::fmt::Display for Topic {
             Self::Worker(id) => write!(f, "worker:{id}"),
             Self::Jobs => f.write_str("jobs"),
             Self::Job(id) => write!(f, "job:{id}"),
+            Self::Progress(id) => write!(f, "progress:{id}"),
             Self::Log(id) => write!(f, "log:{id}"),
             Self::Configs => f.write_str("configs"),
             Self::Gpus => f.write_str("gpus"),
             Self::Secrets => f.write_str("secrets"),
             Self::Account => f.write_str("account"),
-            Self::Trail => f.write_str("trail"),
+            Self::AuditTrail => f.write_str("trail"),
             Self::Access(id) => write!(f, "access:{id}"),
         }
     }
 }
 
 impl Topic {
-    /// Reads the text form.
+    /// Parses the text form.
     pub fn parse(text: &str) -> Option<Self> {
         match text.split_once(':') {
             None => match text {
@@ -61,11 +64,12 @@ impl Topic {
                 "gpus" => Some(Self::Gpus),
                 "secrets" => Some(Self::Secrets),
                 "account" => Some(Self::Account),
-                "trail" => Some(Self::Trail),
+                "trail" => Some(Self::AuditTrail),
                 _ => None,
             },
             Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),
             Some(("job", id)) => JobId::parse(id).ok().map(Self::Job),
+            Some(("progress", id)) => JobId::parse(id).ok().map(Self::Progress),
             Some(("log", id)) => JobId::parse(id).ok().map(Self::Log),
             Some(("access", id)) => UserId::parse(id).ok().map(Self::Access),
             Some(_) => None,
@@ -73,9 +77,9 @@ impl Topic {
     }
 }
 
-/// The `data:` of one message on `GET /api/events`: these topics changed, the newest at this version.
+/// The `data:` of a message on `GET /api/events`: these topics changed, the newest at this version.
 ///
-/// `resync` asks the listener to take everything as changed: it missed more than the server remembers.
+/// `resync` means that everything may have changed: the receiver missed more than the server remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TopicsChanged {
@@ -83,7 +87,7 @@ pub struct TopicsChanged {
     pub version: String,
     /// The topics, as text.
     pub topics: Vec<String>,
-    /// Whether everything is to be fetched anew.
+    /// Whether to request everything again.
     #[serde(default)]
     pub resync: bool,
 }

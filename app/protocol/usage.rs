@@ -1,31 +1,31 @@
-//! `/api/usage`: what the fleet's GPUs were used for.
+//! `/api/usage`: usage of the fleet's GPUs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 
-/// What use is told by.
+/// How usage is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UsageBy {
-    /// Who submitted the job.
+    /// By the user who submitted the job.
     #[default]
     User,
-    /// A label that the job asks for; a job with several counts in each of their groups.
+    /// By label that the job requires; a job with several labels counts in each of their groups.
     Label,
-    /// The worker that had the attempt.
+    /// By the attempt's worker.
     Worker,
-    /// The job's configuration.
+    /// By the job's configuration.
     Config,
 }
 
 impl UsageBy {
-    /// All there are.
+    /// All groupings.
     pub const ALL: [Self; 4] = [Self::User, Self::Label, Self::Worker, Self::Config];
 
-    /// Its word in an address.
+    /// Returns its name in URLs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -35,23 +35,23 @@ impl UsageBy {
         }
     }
 
-    /// The one of this word.
+    /// Parses a name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.as_str() == word)
     }
 }
 
-/// `GET /api/usage` and `GET /api/usage/export`, the query string.
+/// Query string of `GET /api/usage` and `GET /api/usage/export`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageQuery {
-    /// From this moment (RFC 3339); left out, seven days before the end.
+    /// Start (RFC 3339); if omitted, seven days before the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Until before this moment (RFC 3339); left out, now.
+    /// End, exclusive (RFC 3339); if omitted, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// What the groups are made by.
+    /// How to group the usage.
     #[serde(default)]
     pub by: UsageBy,
 }
@@ -60,41 +60,41 @@ pub struct UsageQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageReport {
-    /// From this moment.
+    /// Start of the period.
     pub since: Timestamp,
-    /// Until before this one; what runs counts until then.
+    /// End of the period, exclusive; running attempts count until then.
     pub until: Timestamp,
-    /// What the groups are made by.
+    /// How the usage is grouped.
     pub by: UsageBy,
-    /// Whether only the caller's own jobs count, because the caller may see no others.
+    /// Whether only the caller's own jobs are included, because the caller may not see others.
     pub own: bool,
-    /// In all.
-    pub total: UsageAmount,
+    /// Total usage.
+    pub total: UsageAmountView,
     /// The groups, the largest first.
     pub groups: Vec<UsageGroup>,
     /// How long jobs waited for their first worker.
     pub waits: UsageWaits,
-    /// Day by day, in UTC.
+    /// Usage by day, in UTC.
     pub days: Vec<UsageDay>,
-    /// The 168 hours of the week in UTC, Monday's first one first.
+    /// The 168 hours of the week in UTC, from Monday 0:00.
     pub week: Vec<UsageHour>,
-    /// The fleet that it was used of. Left out for a caller who may not see all jobs, and where the audit trail, which it
-    /// is read from, does not reach back that far any more.
+    /// The fleet's capacity. Omitted if the caller may not see all jobs, or if the audit log, from which it is
+    /// computed, does not reach back to the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<UsageFleet>,
 }
 
-/// How much was used.
+/// An amount of usage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct UsageAmount {
-    /// Hours that GPUs were held, each GPU counted.
+pub struct UsageAmountView {
+    /// Hours for which GPUs were allocated, summed over GPUs.
     pub gpu_hours: f64,
-    /// Hours that attempts ran, each attempt counted, with GPUs or without.
+    /// Hours for which attempts ran, summed over attempts, with or without GPUs.
     pub run_hours: f64,
-    /// Jobs that had an attempt.
+    /// Number of jobs with an attempt.
     pub jobs: u64,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u64,
 }
 
@@ -102,25 +102,25 @@ pub struct UsageAmount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageGroup {
-    /// Its name; empty for jobs that ask for no label.
+    /// Its name; empty for jobs without labels.
     pub name: String,
-    /// The worker, where groups are workers.
+    /// The worker, if grouped by worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// How much it used.
-    pub amount: UsageAmount,
+    /// Its usage.
+    pub amount: UsageAmountView,
 }
 
-/// How long jobs waited, of those that a worker first took within the time.
+/// Waiting times of jobs whose first worker accepted them in the period.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageWaits {
-    /// How many there were.
+    /// Number of these jobs.
     pub jobs: u64,
-    /// Half of them waited no longer than this.
+    /// Median waiting time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_seconds: Option<f64>,
-    /// Of twenty, nineteen waited no longer than this.
+    /// 95th percentile of the waiting time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_seconds: Option<f64>,
 }
@@ -129,11 +129,11 @@ pub struct UsageWaits {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageDay {
-    /// When it begins; of the first and the last, only what lies in the asked time counts.
+    /// Start of the day; for the first and the last day, only the part within the period counts.
     pub day: Timestamp,
-    /// GPU hours that were held.
+    /// GPU hours allocated.
     pub gpu_hours: f64,
-    /// GPU hours that were there to be held, as far as `fleet` is known.
+    /// GPU hours available, if `fleet` is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_hours_there: Option<f64>,
 }
@@ -146,20 +146,20 @@ pub struct UsageHour {
     pub weekday: u8,
     /// 0 to 23.
     pub hour: u8,
-    /// GPU hours that were held in all such hours of the asked time.
+    /// GPU hours allocated in all such hours of the period.
     pub gpu_hours: f64,
-    /// GPU hours that were there to be held, as far as `fleet` is known.
+    /// GPU hours available, if `fleet` is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_hours_there: Option<f64>,
 }
 
-/// The fleet.
+/// The fleet's capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageFleet {
-    /// GPU hours that were there: of workers that were connected.
+    /// GPU hours of connected workers.
     pub gpu_hours: f64,
-    /// Minutes in which a job waited for its first worker while a worker that takes jobs had none: none that was free
-    /// fitted, or a limit kept the job back.
+    /// Minutes in which a job was pending for its first worker while another worker that accepts jobs was idle: no idle
+    /// worker matched, or a limit was reached.
     pub idle_while_queued_minutes: f64,
 }

@@ -1,51 +1,51 @@
-//! `/api/workers/*`: what agents and the orchestrator say to each other.
+//! `/api/workers/*`: the protocol between agents and the orchestrator.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::dispatch::JobSubmit;
-pub use super::gpu::{Gpu, GpuInfo, GpuReading, MemoryKind, Telemetry, Withheld, WithheldReason};
-use crate::domain::ids::{Attempt, JobId, WorkerId};
+use super::dispatch::JobOffer;
+pub use super::gpu::{Gpu, GpuInfo, GpuReading, GpuTelemetry, MemoryKind, Withheld, WithheldReason};
+use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
 
-/// The version of this contract that this build speaks.
-pub const PROTOCOL: u32 = 1;
+/// The protocol version of this build.
+pub const PROTOCOL_VERSION: u32 = 1;
 
-/// `POST /api/workers/register`. Older agents send the first four fields only, scripts may send the flat GPU fields.
+/// `POST /api/workers/register`. Older agents send only the first four fields; scripts may send the flat GPU fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Register {
-    /// The agent's own idea of its name; the admin's wins.
+pub struct RegisterRequest {
+    /// The name that the agent suggests; a name set by an admin takes precedence.
     #[serde(default)]
     pub name: Option<String>,
-    /// What hardware there is, in the older shape.
+    /// The hardware, in the format of older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_info: Option<GpuInfo>,
-    /// Whether the agent stays between jobs.
+    /// Whether the agent stays online between jobs.
     #[serde(default)]
     pub persistent: Option<bool>,
     /// The job that an older agent is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_job_id: Option<JobId>,
-    /// The documented flat field for [`GpuInfo::count`].
+    /// Documented flat field for [`GpuInfo::count`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_count: Option<u32>,
-    /// The documented flat field for [`GpuInfo::name`].
+    /// Documented flat field for [`GpuInfo::name`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_name: Option<String>,
-    /// The documented flat field for [`GpuInfo::vram_gb`].
+    /// Documented flat field for [`GpuInfo::vram_gb`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_vram_gb: Option<f64>,
-    /// The documented flat field for [`GpuInfo::accelerator`].
+    /// Documented flat field for [`GpuInfo::accelerator`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator_type: Option<String>,
-    /// Every GPU, from our own agent.
+    /// All GPUs; not sent by older agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<Gpu>,
-    /// Labels that the agent reports; the admin's win.
+    /// Labels that the agent reports; labels set by an admin take precedence.
     #[serde(default)]
     pub labels: Labels,
     /// The host's name.
@@ -54,50 +54,50 @@ pub struct Register {
     /// The agent's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// [`PROTOCOL`] as the agent speaks it; older agents send none.
+    /// The agent's [`PROTOCOL_VERSION`]; not sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u32>,
-    /// Random per start of the agent.
+    /// Random for each start of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// Random per work directory: two hosts with one token are told apart by it.
+    /// Random for each work directory; distinguishes two hosts with one token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install_id: Option<String>,
-    /// Whether it verifies the orchestrator's certificate; older agents say nothing.
+    /// Whether it verifies the orchestrator's certificate; not sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_verify: Option<bool>,
-    /// How many jobs it takes at once, 1 to 64; left out, 1.
+    /// Maximum number of concurrent jobs, 1 to 64; if omitted, 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_jobs: Option<u32>,
-    /// Why the host is fit for no new job now, in the agent's words (its disk is full); left out, it is fit.
+    /// Why the host cannot run new jobs now (for example, its disk is full); omitted if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
-    /// How the host confines trainers; older agents say nothing.
+    /// The host's sandbox; not sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// The names of the directories that it gives to jobs (`data_root`); left out by agents that do not say.
+    /// The names of the directories that it provides to jobs (`data_root`); omitted by agents that do not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// The attempts that run on this host, adopted ones included.
+    /// The attempts that run on this host, including adopted ones.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
 }
 
-/// An attempt that an agent is running.
+/// An attempt that an agent runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningAttempt {
     /// The job.
     pub job_id: JobId,
-    /// Which attempt of it.
-    pub attempt: Attempt,
+    /// The attempt.
+    pub attempt: AttemptNumber,
 }
 
-/// What a machine could run: the output of `simpletuner-worker probe`.
+/// What a host can run: the output of `simpletuner-worker probe`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Probe {
-    /// How many GPUs there are.
+pub struct ProbeReport {
+    /// Number of GPUs.
     pub gpus: u32,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: String,
@@ -105,63 +105,63 @@ pub struct Probe {
     pub trainer: bool,
 }
 
-/// The answer to [`Register`].
+/// The answer to [`RegisterRequest`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Registered {
+pub struct RegisterResponse {
     /// The worker's id.
     pub worker_id: WorkerId,
-    /// The name that counts.
+    /// The worker's name.
     pub name: String,
-    /// How often to send heartbeats, in seconds.
+    /// Interval of heartbeats, in seconds.
     pub heartbeat_interval_seconds: u64,
-    /// After how many silent seconds the worker counts as offline.
+    /// Seconds without a heartbeat after which the worker is marked offline.
     pub heartbeat_timeout_seconds: u64,
-    /// [`PROTOCOL`] as the server speaks it.
+    /// The server's [`PROTOCOL_VERSION`].
     pub protocol: u32,
     /// The server's clock.
     pub server_time: Timestamp,
-    /// What the agent sends as `X-Worker-Token` from now on, until it registers again; left out for older agents.
+    /// The session, which the agent sends as `X-Worker-Token` until it registers again; omitted for older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// For older agents: keep running this job.
+    /// For older agents: continue this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_job: Option<ResumeJob>,
-    /// For older agents: the job they run is no longer theirs.
+    /// For older agents: the job they run is no longer assigned to them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub abandon_job: bool,
-    /// What should be true on this host.
-    pub desired: Desired,
+    /// The desired state of this host.
+    pub desired: DesiredState,
 }
 
-/// See [`Registered::resume_job`].
+/// See [`RegisterResponse::resume_job`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeJob {
-    /// The job to keep.
+    /// The job to continue.
     pub job_id: JobId,
 }
 
 /// `POST /api/workers/heartbeat`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Heartbeat {
-    /// The worker's id, as older agents send it; it must be the token's.
+pub struct HeartbeatRequest {
+    /// The worker's ID, sent by older agents; it must match the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// `idle` or `busy`: whether an older agent runs what `current_job_id` names.
+    /// `idle` or `busy`: whether an older agent runs `current_job_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// The job that an older agent is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_job_id: Option<JobId>,
-    /// What our agent is running.
+    /// The attempts that the agent runs.
     #[serde(default)]
     pub attempts: Vec<RunningAttempt>,
-    /// How the GPUs were since the last heartbeat, oldest first; at most 12 moments.
+    /// GPU readings since the last heartbeat, oldest first; at most 12.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub telemetry: Vec<Telemetry>,
-    /// [`Register::unfit`], as it is now.
+    pub telemetry: Vec<GpuTelemetry>,
+    /// The current value of [`RegisterRequest::unfit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
 }
@@ -169,36 +169,36 @@ pub struct Heartbeat {
 /// The answer to `GET /api/workers/queue`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HasJobs {
-    /// Whether an offer waits for the worker.
+pub struct HasJobsResponse {
+    /// Whether there is an offer for the worker.
     pub has_jobs: bool,
 }
 
-/// The answer to [`Heartbeat`] and to `GET /api/workers/next`.
+/// The answer to [`HeartbeatRequest`] and to `GET /api/workers/next`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HeartbeatAnswer {
-    /// What should be true on this host.
-    pub desired: Desired,
+pub struct HeartbeatResponse {
+    /// The desired state of this host.
+    pub desired: DesiredState,
 }
 
-/// What should be true on a host: the whole of it, each time. Whatever runs and is not in `run` stays as it is unless it is in `stop`.
+/// The complete desired state of a host. A running attempt that is not in `run` continues unless it is in `stop`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Desired {
+pub struct DesiredState {
     /// Attempts that should be running here.
     #[serde(default)]
     pub run: Vec<RunningAttempt>,
-    /// Attempts that must not run here (any more), and why.
+    /// Attempts that must not run here, and why.
     #[serde(default)]
     pub stop: Vec<StopAttempt>,
-    /// Offers that wait for an answer.
+    /// Offers that the agent has not accepted yet.
     #[serde(default)]
-    pub offers: Vec<JobSubmit>,
-    /// Whether to finish what runs and then take nothing new (persistent) or leave (ephemeral).
+    pub offers: Vec<JobOffer>,
+    /// Whether to finish running attempts and then accept no new ones (persistent) or exit (ephemeral).
     #[serde(default)]
     pub drain: bool,
-    /// Whether the worker's one job has ended: end once nothing runs, also if the agent was started as persistent.
+    /// Whether the worker's only job has ended: exit when nothing runs, even if the agent was started as persistent.
     #[serde(default)]
     pub spent: bool,
 }
@@ -209,24 +209,24 @@ pub struct Desired {
 pub struct StopAttempt {
     /// The job.
     pub job_id: JobId,
-    /// Which attempt of it.
-    pub attempt: Attempt,
-    /// Why.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// The reason.
     pub reason: StopReason,
 }
 
-/// Why an attempt has to stop.
+/// Why an attempt must stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// A person cancelled the job: stop, and report `cancelled`.
+    /// A user cancelled the job: stop, and report `cancelled`.
     Cancelled,
-    /// The attempt is over or was given to someone else: stop, and report nothing.
+    /// The attempt has ended or was reassigned: stop, and report nothing.
     Superseded,
-    /// The worker's drain has come to its deadline: stop, and report `requeue`.
+    /// The deadline of the worker's drain has passed: stop, and report `requeue`.
     Drained,
-    /// It has run as long as the submit allows: stop, and report `cancelled`.
+    /// The attempt has reached its time limit: stop, and report `cancelled`.
     OverTime,
 }
 
@@ -234,39 +234,44 @@ pub enum StopReason {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusReport {
-    /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not by the job's fault).
+    /// `starting`, `training` or `running`, `completed`, `failed`, `cancelled`, or `requeue` (stopped, but not because
+    /// of the job).
     pub status: String,
-    /// Which attempt; older agents send none and mean the one they hold.
+    /// The attempt; older agents send none and mean the one that they have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<Attempt>,
-    /// What went wrong, in the trainer's or agent's words.
+    pub attempt: Option<AttemptNumber>,
+    /// The error, as reported by the trainer or the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The line of the attempt's log that says so, from 1, if that is known.
+    /// The line of the attempt's log with the error, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_line: Option<u64>,
     /// The trainer's exit code, or 128 + signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// With `running`: the step of the checkpoint that it goes on from; left out, it begins at the beginning.
+    /// With `running`: the step of the checkpoint that it resumes from; omitted if it starts from scratch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_from_step: Option<u64>,
-    /// How the training stands, as in `POST /api/workers/job/{id}/progress`.
+    /// The training's progress, as in `POST /api/workers/job/{id}/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressPoint>,
+    /// With `requeue`: the host is the cause and cannot run new jobs, as in [`RegisterRequest::unfit`]. The attempt
+    /// does not count as lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
 }
 
-/// The answer to `GET /api/workers/job/{id}/checkpoint`: the newest whole checkpoint that earlier attempts have sent.
+/// The answer to `GET /api/workers/job/{id}/checkpoint`: the newest complete checkpoint of earlier attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EarlierCheckpoint {
-    /// The attempt that made it; left out if there is none.
+pub struct ResumeCheckpoint {
+    /// The attempt that uploaded it; omitted if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<Attempt>,
-    /// Its directory's name, `checkpoint-500`; empty if there is none.
+    pub attempt: Option<AttemptNumber>,
+    /// The name of its directory, `checkpoint-500`; empty if there is none.
     #[serde(default)]
     pub name: String,
-    /// Its files. Each is at `/api/workers/job/{id}/checkpoint/{path}?attempt=`.
+    /// Its files, at `/api/workers/job/{id}/checkpoint/{path}?attempt=`.
     #[serde(default)]
     pub files: Vec<CheckpointFile>,
 }
@@ -275,59 +280,59 @@ pub struct EarlierCheckpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointFile {
-    /// Path below the job's output, the checkpoint's own directory included.
+    /// Path below the job's output directory, including the checkpoint's directory.
     pub path: String,
-    /// How many bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Their SHA-256 in hex.
+    /// SHA-256 in hex.
     pub sha256: String,
 }
 
-/// How much of a file that is sent in pieces has arrived: the answer to a piece that is not the last, and to
-/// `GET /api/workers/job/{id}/artifacts/{path}?attempt=`.
+/// The state of an upload in chunks: the answer to a chunk that is not the last one, and to `GET
+/// /api/workers/job/{id}/artifacts/{path}?attempt=`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UploadProgress {
-    /// How many bytes are on the server's disk: the next offset to send.
+    /// Number of bytes stored on the server's disk: the next offset to send.
     pub received: u64,
 }
 
-/// The answer to a piece of a file.
+/// The answer to a chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub enum Uploaded {
-    /// It was the last, or all of it: the file is stored.
+pub enum UploadResponse {
+    /// The last chunk: the file is stored.
     Stored(ArtifactAck),
-    /// More is to come.
+    /// More chunks are expected.
     Received(UploadProgress),
 }
 
 /// The answer to a report about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Accepted {
-    /// Always true; a refusal is a problem document.
+pub struct ReportResponse {
+    /// Always true; an error is returned as a problem document.
     pub success: bool,
 }
 
-/// `POST /api/workers/job/{id}/progress`: points in order, the newest last.
+/// `POST /api/workers/job/{id}/progress`: metric points in order, the newest last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressReport {
-    /// Which attempt.
-    pub attempt: Attempt,
-    /// At most 500 at a time.
+    /// The attempt.
+    pub attempt: AttemptNumber,
+    /// The points, at most 500.
     pub points: Vec<ProgressPoint>,
 }
 
-/// How a training stood at one step.
+/// The metrics of one step.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressPoint {
     /// The step, from 0.
     pub step: u64,
-    /// How many steps there will be.
+    /// Total number of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_steps: Option<u64>,
     /// When, by the agent's clock.
@@ -338,16 +343,19 @@ pub struct ProgressPoint {
     /// The loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
+    /// Whether the loss is not finite: NaN or infinite.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loss_is_nan: bool,
     /// The learning rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
-    /// Seconds until the end, by the trainer's estimate.
+    /// Seconds until the end, estimated by the trainer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta_seconds: Option<f64>,
-    /// Any other number by name.
+    /// Other metrics by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// What the trainer says it is doing ("Loading data").
+    /// The trainer's current stage ("Loading data").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
 }
@@ -356,7 +364,7 @@ pub struct ProgressPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogAck {
-    /// How many bytes of the log are now safe on the server's disk: the next offset to send.
+    /// Number of bytes of the log on the server's disk: the next offset to send.
     pub durable: u64,
 }
 
@@ -364,27 +372,27 @@ pub struct LogAck {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArtifactAck {
-    /// The path below the job's output.
+    /// Path below the job's output directory.
     pub path: String,
-    /// How many bytes were stored.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Their SHA-256 in hex.
+    /// SHA-256 in hex.
     pub sha256: String,
 }
 
 /// `POST /api/workers/disconnect`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Disconnect {
-    /// The worker's id, as older agents send it.
+pub struct DisconnectRequest {
+    /// The worker's ID, sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// Attempts that go on under their supervisors while the agent is away.
+    /// Attempts that continue under their supervisors while the agent is stopped.
     #[serde(default)]
     pub left_running: Vec<RunningAttempt>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde requires")]
 fn is_false(value: &bool) -> bool {
     !value
 }

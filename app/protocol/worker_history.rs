@@ -1,20 +1,20 @@
-//! What a worker did, and what happened with it: `/api/admin/workers/{id}/attempts` and `…/events`; how it stood.
+//! History of a worker: `/api/admin/workers/{id}/attempts` and `…/events`, and its status over time.
 
 use serde::{Deserialize, Serialize};
 
-use super::audit::TrailEvent;
+use super::audit::AuditTrailEvent;
 use super::status::WorkerStatus;
-use crate::domain::ids::{Attempt, JobId};
+use crate::domain::ids::{AttemptNumber, JobId};
 use crate::domain::time::Timestamp;
 
-/// The query string of both: which part of the list.
+/// Query string of both: limit and cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PartQuery {
-    /// At most so many, 100 if left out.
+pub struct PageQuery {
+    /// Maximum number of results; if omitted, 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`.
+    /// Returns the page after the one with this `next_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -23,11 +23,11 @@ pub struct PartQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerAttempts {
-    /// Newest first.
+    /// The attempts, newest first.
     pub attempts: Vec<WorkerAttempt>,
-    /// How those of late ended, wherever the page is.
-    pub record: WorkerRecord,
-    /// Where the next page starts, if there is one.
+    /// Statistics of recent attempts, the same on each page.
+    pub record: WorkerAttemptStats,
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
@@ -43,68 +43,68 @@ pub struct WorkerAttempt {
     /// Its configuration's name.
     pub config_name: String,
     /// The attempt's number, from 1.
-    pub attempt: Attempt,
-    /// How many GPUs it was granted.
+    pub attempt: AttemptNumber,
+    /// Number of GPUs allocated to it.
     pub gpus: u32,
     /// When it was offered.
     pub offered_at: Timestamp,
-    /// When the worker took it.
+    /// When the worker accepted it.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How it ended: `completed`, `failed`, `cancelled`, `lost`, `expired`.
+    /// The outcome: `completed`, `failed`, `cancelled`, `lost`, `expired`.
     pub outcome: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
 }
 
-/// How a worker's attempts ended of late.
+/// Statistics of a worker's recent attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkerRecord {
-    /// Since when: the beginning of the day 30 days ago, or of the first of which ended jobs are kept.
+pub struct WorkerAttemptStats {
+    /// Start of the period: midnight 30 days ago, or the oldest day for which ended jobs are retained.
     pub since: Timestamp,
-    /// How many were offered to it since then.
+    /// Number of attempts that were offered to it in the period.
     pub attempts: u64,
-    /// How many of them completed.
+    /// Number of completed attempts.
     pub completed: u64,
-    /// How many failed.
+    /// Number of failed attempts.
     pub failed: u64,
-    /// How many were lost.
+    /// Number of lost attempts.
     pub lost: u64,
-    /// How many people cancelled.
+    /// Number of cancelled attempts.
     pub cancelled: u64,
-    /// How many it did not take.
+    /// Number of offers that were not accepted.
     pub expired: u64,
-    /// The share of those that completed, 0 to 100, among those that completed, failed or were lost; none if there are
-    /// none.
+    /// The percentage of completed attempts, 0 to 100, among those that completed, failed or were lost; none if there
+    /// are none.
     pub success_percent: Option<f64>,
-    /// How many failed one after the other in the last 24 hours, each within a minute of its start, since one went well:
-    /// from 3 on it is told as `fast_failures` among what needs a look.
+    /// Number of consecutive failures in the last 24 hours, each within a minute of its start, since the last success:
+    /// 3 or more raise the alert `fast_failures`.
     pub fast_failures: u64,
 }
 
-/// `GET /api/admin/workers/{id}/events`: what happened with a worker.
+/// `GET /api/admin/workers/{id}/events`: events of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerEvents {
-    /// Newest first.
-    pub events: Vec<TrailEvent>,
-    /// Where the next page starts, if there is one.
+    /// The events, newest first.
+    pub events: Vec<AuditTrailEvent>,
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
 }
 
-/// How a worker stood from a moment on.
+/// The status of a worker from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Stood {
-    /// From this moment.
+pub struct StatusSpanView {
+    /// Start of the status.
     pub since: Timestamp,
-    /// Where it stood; null while it was never heard of.
+    /// The status; null while it had never connected.
     pub status: Option<WorkerStatus>,
 }

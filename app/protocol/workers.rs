@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::gpu::{GpuInfo, GpuView};
+pub use super::refused_agents::{RefusedAgentView, TokenConflictView};
 use super::status::{FacetKind, JobStatus, WorkerStatus, WorkerType};
-pub use super::token_life::{RotateToken, TokenLife};
-use super::worker_history::Stood;
+pub use super::token_lifetime::{RotateToken, TokenLifetime};
+use super::worker_history::StatusSpanView;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
@@ -17,77 +18,77 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreateWorker {
-    /// Unique among workers, 1 to 64 characters.
+    /// The worker's name, 1 to 64 characters; must be unique.
     pub name: String,
-    /// Left open, the agent's first registration decides.
+    /// The worker's type; if omitted, the agent's first registration decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_type: Option<WorkerType>,
-    /// Labels to match jobs by.
+    /// Labels for matching jobs.
     #[serde(default)]
     pub labels: Labels,
-    /// Whether labels that the agent reports are not to count.
+    /// Whether to ignore labels that the agent reports.
     #[serde(default)]
     pub ignore_reported_labels: bool,
-    /// Whether agents of the older protocol are refused. They use the worker's token for everything and get `HF_TOKEN` with
-    /// the offer of a job.
+    /// Whether to reject agents of the older protocol: they use the worker's token for all requests and receive
+    /// `HF_TOKEN`.
     #[serde(default)]
     pub refuse_older_agents: bool,
-    /// Networks from which the agent may come, like `10.0.0.0/8`; left out, any.
+    /// Networks from which the agent may connect, like `10.0.0.0/8`; if omitted, any.
     #[serde(default)]
     pub allowed_networks: Vec<String>,
-    /// When the token ends.
+    /// When the token expires.
     #[serde(flatten)]
-    pub life: TokenLife,
+    pub lifetime: TokenLifetime,
 }
 
-/// The answer to [`CreateWorker`] and to a rotation: the only time the token is shown.
+/// The answer to [`CreateWorker`] and to a rotation: the token is shown only here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CreatedWorker {
     /// The worker's id.
     pub worker_id: WorkerId,
-    /// The worker's secret, `wt_…`.
+    /// The worker's token, `wt_…`.
     pub token: String,
     /// The worker's name.
     pub name: String,
-    /// When the token ends if no agent registers with it by then.
+    /// When the token expires if no agent registers with it before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_unused_ends_at: Option<Timestamp>,
-    /// What to run on the GPU machine. It reads the token from the environment, not from the command line.
+    /// The command to run on the GPU host. It reads the token from the environment, not from the command line.
     pub connection_command: String,
 }
 
-/// Whether a command names the server by an address that only the server's own machine reaches.
-pub fn names_own_host(command: &str) -> bool {
-    ["://127.0.0.1", "://localhost", "://[::1]"].iter().any(|own| command.contains(own))
+/// Returns whether a command uses a server address that is reachable only from the server's own machine.
+pub fn uses_loopback_address(command: &str) -> bool {
+    ["://127.", "://localhost", "://[::1]"].iter().any(|own| command.contains(own))
 }
 
-/// `GET /api/admin/workers`, the query string.
+/// Query string of `GET /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersQuery {
-    /// Only workers in this status.
+    /// Only workers with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkerStatus>,
-    /// Only workers that this fits: words, each in a name, host, GPU or label or at an end of an id, and `status:idle`,
-    /// `type:ephemeral`, `gpu:a100*`, `label.team=nlp`, `version:0.1*`, `host:…`, `name:…`, `id:…` or `tls:off`. A `:` asks
-    /// in any case, for a part, or for a glob from the beginning of one; a `=` for exactly that, or a glob of it. A `-` before
-    /// a word leaves out what it fits; what has blanks or a `:` stands in quotes.
+    /// Only workers that match this query: words, each found in a name, host, GPU or label or at the start or end of an
+    /// ID, and `status:idle`, `type:ephemeral`, `gpu:a100*`, `label.team=nlp`, `version:0.1*`, `host:…`, `name:…`,
+    /// `id:…` or `tls:off`. `:` ignores case and matches a part, or a glob from its start; `=` matches exactly, or by a
+    /// glob. `-` before a term excludes its matches; terms with spaces or `:` must be quoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// Only workers with a label, `key=glob`, or with any value of a `key`.
+    /// Only workers with this label, `key=glob`, or with any value of a `key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether it is wanted what else could be asked, with how many workers each would leave.
+    /// Whether to return the facets.
     #[serde(default)]
     pub facets: bool,
-    /// In which order: `name`, `status`, `seen` or `gpus`, with a `-` before it for the largest first; left out, by name.
+    /// The order: `name`, `status`, `seen` or `gpus`, with a `-` prefix for descending; if omitted, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<String>,
-    /// At most so many; left out, all.
+    /// Maximum number of results; if omitted, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continue after the page that gave this `next_cursor`, in the same order, or show the one that another gave as its
+    /// Returns the page after the one with this `next_cursor`, in the same order, or the page of this
     /// `previous_cursor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -97,43 +98,43 @@ pub struct WorkersQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkersPage {
-    /// In the order that was asked for.
+    /// The workers, in the requested order.
     pub workers: Vec<WorkerView>,
-    /// How many match the filters in all.
+    /// Total number of matching workers.
     pub total: u64,
-    /// How many of them come before those that are shown.
+    /// Number of them before this page.
     #[serde(default)]
     pub before: u64,
-    /// How many workers there are in each status, whatever the filters.
+    /// Number of all workers in each status, regardless of filters.
     pub counts: WorkerCounts,
-    /// The question as it was understood, with `status` and `label` in it.
+    /// The normalized query, including `status` and `label`.
     #[serde(default)]
     pub q: String,
-    /// What else could be asked, if that was wanted.
+    /// The facets, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<WorkerFacet>,
-    /// Where the page before starts, if there is one; empty for the beginning.
+    /// Cursor of the previous page, if there is one; empty for the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_cursor: Option<String>,
-    /// Where the next page starts, if there is one.
+    /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// The server's clock when it answered.
     pub server_time: Timestamp,
 }
 
-/// `GET /api/queue/labels`: what a job can ask for, as the fleet is.
+/// `GET /api/queue/labels`: what a job can require of the current fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLabels {
-    /// The values that workers have, by key.
+    /// The values of workers' labels, by key.
     pub labels: BTreeMap<String, BTreeSet<String>>,
     /// Whether this server runs jobs itself (`target: local`).
     #[serde(default)]
     pub local: bool,
 }
 
-/// Workers by status.
+/// Number of workers by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerCounts {
@@ -145,12 +146,12 @@ pub struct WorkerCounts {
     pub busy: u64,
     /// `draining`.
     pub draining: u64,
-    /// `offline`, those never contacted included.
+    /// `offline`, including those that never connected.
     pub offline: u64,
 }
 
 impl WorkerCounts {
-    /// Counts one more.
+    /// Counts a worker.
     pub const fn add(&mut self, status: WorkerStatus) {
         *match status {
             WorkerStatus::Connecting => &mut self.connecting,
@@ -162,25 +163,26 @@ impl WorkerCounts {
     }
 }
 
-/// Something by which the list can be narrowed.
+/// A value by which the list can be filtered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerFacet {
-    /// What it is about.
+    /// The kind of facet.
     pub about: FacetKind,
-    /// What is asked of it; of a label, `key=value`.
+    /// The value; for a label, `key=value`.
     pub value: String,
-    /// How many workers that would leave of those that the rest of the question leaves.
+    /// Number of workers that match the rest of the query and this value.
     pub count: u64,
-    /// Whether it is asked already.
+    /// Whether the query already contains it.
     pub chosen: bool,
-    /// The question with it, or without it if it is asked already.
+    /// The query with this value added, or removed if it already contains it.
     pub q: String,
 }
 
-/// A worker in a list, under both spellings that clients know.
+/// A worker in a list, in both spellings that clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct WorkerView {
     /// The worker's id.
     pub id: WorkerId,
@@ -188,96 +190,101 @@ pub struct WorkerView {
     pub worker_id: WorkerId,
     /// Unique name.
     pub name: String,
-    /// Where it stands.
+    /// Its status.
     pub status: WorkerStatus,
-    /// Since when it stands there.
+    /// Since when it has this status.
     pub status_since: Timestamp,
+    /// Whether its connection was lost and the heartbeat timeout has not passed yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connection_lost: bool,
+    /// When it will be marked offline if it stays silent; only while its connection is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_at: Option<Timestamp>,
     /// Whether it is the orchestrator's own machine.
     pub local: bool,
-    /// Whether a drain is wished, also while it is offline.
+    /// Whether a drain was requested, even while it is offline.
     pub draining: bool,
-    /// Why, in the words of whoever asked.
+    /// The reason of the drain, as given by the user.
     pub drain_reason: Option<String>,
-    /// When what still runs is stopped and goes back to the queue.
+    /// When remaining jobs are stopped and requeued.
     pub drain_deadline: Option<Timestamp>,
-    /// How many jobs it takes at once.
+    /// Maximum number of concurrent jobs.
     pub max_jobs: u32,
-    /// Whether it leaves after a job; none until an admin or a registration said so.
+    /// Whether it exits after one job; none until an admin or a registration sets it.
     pub worker_type: Option<WorkerType>,
-    /// How many GPUs it reported.
+    /// Number of GPUs.
     pub gpu_count: u32,
     /// The first GPU's model.
     pub gpu_name: Option<String>,
-    /// How many it has of each model; left out where all are of one.
+    /// Number of GPUs of each model; omitted if all are of one model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpu_models: Vec<GpuModel>,
     /// The first GPU's memory in GB.
     pub gpu_vram_gb: Option<f64>,
-    /// Why its host is fit for no new job now, in its agent's words; left out, it is fit.
+    /// Why its host cannot run new jobs now, as reported by its agent; omitted if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfit: Option<String>,
-    /// How many of its GPUs no job may have now: their agent withholds them.
+    /// Number of its GPUs that are quarantined or in use.
     #[serde(default)]
     pub gpus_withheld: u32,
-    /// Its GPUs; only where one worker, or GPUs, are asked for.
+    /// Its GPUs; only if a single worker, or GPUs, are requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuView>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator_type: Option<String>,
-    /// The same, as older clients read it.
+    /// The same, in the format of older clients.
     pub gpu_info: Option<GpuInfo>,
-    /// The labels that count for matching: the admin's, and the reported ones unless they are ignored.
+    /// The labels for matching: the admin's, and the reported ones unless they are ignored.
     pub labels: Labels,
     /// What the agent reported.
     pub reported_labels: Labels,
-    /// Whether that is ignored, here or on all workers.
+    /// Whether reported labels are ignored, for this worker or for all workers.
     pub ignore_reported_labels: bool,
-    /// What an admin has set of it; only where one worker is asked for.
+    /// The settings of an admin; only if a single worker is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<WorkerSettings>,
-    /// When it was last heard of; none if never.
+    /// Its last heartbeat; none if it never connected.
     pub last_heartbeat: Option<Timestamp>,
-    /// The address from which it was last heard of.
+    /// The address of its last request.
     #[serde(default)]
     pub last_used_from: Option<String>,
-    /// Networks from which its agent may come; none for any.
+    /// Networks from which its agent may connect; empty for any.
     #[serde(default)]
     pub allowed_networks: Vec<String>,
-    /// When its token was made; none where that was not written down.
+    /// When its token was created; none if not recorded.
     #[serde(default)]
     pub token_made_at: Option<Timestamp>,
-    /// Who made it; none where that was not written down.
+    /// Who created it; none if not recorded.
     #[serde(default)]
     pub token_made_by: Option<String>,
-    /// When its token ends; none for never.
+    /// When its token expires; none for never.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,
-    /// When its token ends if no agent registers with it by then; none once one has.
+    /// When its token expires if no agent registers with it before; none once one has.
     #[serde(default)]
     pub token_unused_ends_at: Option<Timestamp>,
-    /// When the token before it ends, while both are good.
+    /// When the previous token expires, while both are valid.
     #[serde(default)]
     pub old_token_ends_at: Option<Timestamp>,
-    /// The last time that a second agent came with its token, until that is settled: by a rotation, or by a word.
+    /// The last time that a second agent used its token, until it is resolved by a rotation or by an admin.
     #[serde(default)]
-    pub token_conflict: Option<TokenConflict>,
-    /// Of a worker that was never heard of: the last time that an agent was refused with its token, or under its name,
-    /// since the token was made; only where one worker is asked for.
+    pub token_conflict: Option<TokenConflictView>,
+    /// For a worker that never connected: the last agent that was rejected with its token or name; only if a single
+    /// worker is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_refusal: Option<RefusedAgent>,
-    /// When its agent registered last, as far as that is still on record; only where one worker is asked for.
+    pub last_refusal: Option<RefusedAgentView>,
+    /// When its agent last registered, if the record still exists; only if a single worker is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered_at: Option<Timestamp>,
-    /// How it stood in the last 24 hours, oldest first, each without a gap until the next one's moment: the first may have
-    /// begun earlier than it says; what came before the first is not on record any more, or it was not made yet. Only where
-    /// one worker is asked for.
+    /// Its status in the last 24 hours, oldest first; each span ends where the next one begins. The first one may have
+    /// begun earlier; nothing is recorded before it. Only if a single worker is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub last_day: Vec<Stood>,
-    /// When the admin made it.
+    pub last_day: Vec<StatusSpanView>,
+    /// When the worker was created.
     pub created_at: Timestamp,
-    /// The jobs it holds.
-    pub jobs: Vec<HeldJob>,
-    /// The first of [`WorkerView::jobs`], as older clients read it.
+    /// The jobs that it has.
+    pub jobs: Vec<WorkerJobView>,
+    /// The first of [`WorkerView::jobs`], for older clients.
     pub current_job_id: Option<JobId>,
     /// The host's name, as reported.
     pub hostname: Option<String>,
@@ -286,63 +293,41 @@ pub struct WorkerView {
     /// Whether the agent verifies this server's certificate, as reported.
     #[serde(default)]
     pub tls_verify: Option<bool>,
-    /// How its host confines trainers, as reported; older agents confine none.
+    /// The sandbox of its host, as reported; older agents have none.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
-    /// The name of what people have set of it; the `ETag` begins with it.
+    /// The revision of the admin's settings; the `ETag` begins with it.
     #[serde(default)]
     pub revision: String,
 }
 
-/// A model of GPU on a worker.
+/// A GPU model of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GpuModel {
     /// Its name.
     pub name: String,
-    /// How many there are.
+    /// Number of GPUs of this model.
     pub count: u32,
 }
 
-/// What an admin has set of a worker, whatever its agent reports and the server is told of all workers.
+/// The settings of a worker that an admin has set, independent of its agent's reports and of settings for all workers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerSettings {
-    /// The labels that it was given.
+    /// The labels set by an admin.
     pub labels: Labels,
-    /// Whether those that its agent reports are ignored.
+    /// Whether labels that its agent reports are ignored.
     pub ignore_reported_labels: bool,
-    /// Whether agents of the older protocol are refused.
+    /// Whether agents of the older protocol are rejected.
     #[serde(default)]
     pub refuse_older_agents: bool,
 }
 
-/// Two agents came with one token.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TokenConflict {
-    /// When the one that was refused came.
-    pub at: Timestamp,
-    /// From which host, as far as it is known.
-    pub host: String,
-}
-
-/// A registration that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RefusedAgent {
-    /// When.
-    pub at: Timestamp,
-    /// The code of the problem that it was answered.
-    pub reason: String,
-    /// From which address, as far as it is known.
-    pub from: Option<String>,
-}
-
-/// A job on a worker, in the worker's row.
+/// A job of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HeldJob {
+pub struct WorkerJobView {
     /// The job.
     pub job_id: JobId,
     /// Its configuration's name.
@@ -350,50 +335,50 @@ pub struct HeldJob {
     /// Who submitted it.
     #[serde(default)]
     pub submitted_by: String,
-    /// Where it stands.
+    /// Its status.
     pub status: JobStatus,
-    /// How far it is, 0 to 100.
+    /// Its progress, 0 to 100.
     pub percent: Option<f64>,
-    /// How many of the worker's GPUs it was granted.
+    /// Number of the worker's GPUs allocated to it.
     #[serde(default)]
     pub gpus: u32,
 }
 
-/// `POST /api/admin/workers/{id}/drain`; the body may be left out.
+/// `POST /api/admin/workers/{id}/drain`; the body is optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrainWorker {
-    /// Why, for whoever looks later.
+    /// The reason, shown to other users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// After so many seconds what still runs is stopped and goes back to the queue; left out, it may finish.
+    /// Jobs that still run after this many seconds are stopped and requeued; if omitted, they may finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_seconds: Option<u32>,
 }
 
-/// `PATCH /api/admin/workers/{id}`: what is left out stays.
+/// `PATCH /api/admin/workers/{id}`: omitted fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditWorker {
     /// A new unique name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether it leaves after a job.
+    /// Whether it exits after one job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_type: Option<WorkerType>,
-    /// The admin's labels, all of them.
+    /// All of the admin's labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
-    /// Whether labels that the agent reports are not to count.
+    /// Whether to ignore labels that the agent reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_reported_labels: Option<bool>,
-    /// Whether agents of the older protocol are refused from the next registration on.
+    /// Whether to reject agents of the older protocol, from the next registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse_older_agents: Option<bool>,
-    /// Networks from which the agent may come, all of them; an empty list for any.
+    /// All networks from which the agent may connect; empty for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_networks: Option<Vec<String>>,
-    /// Whether the alarm about two agents with its token was seen to.
+    /// Whether the alert about two agents with its token is resolved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settle_token_conflict: bool,
 }

@@ -1,15 +1,15 @@
-//! What every program needs that talks to an orchestrator over the network: the agent and the command line.
+//! Shared by the programs that connect to an orchestrator over the network: the agent and the command line.
 
-mod distrust;
-mod trust;
+mod describe_tls_error;
+mod server_trust;
 
 use std::error::Error;
 
-pub use distrust::sentence as distrust;
-pub use trust::{Trust, TrustError};
+pub use describe_tls_error::describe as distrust;
+pub use server_trust::{ServerTrust, ServerTrustError};
 
-/// The last cause of an error, which says most.
-pub fn innermost(error: &dyn Error) -> String {
+/// Returns the text of the innermost cause of an error, which is the most specific.
+pub fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
         cause = next;

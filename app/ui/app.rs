@@ -7,28 +7,26 @@ use leptos_router::{Lazy, SsrMode, path};
 
 use super::boot::Boot;
 use super::components::layout::Layout;
-use super::pages::jobs::JobsPage;
+use super::lazy_routes::{GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, WorkersRoute};
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
-use super::pages::workers::WorkersPage;
-use super::parts::{GpusPart, JobPart, LogPart, WorkerPart};
 
 /// The application.
 #[component]
 pub fn App() -> impl IntoView {
     provide_meta_context();
-    SharedValue::new(Boot::given).into_inner().provide();
+    SharedValue::new(Boot::from_context).into_inner().provide();
     view! {
         <Router>
             <Routes fallback=NotFoundPage>
                 <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
-                    <Route path=path!("/jobs") view=JobsPage ssr=SsrMode::Async/>
-                    <Route path=path!("/jobs/:id") view={Lazy::<JobPart>::new()} ssr=SsrMode::Async/>
-                    <Route path=path!("/jobs/:id/log") view={Lazy::<LogPart>::new()} ssr=SsrMode::Async/>
-                    <Route path=path!("/gpus") view={Lazy::<GpusPart>::new()} ssr=SsrMode::Async/>
-                    <Route path=path!("/admin/workers") view=WorkersPage ssr=SsrMode::Async/>
-                    <Route path=path!("/admin/workers/:id") view={Lazy::<WorkerPart>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs") view={Lazy::<JobsRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id") view={Lazy::<JobRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/log") view={Lazy::<LogRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/gpus") view={Lazy::<GpusRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers") view={Lazy::<WorkersRoute>::new()} ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id") view={Lazy::<WorkerRoute>::new()} ssr=SsrMode::Async/>
                 </ParentRoute>
             </Routes>
         </Router>

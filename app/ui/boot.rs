@@ -3,11 +3,11 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::clock::Clock;
-use super::components::palette::Searching;
+use super::clock::PageClock;
+use super::components::palette::PaletteOpen;
 use super::flash::{CurrentFlash, Flash};
-use super::live::Live;
-use super::notes::Notes;
+use super::live::LiveUpdates;
+use super::notifications::Notifications;
 use super::prefs::Prefs;
 
 /// Who reads, how, and what is said once.
@@ -19,19 +19,19 @@ pub(crate) struct Boot {
 
 impl Boot {
     /// As the server's contexts have it. They may be missing: routes are listed without them.
-    pub fn given() -> Self {
+    pub fn from_context() -> Self {
         Self { prefs: use_context().unwrap_or_default(), flash: use_context::<Option<Flash>>().flatten() }
     }
 
     /// Gives the whole page what it shares.
     pub fn provide(self) {
         let Self { prefs, flash } = self;
-        let clock = Clock::starting_at(prefs.now, prefs.zone);
+        let clock = PageClock::new(&prefs);
         provide_context(clock);
         let reader = prefs.session.as_ref().map(|session| session.name.clone()).unwrap_or_default();
-        provide_context(Notes::of(reader, clock));
-        provide_context(Searching(RwSignal::new(false)));
-        provide_context(Live::after(prefs.version.clone(), prefs.session.is_some()));
+        provide_context(Notifications::new(reader, clock));
+        provide_context(PaletteOpen(RwSignal::new(false)));
+        provide_context(LiveUpdates::new(prefs.version.clone(), prefs.session.is_some()));
         provide_context(CurrentFlash(RwSignal::new(flash)));
         provide_context(prefs);
     }

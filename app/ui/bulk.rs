@@ -7,24 +7,25 @@ use super::flash::{Flash, Undo};
 use super::format::short_id;
 use super::locales::Language;
 use super::locales::sentence::Count;
-use super::locales::words::bulk::Bulk;
+use super::locales::words::PlainBulk;
 use super::prefs::Locale;
 use crate::protocol::queue::JobView;
-use crate::protocol::status::{BulkAction, JobStatus, Phase, WorkerStatus, WorkerType};
+use crate::protocol::status::{BulkAction, JobPhase, JobStatus, WorkerStatus, WorkerType};
+use crate::protocol::worker_deletion::DeletionStatus;
 use crate::protocol::workers::WorkerView;
 
 /// What a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listed {
+pub enum BulkTarget {
     /// Workers.
     Workers,
     /// Jobs.
     Jobs,
 }
 
-impl Listed {
+impl BulkTarget {
     /// What an action is done to.
-    pub fn of(action: BulkAction) -> Self {
+    pub fn for_action(action: BulkAction) -> Self {
         match action {
             BulkAction::Drain | BulkAction::Resume | BulkAction::Delete => Self::Workers,
             BulkAction::Cancel | BulkAction::Retry => Self::Jobs,
@@ -41,12 +42,12 @@ impl Listed {
 }
 
 /// The address of the form that does it.
-pub(crate) fn form(action: BulkAction) -> String {
-    let of = match Listed::of(action) {
-        Listed::Workers => "workers",
-        Listed::Jobs => "jobs",
+pub(crate) fn form_url(action: BulkAction) -> String {
+    let list_name = match BulkTarget::for_action(action) {
+        BulkTarget::Workers => "workers",
+        BulkTarget::Jobs => "jobs",
     };
-    format!("/ui/{of}/bulk/{}", action.as_str())
+    format!("/ui/{list_name}/bulk/{}", action.as_str())
 }
 
 /// How a list of several jobs calls one.
@@ -56,115 +57,115 @@ pub fn job_name(job: &JobView) -> String {
 
 /// What becomes of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
-    TakesNothing,
-    Finishes(Vec<String>),
-    Leaves,
-    FinishesAndLeaves(Vec<String>),
-    TakesNothingLater,
-    DrainsAlready,
-    TakesAgain,
-    DrainsNot,
+pub(crate) enum BulkEffect {
+    StopsAcceptingJobs,
+    FinishesJobs(Vec<String>),
+    Retires,
+    FinishesJobsAndRetires(Vec<String>),
+    DrainsOnReconnect,
+    AlreadyDraining,
+    AcceptsJobs,
+    NotDraining,
     Deleted,
-    DeletedWith(u64),
+    DeletedWithJobs(u64),
     NotOffline,
-    LeavesQueue,
+    RemovedFromQueue,
     Stops,
-    StopsAlready,
-    Ended,
-    OfSomebodyElse(String),
-    SubmittedAgain,
+    AlreadyStopping,
+    AlreadyEnded,
+    NotOwner(String),
+    Resubmitted,
     NotEnded,
 }
 
-impl Fate {
+impl BulkEffect {
     /// What becomes of a worker; of jobs' actions nothing.
-    pub fn of_worker(action: BulkAction, worker: &WorkerView) -> Self {
+    pub fn for_worker(action: BulkAction, worker: &WorkerView) -> Self {
         let held = || worker.jobs.iter().map(|job| job.config_name.clone()).collect();
         let (free, offline) = (worker.jobs.is_empty(), worker.status == WorkerStatus::Offline);
         match action {
-            BulkAction::Drain if worker.draining => Self::DrainsAlready,
-            BulkAction::Drain if offline && free => Self::TakesNothingLater,
+            BulkAction::Drain if worker.draining => Self::AlreadyDraining,
+            BulkAction::Drain if offline && free => Self::DrainsOnReconnect,
             BulkAction::Drain => match (worker.worker_type, free) {
-                (Some(WorkerType::Ephemeral), true) => Self::Leaves,
-                (Some(WorkerType::Ephemeral), false) => Self::FinishesAndLeaves(held()),
-                (_, true) => Self::TakesNothing,
-                (_, false) => Self::Finishes(held()),
+                (Some(WorkerType::Ephemeral), true) => Self::Retires,
+                (Some(WorkerType::Ephemeral), false) => Self::FinishesJobsAndRetires(held()),
+                (_, true) => Self::StopsAcceptingJobs,
+                (_, false) => Self::FinishesJobs(held()),
             },
-            BulkAction::Resume if worker.draining => Self::TakesAgain,
-            BulkAction::Resume | BulkAction::Cancel | BulkAction::Retry => Self::DrainsNot,
-            BulkAction::Delete if !offline => Self::NotOffline,
+            BulkAction::Resume if worker.draining => Self::AcceptsJobs,
+            BulkAction::Resume | BulkAction::Cancel | BulkAction::Retry => Self::NotDraining,
+            BulkAction::Delete if worker.deletion_status() != DeletionStatus::Allowed => Self::NotOffline,
             BulkAction::Delete if free => Self::Deleted,
-            BulkAction::Delete => Self::DeletedWith(worker.jobs.len() as u64),
+            BulkAction::Delete => Self::DeletedWithJobs(worker.jobs.len() as u64),
         }
     }
 
     /// What becomes of a job that is, or is not, the reader's to cancel; of workers' actions nothing.
-    pub fn of_job(action: BulkAction, job: &JobView, theirs: bool) -> Self {
+    pub fn for_job(action: BulkAction, job: &JobView, theirs: bool) -> Self {
         let status = job.status;
         match action {
-            BulkAction::Retry if status.is_terminal() => Self::SubmittedAgain,
+            BulkAction::Retry if status.is_terminal() => Self::Resubmitted,
             BulkAction::Retry => Self::NotEnded,
-            _ if status.is_terminal() => Self::Ended,
-            BulkAction::Cancel if !theirs => Self::OfSomebodyElse(job.submitted_by.clone()),
-            _ if status == JobStatus::Cancelling => Self::StopsAlready,
-            _ if status.is_in(Phase::Waiting) => Self::LeavesQueue,
+            _ if status.is_terminal() => Self::AlreadyEnded,
+            BulkAction::Cancel if !theirs => Self::NotOwner(job.submitted_by.clone()),
+            _ if status == JobStatus::Cancelling => Self::AlreadyStopping,
+            _ if status.is_in_phase(JobPhase::Waiting) => Self::RemovedFromQueue,
             _ => Self::Stops,
         }
     }
 
     /// Whether it changes anything.
-    pub fn changes(&self) -> bool {
+    pub fn is_change(&self) -> bool {
         match self {
-            Self::TakesNothing
-            | Self::Finishes(_)
-            | Self::Leaves
-            | Self::FinishesAndLeaves(_)
-            | Self::TakesNothingLater
-            | Self::TakesAgain
+            Self::StopsAcceptingJobs
+            | Self::FinishesJobs(_)
+            | Self::Retires
+            | Self::FinishesJobsAndRetires(_)
+            | Self::DrainsOnReconnect
+            | Self::AcceptsJobs
             | Self::Deleted
-            | Self::DeletedWith(_)
-            | Self::LeavesQueue
+            | Self::DeletedWithJobs(_)
+            | Self::RemovedFromQueue
             | Self::Stops
-            | Self::SubmittedAgain => true,
-            Self::DrainsAlready
-            | Self::DrainsNot
+            | Self::Resubmitted => true,
+            Self::AlreadyDraining
+            | Self::NotDraining
             | Self::NotOffline
-            | Self::StopsAlready
-            | Self::Ended
-            | Self::OfSomebodyElse(_)
+            | Self::AlreadyStopping
+            | Self::AlreadyEnded
+            | Self::NotOwner(_)
             | Self::NotEnded => false,
         }
     }
 
     /// In words.
-    pub fn said(&self, words: &Bulk) -> String {
+    pub fn describe(&self, words: &PlainBulk) -> String {
         let jobs = |jobs: &[String]| jobs.join(words.between);
         match self {
-            Self::TakesNothing => words.takes_nothing.to_owned(),
-            Self::Finishes(held) => words.finishes.of(jobs(held)),
-            Self::Leaves => words.leaves.to_owned(),
-            Self::FinishesAndLeaves(held) => words.finishes_and_leaves.of(jobs(held)),
-            Self::TakesNothingLater => words.takes_nothing_later.to_owned(),
-            Self::DrainsAlready => words.drains_already.to_owned(),
-            Self::TakesAgain => words.takes_again.to_owned(),
-            Self::DrainsNot => words.drains_not.to_owned(),
+            Self::StopsAcceptingJobs => words.takes_nothing.to_owned(),
+            Self::FinishesJobs(held) => words.finishes.of(jobs(held)),
+            Self::Retires => words.leaves.to_owned(),
+            Self::FinishesJobsAndRetires(held) => words.finishes_and_leaves.of(jobs(held)),
+            Self::DrainsOnReconnect => words.takes_nothing_later.to_owned(),
+            Self::AlreadyDraining => words.drains_already.to_owned(),
+            Self::AcceptsJobs => words.takes_again.to_owned(),
+            Self::NotDraining => words.drains_not.to_owned(),
             Self::Deleted => words.deleted.to_owned(),
-            Self::DeletedWith(held) => words.deleted_with.of(*held),
+            Self::DeletedWithJobs(held) => words.deleted_with.of(*held),
             Self::NotOffline => words.not_offline.to_owned(),
-            Self::LeavesQueue => words.leaves_queue.to_owned(),
+            Self::RemovedFromQueue => words.leaves_queue.to_owned(),
             Self::Stops => words.stops.to_owned(),
-            Self::StopsAlready => words.stops_already.to_owned(),
-            Self::Ended => words.ended.to_owned(),
-            Self::OfSomebodyElse(owner) => words.of_somebody_else.of(owner),
-            Self::SubmittedAgain => words.submitted_again.to_owned(),
+            Self::AlreadyStopping => words.stops_already.to_owned(),
+            Self::AlreadyEnded => words.ended.to_owned(),
+            Self::NotOwner(owner) => words.of_somebody_else.of(owner),
+            Self::Resubmitted => words.submitted_again.to_owned(),
             Self::NotEnded => words.not_ended.to_owned(),
         }
     }
 }
 
 /// What will be done to so many, for a heading and a button.
-pub(crate) fn asked(words: &Bulk, action: BulkAction) -> Count {
+pub(crate) fn count_phrase(words: &PlainBulk, action: BulkAction) -> Count {
     match action {
         BulkAction::Drain => words.drain,
         BulkAction::Resume => words.resume,
@@ -176,27 +177,27 @@ pub(crate) fn asked(words: &Bulk, action: BulkAction) -> Count {
 
 /// What became of several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct BulkSummary {
     /// The ids of those that it was done to.
     pub done: Vec<String>,
     /// How many were so already.
     pub unchanged: u64,
     /// Those that it was not done to.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<BulkRefusal>,
 }
 
 /// One that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct BulkRefusal {
     /// How people call it.
     pub name: String,
     /// Why, in the reader's words.
-    pub why: String,
+    pub reason: String,
 }
 
-impl Tally {
+impl BulkSummary {
     /// What the list says, to which one comes `back`.
-    pub fn flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
+    pub fn to_flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
         let words = &Language::of(locale).plain().bulk;
         let count = match action {
             BulkAction::Drain => words.drained,
@@ -212,7 +213,7 @@ impl Tally {
             so_already => words.both.with(&[&text, &words.unchanged.of(so_already)]),
         };
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for Refused { name, why } in &self.refused {
+        for BulkRefusal { name, reason: why } in &self.refused {
             reasons.entry(why).or_default().push(name);
         }
         let line = |(why, names): (&str, Vec<&str>)| words.refused.with(&[&names.join(words.between), &why]);
@@ -228,7 +229,7 @@ impl Tally {
         };
         let ids = self.done.iter().map(|id| ("id".to_owned(), id.clone()));
         let fields = ids.chain([("back".to_owned(), back.to_owned())]).collect();
-        (!self.done.is_empty()).then(|| Undo::by_form(form(opposite), fields))
+        (!self.done.is_empty()).then(|| Undo::from_form(form_url(opposite), fields))
     }
 }
 

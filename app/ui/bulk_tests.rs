@@ -27,47 +27,53 @@ fn job(status: &str) -> JobView {
 fn what_becomes_of_a_worker_depends_on_how_it_is() {
     let held = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
     let names = || vec!["digits".to_owned()];
-    let of = |action, status: &str, more| Fate::of_worker(action, &worker(status, more));
+    let of = |action, status: &str, more| BulkEffect::for_worker(action, &worker(status, more));
     let (drain, resume, delete) = (BulkAction::Drain, BulkAction::Resume, BulkAction::Delete);
-    assert_eq!(of(drain, "idle", json!({})), Fate::TakesNothing);
-    assert_eq!(of(drain, "busy", held.clone()), Fate::Finishes(names()));
-    assert_eq!(of(drain, "idle", json!({"worker_type": "ephemeral"})), Fate::Leaves);
+    assert_eq!(of(drain, "idle", json!({})), BulkEffect::StopsAcceptingJobs);
+    assert_eq!(of(drain, "busy", held.clone()), BulkEffect::FinishesJobs(names()));
+    assert_eq!(of(drain, "idle", json!({"worker_type": "ephemeral"})), BulkEffect::Retires);
     let spent = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
-    assert_eq!(of(drain, "busy", spent), Fate::FinishesAndLeaves(names()));
-    assert_eq!(of(drain, "offline", json!({})), Fate::TakesNothingLater);
-    assert_eq!(of(drain, "draining", json!({"draining": true})), Fate::DrainsAlready);
-    assert_eq!(of(resume, "draining", json!({"draining": true})), Fate::TakesAgain);
-    assert_eq!(of(resume, "idle", json!({})), Fate::DrainsNot);
-    assert_eq!(of(delete, "offline", json!({})), Fate::Deleted);
-    assert_eq!(of(delete, "offline", held), Fate::DeletedWith(1));
+    assert_eq!(of(drain, "busy", spent), BulkEffect::FinishesJobsAndRetires(names()));
+    assert_eq!(of(drain, "offline", json!({})), BulkEffect::DrainsOnReconnect);
+    assert_eq!(of(drain, "draining", json!({"draining": true})), BulkEffect::AlreadyDraining);
+    assert_eq!(of(resume, "draining", json!({"draining": true})), BulkEffect::AcceptsJobs);
+    assert_eq!(of(resume, "idle", json!({})), BulkEffect::NotDraining);
+    assert_eq!(of(delete, "offline", json!({})), BulkEffect::Deleted);
+    assert_eq!(of(delete, "offline", held.clone()), BulkEffect::DeletedWithJobs(1));
+    let lost = json!({"connection_lost": true, "offline_at": "2026-11-22T00:02:00Z"});
+    assert_eq!(of(delete, "connecting", lost.clone()), BulkEffect::Deleted);
+    assert_eq!(
+        of(delete, "busy", json!({"offline_at": lost["offline_at"], "jobs": held["jobs"]})),
+        BulkEffect::NotOffline
+    );
     for connected in ["connecting", "idle", "busy", "draining"] {
-        assert_eq!(of(delete, connected, json!({})), Fate::NotOffline, "{connected}");
+        assert_eq!(of(delete, connected, json!({})), BulkEffect::NotOffline, "{connected}");
     }
 }
 
 #[test]
 fn what_becomes_of_a_job_depends_on_how_it_is_and_whose() {
-    let of = |action, status: &str, theirs| Fate::of_job(action, &job(status), theirs);
+    let of = |action, status: &str, theirs| BulkEffect::for_job(action, &job(status), theirs);
     for status in JobStatus::ALL {
         let (word, ended) = (status.as_str(), status.is_terminal());
-        assert_eq!(of(BulkAction::Cancel, word, true).changes(), !ended && word != "cancelling", "{word}");
-        assert!(!of(BulkAction::Cancel, word, false).changes(), "{word}");
-        assert_eq!(of(BulkAction::Retry, word, false).changes(), ended, "{word}");
+        assert_eq!(of(BulkAction::Cancel, word, true).is_change(), !ended && word != "cancelling", "{word}");
+        assert!(!of(BulkAction::Cancel, word, false).is_change(), "{word}");
+        assert_eq!(of(BulkAction::Retry, word, false).is_change(), ended, "{word}");
     }
-    assert_eq!(of(BulkAction::Cancel, "queued", true), Fate::LeavesQueue);
-    assert_eq!(of(BulkAction::Cancel, "running", true), Fate::Stops);
-    assert_eq!(of(BulkAction::Cancel, "running", false), Fate::OfSomebodyElse("ada".to_owned()));
+    assert_eq!(of(BulkAction::Cancel, "queued", true), BulkEffect::RemovedFromQueue);
+    assert_eq!(of(BulkAction::Cancel, "running", true), BulkEffect::Stops);
+    assert_eq!(of(BulkAction::Cancel, "running", false), BulkEffect::NotOwner("ada".to_owned()));
 }
 
 #[test]
 fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
-    let refused = |name: &str, why: &str| Refused { name: name.to_owned(), why: why.to_owned() };
-    let tally = Tally {
+    let refused = |name: &str, why: &str| BulkRefusal { name: name.to_owned(), reason: why.to_owned() };
+    let tally = BulkSummary {
         done: vec!["w_1".to_owned(), "w_2".to_owned()],
         unchanged: 1,
         refused: vec![refused("a", "It is gone."), refused("b", "It is here."), refused("c", "It is gone.")],
     };
-    let Flash::Several { text, refused, undo } = tally.flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
+    let Flash::Several { text, refused, undo } = tally.to_flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
     else {
         panic!("of several");
     };
@@ -78,10 +84,10 @@ fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
     let fields: Vec<_> = undo.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(fields, ["id=w_1", "id=w_2", "back=/admin/workers?q=a"], "who drained already is left alone");
     for action in [BulkAction::Delete, BulkAction::Cancel, BulkAction::Retry] {
-        let Flash::Several { undo, .. } = tally.flash(action, "/", Locale::Ja) else { panic!("of several") };
+        let Flash::Several { undo, .. } = tally.to_flash(action, "/", Locale::Ja) else { panic!("of several") };
         assert_eq!(undo, None, "{action:?}");
     }
-    let Flash::Several { text, undo, .. } = Tally::default().flash(BulkAction::Drain, "/", Locale::En) else {
+    let Flash::Several { text, undo, .. } = BulkSummary::default().to_flash(BulkAction::Drain, "/", Locale::En) else {
         panic!("of several");
     };
     assert_eq!((text.as_str(), undo), ("Nothing was changed.", None));
@@ -90,8 +96,8 @@ fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
 #[test]
 fn each_action_has_one_list_and_one_form() {
     for action in BulkAction::ALL {
-        let list = Listed::of(*action).path();
+        let list = BulkTarget::for_action(*action).path();
         let of = if list == "/jobs" { "jobs" } else { "workers" };
-        assert_eq!(form(*action), format!("/ui/{of}/bulk/{}", action.as_str()));
+        assert_eq!(form_url(*action), format!("/ui/{of}/bulk/{}", action.as_str()));
     }
 }

@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::domain::ids::Attempt;
+use crate::domain::ids::AttemptNumber;
 use crate::domain::time::Timestamp;
 use crate::protocol::artifacts::ArtifactView;
 use crate::protocol::status::ArtifactKind;
 
 /// The files of one checkpoint of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checkpoint {
-    pub attempt: Attempt,
+pub(crate) struct CheckpointFiles {
+    pub attempt: AttemptNumber,
     /// Its directory's name.
     pub name: String,
     pub step: u64,
@@ -21,11 +21,11 @@ pub(crate) struct Checkpoint {
 }
 
 /// The checkpoints among these files, the highest step first.
-pub(crate) fn checkpoints(files: &[ArtifactView]) -> Vec<Checkpoint> {
-    let mut found: BTreeMap<_, Checkpoint> = BTreeMap::new();
+pub(crate) fn group_checkpoints(files: &[ArtifactView]) -> Vec<CheckpointFiles> {
+    let mut found: BTreeMap<_, CheckpointFiles> = BTreeMap::new();
     for file in files.iter().filter(|file| file.kind == ArtifactKind::Checkpoint) {
-        let Some((name, step)) = directory(&file.path) else { continue };
-        let checkpoint = found.entry((Reverse(step), Reverse(file.attempt), name)).or_insert_with(|| Checkpoint {
+        let Some((name, step)) = checkpoint_directory(&file.path) else { continue };
+        let checkpoint = found.entry((Reverse(step), Reverse(file.attempt), name)).or_insert_with(|| CheckpointFiles {
             attempt: file.attempt,
             name: name.to_owned(),
             step,
@@ -39,7 +39,7 @@ pub(crate) fn checkpoints(files: &[ArtifactView]) -> Vec<Checkpoint> {
 }
 
 /// The first directory of a path and its step, if it is named as checkpoints are: `checkpoint-500/model.safetensors`.
-fn directory(path: &str) -> Option<(&str, u64)> {
+fn checkpoint_directory(path: &str) -> Option<(&str, u64)> {
     let (name, _) = path.split_once('/')?;
     Some((name, name.strip_prefix("checkpoint-")?.parse().ok()?))
 }
@@ -48,7 +48,7 @@ fn directory(path: &str) -> Option<(&str, u64)> {
 pub(crate) fn file(path: &str, kind: ArtifactKind, attempt: u32, at: i64) -> ArtifactView {
     ArtifactView {
         path: path.to_owned(),
-        attempt: Attempt(attempt),
+        attempt: AttemptNumber(attempt),
         kind,
         size_bytes: 10,
         sha256: String::new(),
@@ -73,7 +73,7 @@ mod tests {
             file("model.safetensors", ArtifactKind::Final, 1, 1),
         ];
         let found: Vec<_> =
-            checkpoints(&files).into_iter().map(|c| (c.step, c.attempt.0, c.files.len(), c.at.0)).collect();
+            group_checkpoints(&files).into_iter().map(|c| (c.step, c.attempt.0, c.files.len(), c.at.0)).collect();
         assert_eq!(found, [(100, 2, 1, 8), (100, 1, 2, 9), (9, 1, 1, 5)]);
     }
 }

@@ -1,31 +1,40 @@
-//! The server's time as the page knows it: fixed while the page is rendered, ticking once it is alive.
+//! The server's time as the page knows it, fixed while the page is rendered and ticking once it is alive; and the zone by
+//! which moments are written.
 
 use leptos::prelude::*;
 
 use super::browser;
+use super::format::{shift_by_offset, utc_offset_name};
 use super::i18n::t;
-use super::prefs::Zone;
-use crate::domain::time::{Millis, Timestamp};
+use super::prefs::{Prefs, Zone};
+use super::time_zone::TimeZone;
+use crate::domain::time::Timestamp;
 
-/// Now, by the server's clock, and by whose clock moments are written. On both sides of hydration it starts at the
-/// moment the page was made, in UTC: only a browser knows its reader's zone.
+/// Now, by the server's clock, and by whose clock moments are written; none is UTC. On both sides of hydration it starts at
+/// the moment the page was made, in the zone in which the server wrote it; where the server did not know the reader's, the
+/// page changes once it is alive.
 #[derive(Clone, Copy)]
-pub(crate) struct Clock {
+pub(crate) struct PageClock {
     now: RwSignal<Timestamp>,
-    local: RwSignal<bool>,
+    zone: RwSignal<Option<TimeZone>>,
 }
 
-impl Clock {
-    /// A clock that starts at `now` and ticks each second in the browser.
-    pub fn starting_at(now: Timestamp, zone: Zone) -> Self {
-        let clock = Self { now: RwSignal::new(now), local: RwSignal::new(false) };
+impl PageClock {
+    /// The clock of a page, which ticks each second in the browser.
+    pub fn new(prefs: &Prefs) -> Self {
+        let (now, choice) = (prefs.now, prefs.zone);
+        let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
+        let clock = Self { now: RwSignal::new(now), zone: RwSignal::new(zone) };
         Effect::new(move |_| {
             let loaded = browser::now();
             let tick = move || clock.now.set(now + (browser::now() - loaded));
             if let Ok(handle) = set_interval_with_handle(tick, std::time::Duration::from_secs(1)) {
                 on_cleanup(move || handle.clear());
             }
-            clock.local.set(zone == Zone::Local);
+            let own = TimeZone::local().filter(|_| choice == Zone::Local);
+            if clock.zone.with_untracked(|zone| *zone != own) {
+                clock.zone.set(own);
+            }
         });
         clock
     }
@@ -41,28 +50,91 @@ impl Clock {
     }
 
     /// A moment in full, as the reader likes it.
-    pub fn moment(self, at: Timestamp) -> String {
-        t().moment_ahead(at, self.ahead(at))
+    pub fn format_timestamp(self, at: Timestamp) -> String {
+        t().format_timestamp(at, self.utc_offset_minutes(at))
     }
 
-    /// A moment of today: `10:31`.
-    pub fn hour_and_minute(self, at: Timestamp) -> String {
-        let ahead = Millis::seconds(i64::from(self.ahead(at).unwrap_or_default()) * 60);
-        (at + ahead).to_string()[11..16].to_owned()
+    /// A moment of today: `10:31 UTC`.
+    pub fn format_time_with_offset(self, at: Timestamp) -> String {
+        format!("{} {}", self.format_time(at), self.format_utc_offset(at))
     }
 
-    /// How many seconds the reader's clock is ahead of UTC, for the hours of a chart; tracked.
-    pub fn seconds_ahead(self) -> Signal<f64> {
-        Signal::derive(move || f64::from(self.ahead(self.now_untracked()).unwrap_or_default()) * 60.0)
+    /// The same where the zone is said beside it.
+    pub fn format_time(self, at: Timestamp) -> String {
+        shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[11..16].to_owned()
     }
 
-    /// How many minutes the reader's clock is ahead of UTC; none if UTC is what they like.
-    fn ahead(self, at: Timestamp) -> Option<i32> {
-        self.local.get().then(|| browser::minutes_ahead(at))
+    /// The day of a moment: `2024-01-15`.
+    #[cfg(feature = "ssr")]
+    pub fn format_day(self, at: Timestamp) -> String {
+        shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..10].to_owned()
+    }
+
+    /// A moment as it is typed into a form: `2024-01-15T10:31`.
+    pub fn format_for_input(self, at: Timestamp) -> String {
+        shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..16].to_owned()
+    }
+
+    /// How far it is ahead of UTC: `UTC+02:00`.
+    pub fn format_utc_offset(self, at: Timestamp) -> String {
+        utc_offset_name(self.utc_offset_minutes(at))
+    }
+
+    /// Its zone; none is UTC.
+    #[cfg(feature = "ssr")]
+    pub fn zone(self) -> Option<TimeZone> {
+        self.zone.get_untracked()
+    }
+
+    /// The name of its zone: `Asia/Tokyo`, or `UTC`.
+    pub fn zone_name(self) -> String {
+        self.zone.with(|zone| zone.as_ref().map_or("UTC", TimeZone::name).to_owned())
+    }
+
+    /// How many minutes it is, or was, ahead of UTC at a moment.
+    pub fn utc_offset_minutes(self, at: Timestamp) -> i32 {
+        self.zone.with(|zone| zone.as_ref().map_or(0, |zone| zone.utc_offset_minutes(at)))
+    }
+
+    /// The clock of a reader in Tokyo.
+    #[cfg(all(test, feature = "ssr"))]
+    pub fn in_tokyo() -> Self {
+        Self::new(&Prefs { time_zone: Some("Asia/Tokyo".to_owned()), ..Prefs::default() })
     }
 }
 
 /// The page's clock.
-pub(crate) fn use_clock() -> Clock {
-    use_context().unwrap_or_else(|| Clock::starting_at(Timestamp::default(), Zone::Utc))
+pub(crate) fn use_clock() -> PageClock {
+    use_context().unwrap_or_else(|| PageClock::new(&Prefs::default()))
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_carry_their_zone() {
+        Owner::new().with(|| {
+            let at = Timestamp(1_704_450_600_000);
+            assert_eq!(use_clock().format_time_with_offset(at), "10:30 UTC", "while no zone is known");
+            let tokyo = PageClock::in_tokyo();
+            assert_eq!(tokyo.format_time_with_offset(at), "19:30 UTC+09:00");
+            assert_eq!(tokyo.format_timestamp(at), "5 Jan 2024, 19:30:00 UTC+09:00");
+            assert_eq!(
+                (tokyo.format_for_input(at), tokyo.zone_name()),
+                ("2024-01-05T19:30".to_owned(), "Asia/Tokyo".to_owned())
+            );
+            assert_eq!(tokyo.format_day(Timestamp(at.0 + 5 * 3_600_000)), "2024-01-06");
+        });
+    }
+
+    #[test]
+    fn each_moment_has_the_offset_of_its_own_day() {
+        Owner::new().with(|| {
+            let clock = PageClock::new(&Prefs { time_zone: Some("Europe/Berlin".to_owned()), ..Prefs::default() });
+            let moment = |text| clock.format_timestamp(Timestamp::parse_rfc3339(text).expect("a moment"));
+            assert_eq!(moment("2024-03-31T00:59:59Z"), "31 Mar 2024, 01:59:59 UTC+01:00");
+            assert_eq!(moment("2024-03-31T01:00:00Z"), "31 Mar 2024, 03:00:00 UTC+02:00");
+        });
+    }
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::domain::ids::Attempt;
+use crate::domain::ids::AttemptNumber;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::{JobStatus, WorkerStatus};
 use crate::protocol::workers::WorkerView;
@@ -10,8 +10,8 @@ use crate::ui::i18n::t;
 
 /// A panel of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Panel {
-    Curves,
+pub(crate) enum JobPanel {
+    Metrics,
     Samples,
     Weights,
     Files,
@@ -23,55 +23,55 @@ pub(crate) enum Panel {
 pub(crate) struct JobStage {
     pub status: JobStatus,
     /// Whether a worker was ever offered it.
-    pub tried: bool,
+    pub was_offered: bool,
     /// Whether its worker's agent is an older one, which sends less.
-    pub older: bool,
+    pub has_older_agent: bool,
 }
 
 impl JobStage {
-    pub fn of(job: &JobView) -> Self {
-        Self { status: job.status, tried: job.attempt.0 > 0, older: job.older_agent }
+    pub fn new(job: &JobView) -> Self {
+        Self { status: job.status, was_offered: job.attempt.0 > 0, has_older_agent: job.older_agent }
     }
 
     /// The same of one attempt: those before the newest have ended.
-    pub fn of_attempt(job: &JobView, attempt: Attempt) -> Self {
+    pub fn for_attempt(job: &JobView, attempt: AttemptNumber) -> Self {
         let status = if job.attempt == attempt { job.status } else { JobStatus::Failed };
-        Self { status, ..Self::of(job) }
+        Self { status, ..Self::new(job) }
     }
 
-    const fn goes_on(self) -> bool {
+    const fn is_ongoing(self) -> bool {
         !self.status.is_terminal() && !matches!(self.status, JobStatus::Cancelling)
     }
 
     /// Whether the progress dial is shown before any progress was reported.
     pub const fn has_dial(self) -> bool {
-        matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.older
+        matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.has_older_agent
     }
 }
 
 /// The text of an empty panel of a job.
-pub(crate) fn empty_text(panel: Panel, job: JobStage) -> &'static str {
+pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
     let words = t();
-    let comes = job.goes_on();
+    let comes = job.is_ongoing();
     match panel {
-        Panel::Log if !job.tried && comes => words.log.before_first,
-        Panel::Log if !job.tried => words.log.never_taken,
-        Panel::Curves | Panel::Samples | Panel::Log if job.older => words.log.of_older_agent,
-        Panel::Log if comes => words.log.empty,
-        Panel::Log => words.log.ended_empty,
-        Panel::Curves if comes => words.charts.no_points,
-        Panel::Curves => words.charts.no_points_made,
-        Panel::Samples if comes => words.job.no_samples,
-        Panel::Samples => words.job.no_samples_made,
-        Panel::Weights if comes => words.work.no_weights,
-        Panel::Weights => words.work.no_weights_made,
-        Panel::Files if comes => words.job.no_artifacts,
-        Panel::Files => words.job.no_artifacts_made,
+        JobPanel::Log if !job.was_offered && comes => words.log.before_first,
+        JobPanel::Log if !job.was_offered => words.log.never_taken,
+        JobPanel::Metrics | JobPanel::Samples | JobPanel::Log if job.has_older_agent => words.log.of_older_agent,
+        JobPanel::Log if comes => words.log.empty,
+        JobPanel::Log => words.log.ended_empty,
+        JobPanel::Metrics if comes => words.charts.no_points,
+        JobPanel::Metrics => words.charts.no_points_made,
+        JobPanel::Samples if comes => words.job.no_samples,
+        JobPanel::Samples => words.job.no_samples_made,
+        JobPanel::Weights if comes => words.work.no_weights,
+        JobPanel::Weights => words.work.no_weights_made,
+        JobPanel::Files if comes => words.job.no_artifacts,
+        JobPanel::Files => words.job.no_artifacts_made,
     }
 }
 
 /// That text while the job changes.
-pub(crate) fn live_text(panel: Panel, stage: Memo<JobStage>) -> Signal<&'static str> {
+pub(crate) fn empty_text_signal(panel: JobPanel, stage: Memo<JobStage>) -> Signal<&'static str> {
     Signal::derive(move || empty_text(panel, stage.get()))
 }
 
@@ -101,10 +101,11 @@ pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
 mod tests {
     use super::*;
 
-    const PANELS: [Panel; 5] = [Panel::Curves, Panel::Samples, Panel::Weights, Panel::Files, Panel::Log];
+    const PANELS: [JobPanel; 5] =
+        [JobPanel::Metrics, JobPanel::Samples, JobPanel::Weights, JobPanel::Files, JobPanel::Log];
 
     fn all(status: JobStatus, tried: bool, older: bool) -> [&'static str; 5] {
-        PANELS.map(|panel| empty_text(panel, JobStage { status, tried, older }))
+        PANELS.map(|panel| empty_text(panel, JobStage { status, was_offered: tried, has_older_agent: older }))
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_dial_is_there_while_something_may_move_it() {
-        let with = |status: JobStatus, older| JobStage { status, tried: true, older }.has_dial();
+        let with = |status: JobStatus, older| JobStage { status, was_offered: true, has_older_agent: older }.has_dial();
         let shown = JobStatus::ALL.iter().copied().filter(|status| with(*status, false));
         assert_eq!(shown.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
         assert!(!with(JobStatus::Running, true));

@@ -16,17 +16,17 @@ use super::browser;
 /// Hides the type of a view.
 pub(crate) trait Erase: RenderHtml + Send + Sized {
     /// The view as [`AnyView`], without asynchronous hydration.
-    fn erased(self) -> AnyView {
-        Plain(self).into_any()
+    fn into_erased(self) -> AnyView {
+        Erased(self).into_any()
     }
 }
 
 impl<T: RenderHtml + Send> Erase for T {}
 
 /// Passes everything on except `hydrate_async`, whose default hydrates at once.
-struct Plain<T>(T);
+struct Erased<T>(T);
 
-impl<T: Render> Render for Plain<T> {
+impl<T: Render> Render for Erased<T> {
     type State = T::State;
 
     fn build(self) -> Self::State {
@@ -35,13 +35,13 @@ impl<T: Render> Render for Plain<T> {
 
     fn rebuild(self, state: &mut Self::State) {
         // Attributes behind one type are taken off and put on anew, and who has no `href` or `tabindex` loses the focus.
-        let focused = browser::focused();
+        let focused = browser::focused_node();
         self.0.rebuild(state);
-        browser::refocus(focused);
+        browser::restore_focus(focused);
     }
 }
 
-impl<T: RenderHtml> AddAnyAttr for Plain<T> {
+impl<T: RenderHtml> AddAnyAttr for Erased<T> {
     type Output<SomeNewAttr: Attribute> = T::Output<SomeNewAttr>;
 
     fn add_any_attr<NewAttr: Attribute>(self, attr: NewAttr) -> Self::Output<NewAttr>
@@ -52,9 +52,9 @@ impl<T: RenderHtml> AddAnyAttr for Plain<T> {
     }
 }
 
-impl<T: RenderHtml> RenderHtml for Plain<T> {
+impl<T: RenderHtml> RenderHtml for Erased<T> {
     type AsyncOutput = T::AsyncOutput;
-    type Owned = Plain<T::Owned>;
+    type Owned = Erased<T::Owned>;
     const MIN_LENGTH: usize = T::MIN_LENGTH;
     const EXISTS: bool = T::EXISTS;
 
@@ -97,6 +97,6 @@ impl<T: RenderHtml> RenderHtml for Plain<T> {
     }
 
     fn into_owned(self) -> Self::Owned {
-        Plain(self.0.into_owned())
+        Erased(self.0.into_owned())
     }
 }

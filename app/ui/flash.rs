@@ -21,7 +21,7 @@ pub enum Flash {
         /// As the API tells it.
         worker: CreatedWorker,
         /// Each whole, to be copied.
-        ways: Vec<Way>,
+        ways: Vec<StartMethod>,
     },
     /// An API token was made: the next page shows it.
     TokenMade(CreatedToken),
@@ -40,12 +40,12 @@ pub enum Flash {
     /// Something was done.
     Notice {
         /// What.
-        code: Notice,
+        code: FlashNotice,
     },
     /// Something was done that can be taken back.
     Done {
         /// What.
-        code: Notice,
+        code: FlashNotice,
         /// How to take it back.
         undo: Undo,
     },
@@ -69,12 +69,12 @@ mod whole {
     use crate::protocol::problem::Problem;
 
     pub(super) fn serialize<S: Serializer>(problem: &Problem, serializer: S) -> Result<S::Ok, S::Error> {
-        (problem, &problem.with).serialize(serializer)
+        (problem, &problem.params).serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Problem, D::Error> {
         let (problem, with) = <(Problem, BTreeMap<String, String>)>::deserialize(deserializer)?;
-        Ok(Problem { with, ..problem })
+        Ok(Problem { params: with, ..problem })
     }
 }
 
@@ -87,27 +87,27 @@ pub struct Undo {
     pub fields: Vec<(String, String)>,
     /// The address of the API that does the same when something without a body is posted there, and what is said then.
     /// Without one the browser sends the form too, and the next page says what came of it.
-    pub rest: Option<(String, Notice)>,
+    pub rest: Option<(String, FlashNotice)>,
 }
 
 impl Undo {
     /// Takes a drain back.
     pub fn drain(id: &WorkerId) -> Self {
-        Self::worker(id, "resume", Notice::WorkerResumed)
+        Self::of_worker(id, "resume", FlashNotice::WorkerResumed)
     }
 
     /// Takes the end of a drain back.
     pub fn resume(id: &WorkerId) -> Self {
-        Self::worker(id, "drain", Notice::WorkerDraining)
+        Self::of_worker(id, "drain", FlashNotice::WorkerDraining)
     }
 
-    fn worker(id: &WorkerId, verb: &str, code: Notice) -> Self {
+    fn of_worker(id: &WorkerId, verb: &str, code: FlashNotice) -> Self {
         let rest = format!("/api/admin/workers/{id}/{verb}");
         Self { form: format!("/ui/workers/{id}/{verb}"), fields: Vec::new(), rest: Some((rest, code)) }
     }
 
     /// Sets what a form had changed as it was.
-    pub fn by_form(form: String, fields: Vec<(String, String)>) -> Self {
+    pub fn from_form(form: String, fields: Vec<(String, String)>) -> Self {
         Self { form, fields, rest: None }
     }
 }
@@ -116,10 +116,10 @@ impl Undo {
 impl Flash {
     /// As the reader is told it.
     #[must_use]
-    pub fn told(self, locale: super::prefs::Locale) -> Self {
+    pub fn localized(self, locale: super::prefs::Locale) -> Self {
         match self {
             Self::Problem { form, problem, fields } => {
-                Self::Problem { form, problem: super::told::told(problem, locale), fields }
+                Self::Problem { form, problem: super::localized_problem::localize(problem, locale), fields }
             }
             other => other,
         }
@@ -128,9 +128,9 @@ impl Flash {
 
 /// A way to start a worker's agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct StartMethod {
     /// Which.
-    pub kind: WayKind,
+    pub kind: StartMethodKind,
     /// What to paste there.
     pub text: String,
 }
@@ -138,7 +138,7 @@ pub struct Way {
 /// Where an agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WayKind {
+pub enum StartMethodKind {
     /// In a shell, to try it.
     Shell,
     /// As a service of systemd.
@@ -183,7 +183,7 @@ pub enum FormName {
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Notice {
+pub enum FlashNotice {
     /// The reader signed out.
     SignedOut,
     /// A worker was deleted.
@@ -232,7 +232,7 @@ pub(crate) struct CurrentFlash(pub RwSignal<Option<Flash>>);
 
 /// What the server refused of one form, if it did.
 #[cfg(feature = "ssr")]
-pub(crate) fn refused(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
+pub(crate) fn form_problem(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
     let current = use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked());
     match current {
         Some(Flash::Problem { form: of, problem, fields }) if of == form => (Some(problem), fields),

@@ -1,33 +1,37 @@
 //! Numbers, sizes, moments and spans as the reader's language writes them.
 
 use super::locales::Language;
+use super::locales::sentence::Text;
+use super::locales::words::TimeMonths;
 use crate::domain::time::{Millis, Timestamp};
-use crate::protocol::percent;
+use crate::protocol::percent_encoding;
 
 impl Language {
-    /// A size: `812 B`, `4.7 GB` (powers of 1,000, as disks and downloads are counted).
-    pub(crate) fn bytes(&self, size: u64) -> String {
-        const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-        if size < 1_000 {
-            return format!("{size} B");
+    /// A size in powers of 1,024, as settings write them: `812 B`, `4.4 GiB`, `64 GiB`.
+    pub(crate) fn format_bytes(&self, size: u64) -> String {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        if size < 1_024 {
+            return format!("{} B", self.format_integer(size));
         }
-        let mut scaled = to_f64(size) / 1_000.0;
+        let mut scaled = to_f64(size) / 1_024.0;
         let mut unit = 0;
-        while scaled >= 999.5 && unit + 1 < UNITS.len() {
-            scaled /= 1_000.0;
+        while scaled >= 1_023.5 && unit + 1 < UNITS.len() {
+            scaled /= 1_024.0;
             unit += 1;
         }
-        let digits = usize::from(scaled < 9.95);
-        format!("{} {}", self.locale.fixed(scaled, digits), UNITS[unit])
+        let is_whole = (scaled - scaled.round()).abs() < 0.05;
+        let digits = usize::from(scaled < 9.95 && !is_whole);
+        let number = if scaled < 999.5 { self.locale.fixed(scaled, digits) } else { self.format_rounded(scaled) };
+        format!("{number} {}", UNITS[unit])
     }
 
     /// A whole number with groups: `12,400`.
-    pub(crate) fn whole(&self, number: u64) -> String {
+    pub(crate) fn format_integer(&self, number: u64) -> String {
         self.locale.whole(number)
     }
 
     /// A share of 100: `0%`, `41%`, `99.6%`; never a false `100%`.
-    pub(crate) fn percent(&self, percent: f64) -> String {
+    pub(crate) fn format_percent(&self, percent: f64) -> String {
         let percent = percent.clamp(0.0, 100.0);
         let number = if (99.0..100.0).contains(&percent) {
             self.locale.fixed((percent * 10.0).floor() / 10.0, 1)
@@ -39,16 +43,15 @@ impl Language {
 
     /// Hours in about three digits: `0.42`, `12.5`, `1,240`.
     #[cfg(feature = "ssr")]
-    pub(crate) fn hours(&self, hours: f64) -> String {
+    pub(crate) fn format_hours(&self, hours: f64) -> String {
         if hours < 99.95 {
             return self.locale.fixed(hours, if hours < 0.995 { 2 } else { 1 });
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive float saturates")]
-        self.locale.whole(hours.round() as u64)
+        self.format_rounded(hours)
     }
 
     /// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
-    pub(crate) fn number(&self, value: f64) -> String {
+    pub(crate) fn format_number(&self, value: f64) -> String {
         let size = value.abs();
         if !value.is_finite() {
             return "–".to_owned();
@@ -59,12 +62,18 @@ impl Language {
             _ if !(0.001..1_000_000.0).contains(&size) => format!("{value:.1e}"),
             _ if size < 1.0 => self.locale.fixed(value, 4),
             _ if size < 100.0 => self.locale.fixed(value, 2),
-            _ => self.locale.fixed(value, 0),
+            _ if value < 0.0 => format!("-{}", self.format_rounded(size)),
+            _ => self.format_rounded(size),
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive float saturates")]
+    fn format_rounded(&self, size: f64) -> String {
+        self.locale.whole(size.round() as u64)
+    }
+
     /// A span in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
-    pub(crate) fn span(&self, span: Millis) -> String {
+    pub(crate) fn format_duration(&self, span: Millis) -> String {
         let words = &self.time;
         let seconds = span.0.max(0) / 1_000;
         let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -81,7 +90,7 @@ impl Language {
     }
 
     /// How long ago, in one unit and in calm steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
-    pub(crate) fn ago(&self, at: Timestamp, now: Timestamp) -> String {
+    pub(crate) fn format_ago(&self, at: Timestamp, now: Timestamp) -> String {
         let words = &self.time;
         let seconds = (now - at).0 / 1_000;
         let (count, unit) = match seconds {
@@ -94,29 +103,50 @@ impl Language {
         words.ago.of(format_args!("{count}\u{a0}{unit}"))
     }
 
-    /// The moment in full: `15 Jan 2024, 10:30:00 UTC`.
-    pub(crate) fn moment(&self, at: Timestamp) -> String {
-        self.moment_ahead(at, None)
-    }
-
-    /// The same by a clock that is so many minutes ahead of UTC: `15 Jan 2024, 12:30:00 UTC+02:00`.
-    pub(crate) fn moment_ahead(&self, at: Timestamp, ahead: Option<i32>) -> String {
-        let ahead = ahead.unwrap_or_default();
-        let text = (at + Millis::seconds(i64::from(ahead) * 60)).to_string();
-        let (sign, minutes) = (if ahead < 0 { '\u{2212}' } else { '+' }, ahead.unsigned_abs());
-        let zone = match minutes {
-            0 => "UTC".to_owned(),
-            _ => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
-        };
-        let month = text[5..7].parse::<usize>().ok().and_then(|month| self.time.months.get(month.wrapping_sub(1)));
+    /// The full moment at an offset from UTC in minutes: `15 Jan 2024, 12:30:00 UTC+02:00`.
+    pub(crate) fn format_timestamp(&self, at: Timestamp, ahead: i32) -> String {
+        let text = shift_by_offset(at, ahead).to_string();
+        let month = month_name(&self.time.months, &text[5..7]);
         let day = text[8..10].trim_start_matches('0');
-        self.time.date.with(&[&day, &month.copied().unwrap_or_default(), &&text[..4], &&text[11..19], &zone])
+        self.time.date.with(&[&day, &month, &&text[..4], &&text[11..19], &utc_offset_name(ahead)])
+    }
+}
+
+/// The name of a month, from its two digits.
+fn month_name(months: &TimeMonths, digits: &str) -> Text {
+    match digits {
+        "01" => months.january,
+        "02" => months.february,
+        "03" => months.march,
+        "04" => months.april,
+        "05" => months.may,
+        "06" => months.june,
+        "07" => months.july,
+        "08" => months.august,
+        "09" => months.september,
+        "10" => months.october,
+        "11" => months.november,
+        _ => months.december,
+    }
+}
+
+/// A moment moved by an offset from UTC in minutes.
+pub(crate) fn shift_by_offset(at: Timestamp, ahead: i32) -> Timestamp {
+    at + Millis::from_secs(i64::from(ahead) * 60)
+}
+
+/// The name of a zone by its offset from UTC in minutes: `UTC+02:00`.
+pub(crate) fn utc_offset_name(ahead: i32) -> String {
+    let (sign, minutes) = (if ahead < 0 { '\u{2212}' } else { '+' }, ahead.unsigned_abs());
+    match minutes {
+        0 => "UTC".to_owned(),
+        _ => format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
     }
 }
 
 /// The moment as machines and command lines read it: `2024-01-15 10:30:00 UTC`.
 #[cfg(feature = "ssr")]
-pub(crate) fn plain_moment(at: Timestamp) -> String {
+pub(crate) fn format_utc(at: Timestamp) -> String {
     let text = at.to_string();
     format!("{} {} UTC", &text[..10], &text[11..19])
 }
@@ -139,20 +169,20 @@ pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
         query.push(if query.is_empty() { '?' } else { '&' });
         query.push_str(key);
         query.push('=');
-        percent::encode(value, b"", &mut query);
+        percent_encoding::encode(value, b"", &mut query);
     }
     query
 }
 
 /// As HTML, for the few places where the framework writes a text as it is.
-pub(crate) fn html_text(text: &str) -> String {
+pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Where a configuration's page is.
-pub(crate) fn config_address(name: &str) -> String {
+pub(crate) fn config_url(name: &str) -> String {
     let mut address = "/configs/".to_owned();
-    percent::encode(name, b"", &mut address);
+    percent_encoding::encode(name, b"", &mut address);
     address
 }
 
@@ -175,16 +205,20 @@ mod tests {
         let cases = [
             (0, "0 B"),
             (999, "999 B"),
-            (1_000, "1.0 kB"),
-            (9_949, "9.9 kB"),
-            (9_960, "10 kB"),
-            (999_499, "999 kB"),
-            (999_500, "1.0 MB"),
-            (4_700_000_000, "4.7 GB"),
-            (u64::MAX, "18446744 TB"),
+            (1_023, "1,023 B"),
+            (1_024, "1 KiB"),
+            (1_536, "1.5 KiB"),
+            (10_188, "9.9 KiB"),
+            (10_200, "10 KiB"),
+            (1_023 << 10, "1,023 KiB"),
+            ((1 << 20) - 1, "1 MiB"),
+            (4_700_000_000, "4.4 GiB"),
+            (2 << 30, "2 GiB"),
+            (64 << 30, "64 GiB"),
+            (u64::MAX, "16,777,216 TiB"),
         ];
         for (size, text) in cases {
-            assert_eq!(en().bytes(size), text);
+            assert_eq!(en().format_bytes(size), text);
         }
     }
 
@@ -193,7 +227,7 @@ mod tests {
         for (share, text) in
             [(-3.0, "0%"), (41.4, "41%"), (99.64, "99.6%"), (99.99, "99.9%"), (100.0, "100%"), (250.0, "100%")]
         {
-            assert_eq!(en().percent(share), text);
+            assert_eq!(en().format_percent(share), text);
         }
     }
 
@@ -202,9 +236,9 @@ mod tests {
         for (hours, text) in
             [(0.0, "0.00"), (0.04, "0.04"), (0.999, "1.0"), (12.46, "12.5"), (99.96, "100"), (12_400.4, "12,400")]
         {
-            assert_eq!(en().hours(hours), text);
+            assert_eq!(en().format_hours(hours), text);
         }
-        assert_eq!(Language::of(Locale::Es).hours(1.5), "1,5");
+        assert_eq!(Language::of(Locale::Es).format_hours(1.5), "1,5");
     }
 
     #[test]
@@ -214,11 +248,13 @@ mod tests {
             (0.082_34, "0.0823"),
             (1.206, "1.21"),
             (640.4, "640"),
+            (12_345.6, "12,346"),
+            (-12_345.6, "-12,346"),
             (1e-5, "1.0e-5"),
             (-2.5, "-2.50"),
             (f64::NAN, "–"),
         ] {
-            assert_eq!(en().number(value), text);
+            assert_eq!(en().format_number(value), text);
         }
     }
 
@@ -234,7 +270,7 @@ mod tests {
             (187_200, "2 d 4 h"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(en().span(Millis::seconds(seconds))), text);
+            assert_eq!(plain(en().format_duration(Millis::from_secs(seconds))), text);
         }
         let cases = [
             (-40, "just now"),
@@ -247,12 +283,11 @@ mod tests {
             (400_000, "4 d ago"),
         ];
         for (seconds, text) in cases {
-            assert_eq!(plain(en().ago(Timestamp(0), Timestamp(seconds * 1_000))), text);
+            assert_eq!(plain(en().format_ago(Timestamp(0), Timestamp(seconds * 1_000))), text);
         }
         let at = Timestamp(1_704_450_600_999);
-        assert_eq!(en().moment(at), "5 Jan 2024, 10:30:00 UTC");
-        assert_eq!(plain_moment(at), "2024-01-05 10:30:00 UTC");
-        let ahead = |minutes| en().moment_ahead(at, Some(minutes));
+        assert_eq!(format_utc(at), "2024-01-05 10:30:00 UTC");
+        let ahead = |minutes| en().format_timestamp(at, minutes);
         assert_eq!(ahead(0), "5 Jan 2024, 10:30:00 UTC");
         assert_eq!(ahead(840), "6 Jan 2024, 00:30:00 UTC+14:00");
         assert_eq!(ahead(-570), "5 Jan 2024, 01:00:00 UTC\u{2212}09:30");
@@ -263,17 +298,22 @@ mod tests {
         let at = Timestamp(1_704_450_600_999);
         let texts = Locale::ALL.map(|locale| {
             let language = Language::of(locale);
-            format!("{} | {} | {}", language.bytes(4_700_000_000), language.percent(99.64), language.moment(at))
+            format!(
+                "{} | {} | {}",
+                language.format_bytes(4_700_000_000),
+                language.format_percent(99.64),
+                language.format_timestamp(at, 0)
+            )
         });
         assert_eq!(
             texts,
             [
-                "4.7 GB | 99.6% | 5 Jan 2024, 10:30:00 UTC",
-                "4,7 GB | 99,6\u{a0}% | 5 ene 2024, 10:30:00 UTC",
-                "4.7 GB | 99.6% | 5 जन॰ 2024, 10:30:00 UTC",
-                "4.7 GB | 99.6% | 2024年1月5日 10:30:00 UTC",
-                "4,7 GB | 99,6% | 5 de jan. de 2024, 10:30:00 UTC",
-                "4.7 GB | 99.6% | 2024年1月5日 10:30:00 UTC",
+                "4.4 GiB | 99.6% | 5 Jan 2024, 10:30:00 UTC",
+                "4,4 GiB | 99,6\u{a0}% | 5 ene 2024, 10:30:00 UTC",
+                "4.4 GiB | 99.6% | 5 जन॰ 2024, 10:30:00 UTC",
+                "4.4 GiB | 99.6% | 2024年1月5日 10:30:00 UTC",
+                "4,4 GiB | 99,6% | 5 de jan. de 2024, 10:30:00 UTC",
+                "4.4 GiB | 99.6% | 2024年1月5日 10:30:00 UTC",
             ]
         );
     }

@@ -14,5 +14,5 @@ pub(crate) fn t() -> &'static Language {
 #[cfg(feature = "hydrate")]
 pub(crate) fn t() -> &'static Language {
     static LANGUAGE: std::sync::OnceLock<Language> = std::sync::OnceLock::new();
-    LANGUAGE.get_or_init(|| Language::read(&super::browser::carried_words()))
+    LANGUAGE.get_or_init(|| Language::read(super::browser::embedded_strings().leak()))
 }

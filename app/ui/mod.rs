@@ -5,10 +5,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "a component owns its properties")]
 
-mod answer;
 mod app;
-#[cfg(feature = "hydrate")]
-pub(crate) mod attend;
 mod boot;
 pub(crate) mod browser;
 #[cfg(feature = "ssr")]
@@ -20,50 +17,57 @@ mod clock;
 mod components;
 #[cfg(feature = "ssr")]
 mod configs;
-#[cfg(feature = "ssr")]
-pub mod edited;
 mod empty_state;
+#[cfg(feature = "hydrate")]
+pub(crate) mod enhance;
 mod erase;
 pub mod flash;
+#[cfg(feature = "ssr")]
+pub(crate) mod form_errors;
 mod format;
+mod http_status;
 mod i18n;
-mod lanes;
+mod job_feed;
 mod live;
-#[path = "../locales/mod.rs"]
 mod locales;
 mod logs;
-mod notes;
+mod notifications;
+pub(crate) mod permissions;
+mod timeline;
+#[cfg(feature = "ssr")]
+pub mod worker_edit_form;
 
+pub mod audit_actions;
+mod axis;
+pub mod backend;
+#[cfg(feature = "ssr")]
+pub mod error_page;
+mod gpu_readings;
+pub(crate) mod lazy_routes;
+#[cfg(feature = "ssr")]
+pub mod localized_problem;
+mod navigation;
 mod pages;
 mod palette;
-pub(crate) mod parts;
 #[cfg(feature = "ssr")]
 pub mod pending;
-mod places;
-#[cfg(feature = "ssr")]
-mod plain;
-pub mod port;
 pub mod prefs;
-mod readings;
 mod safe_url;
 mod samples;
+#[cfg(feature = "ssr")]
+mod server_rendered;
 #[cfg(feature = "ssr")]
 mod shell;
 mod shortcuts;
 #[cfg(feature = "ssr")]
 pub mod terminal;
-mod ticks;
-#[cfg(feature = "ssr")]
-pub mod told;
-pub mod trail;
-#[cfg(feature = "ssr")]
-pub mod trouble;
+pub mod time_zone;
 
 /// A program that asks for a plain page, to put parts of it in the place of older ones, says so by this header.
-pub const PARTS_HEADER: &str = "x-simpletuner-parts";
+pub const FRAGMENTS_HEADER: &str = "x-simpletuner-parts";
 
 pub use app::App;
 #[cfg(feature = "ssr")]
-pub use plain::Plain;
+pub use server_rendered::ServerRenderedApp;
 #[cfg(feature = "ssr")]
-pub use shell::{login_shell, plain_shell, shell, trouble_shell};
+pub use shell::{error_shell, login_shell, server_rendered_shell, shell};

@@ -2,53 +2,53 @@
 //! found. An action leads to the page that asks before it acts.
 
 use super::components::icon::Glyph;
-use super::components::status::{Look, job_look, worker_look};
-use super::format::config_address;
+use super::components::status::{StatusStyle, job_status_style, worker_status_style};
+use super::format::config_url;
 use super::locales::Language;
 use super::locales::sentence::Text;
-use super::places::places;
+use super::navigation::visible_pages;
 use super::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
 use crate::domain::access::Permission;
 use crate::domain::fuzzy::score;
-use crate::protocol::search::{Found, FoundKind, SearchQuery};
+use crate::protocol::search::{SearchHit, SearchHitKind, SearchQuery};
 use crate::protocol::status::{JobStatus, WorkerStatus};
 
 /// How much of what a page knows by itself is shown to a question.
-const OWN: usize = 7;
+const MAX_LOCAL_ENTRIES: usize = 7;
 
 /// Where an entry leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Goal {
+pub(crate) enum PaletteTarget {
     /// To a page; one that does not live in the browser is loaded.
     Page { href: String, live: bool },
     /// A choice is kept, and the page shown anew.
-    Choice { name: &'static str, value: &'static str },
+    Preference { name: &'static str, value: &'static str },
     /// On with this question.
-    Ask(String),
+    Search(String),
 }
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct PaletteEntry {
     pub glyph: Glyph,
     pub title: String,
     pub note: Option<String>,
     /// What kind of thing it is.
     pub kind: Text,
     /// How it stands.
-    pub look: Option<Look>,
-    pub goal: Goal,
+    pub status: Option<StatusStyle>,
+    pub target: PaletteTarget,
 }
 
 /// Something that is done with one of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum PaletteAction {
     Drain,
     Resume,
     Cancel,
 }
 
-impl Verb {
+impl PaletteAction {
     const ALL: [Self; 3] = [Self::Drain, Self::Resume, Self::Cancel];
 
     fn label(self, words: &Language) -> Text {
@@ -59,7 +59,7 @@ impl Verb {
         }
     }
 
-    const fn needs(self) -> Permission {
+    const fn permission(self) -> Permission {
         match self {
             Self::Drain | Self::Resume => Permission::AdminWorkers,
             Self::Cancel => Permission::JobCancelOwn,
@@ -67,7 +67,7 @@ impl Verb {
     }
 
     /// How the ids begin of what it is done with: with nothing else to go by, all are offered.
-    const fn any(self) -> &'static str {
+    const fn id_prefix(self) -> &'static str {
         match self {
             Self::Drain | Self::Resume => "w_",
             Self::Cancel => "j_",
@@ -75,7 +75,7 @@ impl Verb {
     }
 
     /// Whether it can be done with this.
-    fn suits(self, found: &Found) -> bool {
+    fn applies_to(self, found: &SearchHit) -> bool {
         match self {
             Self::Drain => found.worker_status.is_some_and(|status| status != WorkerStatus::Draining),
             Self::Resume => found.worker_status == Some(WorkerStatus::Draining),
@@ -85,21 +85,21 @@ impl Verb {
 }
 
 /// The verb that a question begins with, and the rest of it.
-fn verb<'q>(words: &Language, question: &'q str) -> (Option<Verb>, &'q str) {
-    let begins = |verb: Verb| {
+fn parse_action<'q>(words: &Language, question: &'q str) -> (Option<PaletteAction>, &'q str) {
+    let begins = |verb: PaletteAction| {
         let label = verb.label(words);
         let head = question.get(..label.len()).filter(|head| head.to_lowercase() == label.to_lowercase())?;
         let rest = &question[head.len()..];
         (rest.is_empty() || rest.starts_with(' ')).then_some((Some(verb), rest.trim()))
     };
-    Verb::ALL.into_iter().find_map(begins).unwrap_or((None, question))
+    PaletteAction::ALL.into_iter().find_map(begins).unwrap_or((None, question))
 }
 
 /// What to ask a server; none where there is nothing to ask.
-pub(crate) fn asked(words: &Language, question: &str) -> Option<SearchQuery> {
-    let (verb, rest) = verb(words, question.trim());
+pub(crate) fn server_query(words: &Language, question: &str) -> Option<SearchQuery> {
+    let (verb, rest) = parse_action(words, question.trim());
     let q = match (verb, rest) {
-        (Some(verb), "") => verb.any(),
+        (Some(verb), "") => verb.id_prefix(),
         (None, "") => return None,
         (_, rest) => rest,
     };
@@ -108,64 +108,74 @@ pub(crate) fn asked(words: &Language, question: &str) -> Option<SearchQuery> {
 }
 
 /// Everything that is offered to a question.
-pub(crate) fn entries(words: &'static Language, prefs: &Prefs, question: &str, found: &[Found]) -> Vec<Entry> {
-    let (verb, rest) = verb(words, question.trim());
-    let mut entries = if verb.is_some() { Vec::new() } else { own(words, prefs, rest) };
-    let suits = found.iter().filter(|found| verb.is_none_or(|verb| verb.suits(found)));
-    entries.extend(suits.map(|found| entry(words, verb, found)));
+pub(crate) fn palette_entries(
+    words: &'static Language,
+    prefs: &Prefs,
+    question: &str,
+    found: &[SearchHit],
+) -> Vec<PaletteEntry> {
+    let (verb, rest) = parse_action(words, question.trim());
+    let mut entries = if verb.is_some() { Vec::new() } else { local_entries(words, prefs, rest) };
+    let suits = found.iter().filter(|found| verb.is_none_or(|verb| verb.applies_to(found)));
+    entries.extend(suits.map(|found| found_entry(words, verb, found)));
     entries
 }
 
 /// Pages, actions and choices.
-fn own(words: &'static Language, prefs: &Prefs, question: &str) -> Vec<Entry> {
+fn local_entries(words: &'static Language, prefs: &Prefs, question: &str) -> Vec<PaletteEntry> {
     let habits = &words.habits;
-    let page = |glyph, title: Text, href: &str, live| Entry {
+    let page = |glyph, title: Text, href: &str, live| PaletteEntry {
         glyph,
         title: title.to_owned(),
         note: None,
         kind: habits.page,
-        look: None,
-        goal: Goal::Page { href: href.to_owned(), live },
+        status: None,
+        target: PaletteTarget::Page { href: href.to_owned(), live },
     };
-    let mut all: Vec<Entry> =
-        places(prefs).map(|place| page(place.glyph, (place.label)(words), place.href, place.live)).collect();
-    if prefs.may(Permission::AdminWorkers) {
+    let mut all: Vec<PaletteEntry> = visible_pages(prefs)
+        .map(|place| page(place.glyph, (place.label)(words), place.href, place.is_client_rendered))
+        .collect();
+    if prefs.has_permission(Permission::AdminWorkers) {
         all.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
     }
     if prefs.session.as_ref().is_some_and(|session| !session.single_user) {
         all.push(page(Glyph::Person, words.nav.account, "/account", false));
     }
     all.push(page(Glyph::Gear, habits.preferences, "/preferences", false));
-    let verbs = Verb::ALL.into_iter().filter(|verb| prefs.may(verb.needs()));
+    let verbs = PaletteAction::ALL.into_iter().filter(|verb| prefs.has_permission(verb.permission()));
     all.extend(verbs.map(|verb| {
-        Entry {
+        PaletteEntry {
             kind: habits.action,
-            goal: Goal::Ask(format!("{} ", verb.label(words))),
+            target: PaletteTarget::Search(format!("{} ", verb.label(words))),
             ..page(Glyph::Arrow, "", "", false)
         }
-        .titled(habits.verb.of(verb.label(words)))
+        .with_title(habits.verb.of(verb.label(words)))
     }));
     if question.is_empty() {
         return all;
     }
-    all.extend(choices(words).into_iter().map(|(name, value, title)| {
-        Entry { kind: habits.preferences, goal: Goal::Choice { name, value }, ..page(Glyph::Gear, "", "", false) }
-            .titled(title)
+    all.extend(preference_choices(words).into_iter().map(|(name, value, title)| {
+        PaletteEntry {
+            kind: habits.preferences,
+            target: PaletteTarget::Preference { name, value },
+            ..page(Glyph::Gear, "", "", false)
+        }
+        .with_title(title)
     }));
-    let worth = |entry: Entry| Some((score(question, &[&entry.title])?, entry));
-    let mut near: Vec<(u32, Entry)> = all.into_iter().filter_map(worth).collect();
+    let worth = |entry: PaletteEntry| Some((score(question, &[&entry.title])?, entry));
+    let mut near: Vec<(u32, PaletteEntry)> = all.into_iter().filter_map(worth).collect();
     near.sort_by(|(a, _), (b, _)| b.cmp(a));
-    near.into_iter().take(OWN).map(|(_, entry)| entry).collect()
+    near.into_iter().take(MAX_LOCAL_ENTRIES).map(|(_, entry)| entry).collect()
 }
 
-impl Entry {
-    fn titled(self, title: String) -> Self {
+impl PaletteEntry {
+    fn with_title(self, title: String) -> Self {
         Self { title, ..self }
     }
 }
 
 /// Every choice of a reader's: field, word, and what it is called.
-fn choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
+fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
     let (nav, habits) = (&words.nav, &words.habits);
     let theme = |theme| match theme {
         Theme::Light => nav.theme_light,
@@ -194,33 +204,33 @@ fn choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
 }
 
 /// Something that was found, or what is to be done with it.
-fn entry(words: &'static Language, verb: Option<Verb>, found: &Found) -> Entry {
+fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &SearchHit) -> PaletteEntry {
     let (glyph, kind, path) = match found.kind {
-        FoundKind::Worker => (Glyph::Workers, words.workers.worker, format!("/admin/workers/{}", found.id)),
-        FoundKind::Job => (Glyph::Jobs, words.jobs.job, format!("/jobs/{}", found.id)),
-        FoundKind::Config => (Glyph::File, words.job.configuration, config_address(&found.id)),
+        SearchHitKind::Worker => (Glyph::Workers, words.workers.worker, format!("/admin/workers/{}", found.id)),
+        SearchHitKind::Job => (Glyph::Jobs, words.jobs.job, format!("/jobs/{}", found.id)),
+        SearchHitKind::Config => (Glyph::File, words.job.configuration, config_url(&found.id)),
     };
     let ask = match verb {
-        Some(Verb::Drain) => "?ask=drain",
-        Some(Verb::Resume) => "?ask=resume",
-        Some(Verb::Cancel) => "?ask=cancel",
+        Some(PaletteAction::Drain) => "?ask=drain",
+        Some(PaletteAction::Resume) => "?ask=resume",
+        Some(PaletteAction::Cancel) => "?ask=cancel",
         None => "",
     };
     let title = match verb {
         Some(verb) => words.habits.choice.with(&[&verb.label(words), &found.name]),
         None => found.name.clone(),
     };
-    let id = (found.kind == FoundKind::Job).then(|| super::format::short_id(&found.id));
+    let id = (found.kind == SearchHitKind::Job).then(|| super::format::short_id(&found.id));
     let note: Vec<String> = id.into_iter().chain(found.note.clone()).collect();
-    let worker = found.worker_status.map(|status| worker_look(&words.status, status, found.note.is_some()));
-    let job = |status: JobStatus| job_look(&words.status, status);
-    Entry {
+    let worker = found.worker_status.map(|status| worker_status_style(&words.status, status, found.note.is_some()));
+    let job = |status: JobStatus| job_status_style(&words.status, status);
+    PaletteEntry {
         glyph,
         title,
         note: Some(note.join(" · ")).filter(|note| !note.is_empty()),
         kind,
-        look: worker.or_else(|| found.job_status.map(job)),
-        goal: Goal::Page { href: path + ask, live: found.kind != FoundKind::Config },
+        status: worker.or_else(|| found.job_status.map(job)),
+        target: PaletteTarget::Page { href: path + ask, live: found.kind != SearchHitKind::Config },
     }
 }
 
@@ -244,13 +254,20 @@ mod tests {
         Prefs { session: Some(session), ..Prefs::default() }
     }
 
-    fn found(kind: FoundKind, id: &str, worker: Option<WorkerStatus>, job: Option<JobStatus>) -> Found {
-        Found { kind, id: id.to_owned(), name: "gpu-1".to_owned(), note: None, worker_status: worker, job_status: job }
+    fn found(kind: SearchHitKind, id: &str, worker: Option<WorkerStatus>, job: Option<JobStatus>) -> SearchHit {
+        SearchHit {
+            kind,
+            id: id.to_owned(),
+            name: "gpu-1".to_owned(),
+            note: None,
+            worker_status: worker,
+            job_status: job,
+        }
     }
 
-    fn titles(prefs: &Prefs, question: &str, found: &[Found]) -> Vec<String> {
+    fn titles(prefs: &Prefs, question: &str, found: &[SearchHit]) -> Vec<String> {
         let words = Language::of(Locale::En);
-        entries(words, prefs, question, found).into_iter().map(|entry| entry.title).collect()
+        palette_entries(words, prefs, question, found).into_iter().map(|entry| entry.title).collect()
     }
 
     #[test]
@@ -269,22 +286,22 @@ mod tests {
     fn a_verb_offers_what_it_suits_and_asks_on_its_page() {
         let words = Language::of(Locale::En);
         let all = [
-            found(FoundKind::Worker, "w_1", Some(WorkerStatus::Idle), None),
-            found(FoundKind::Worker, "w_2", Some(WorkerStatus::Draining), None),
-            found(FoundKind::Job, "j_1", None, Some(JobStatus::Running)),
-            found(FoundKind::Job, "j_2", None, Some(JobStatus::Completed)),
+            found(SearchHitKind::Worker, "w_1", Some(WorkerStatus::Idle), None),
+            found(SearchHitKind::Worker, "w_2", Some(WorkerStatus::Draining), None),
+            found(SearchHitKind::Job, "j_1", None, Some(JobStatus::Running)),
+            found(SearchHitKind::Job, "j_2", None, Some(JobStatus::Completed)),
         ];
         for (question, leads) in [
             ("Drain gpu", "/admin/workers/w_1?ask=drain"),
             ("resume ", "/admin/workers/w_2?ask=resume"),
             ("cancel job g", "/jobs/j_1?ask=cancel"),
         ] {
-            let offered = entries(words, &prefs(Permissions::all()), question, &all);
-            let goals: Vec<_> = offered.into_iter().map(|entry| entry.goal).collect();
-            assert_eq!(goals, [Goal::Page { href: leads.to_owned(), live: true }], "{question}");
+            let offered = palette_entries(words, &prefs(Permissions::all()), question, &all);
+            let goals: Vec<_> = offered.into_iter().map(|entry| entry.target).collect();
+            assert_eq!(goals, [PaletteTarget::Page { href: leads.to_owned(), live: true }], "{question}");
         }
         assert_eq!(titles(&prefs(Permissions::all()), "drained", &all).len(), 4, "another word is none");
-        let q = |question| asked(words, question).map(|query| query.q);
+        let q = |question| server_query(words, question).map(|query| query.q);
         assert_eq!(q("drain"), Some("w_".to_owned()));
         assert_eq!((q("drain gpu"), q("  "), q("gpu 1")), (Some("gpu".to_owned()), None, Some("gpu 1".to_owned())));
     }

@@ -1,17 +1,17 @@
 //! What goes on once somebody has given more: a form, the password again; a login, its second step.
 
-use crate::domain::factor::Ways;
-use crate::protocol::factors::TotpEnrolment;
+use crate::domain::second_factor::AvailableFactors;
+use crate::protocol::factors::TotpEnrollment;
 
 /// Somebody who has given the right password, and is to give a code.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PendingLogin {
+pub struct SecondFactorPrompt {
     /// The name.
     pub name: String,
     /// What the app is given that is to be set up; none for who has one.
-    pub enrolment: Option<TotpEnrolment>,
+    pub enrolment: Option<TotpEnrollment>,
     /// By what the second factor can be given.
-    pub ways: Ways,
+    pub ways: AvailableFactors,
 }
 
 /// The field that holds the password.

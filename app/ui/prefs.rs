@@ -88,9 +88,9 @@ choice!(
     /// By which clock moments are written.
     Zone {
         /// Everybody's.
-        #[default]
         Utc = "utc",
-        /// That of the reader's browser; a page that only the server makes cannot know it, and says UTC.
+        /// That of the reader's browser.
+        #[default]
         Local = "local",
     }
 );
@@ -160,7 +160,7 @@ impl Locale {
     }
 
     /// The language that a browser asks for in `Accept-Language` before all others that we have (RFC 9110, 12.5.4).
-    pub fn accepted(header: &str) -> Option<Self> {
+    pub fn from_accept_language(header: &str) -> Option<Self> {
         let weighed = header.split(',').filter_map(|range| {
             let (tag, parameters) = range.split_once(';').unwrap_or((range, ""));
             let weight = match parameters.trim().strip_prefix("q=") {
@@ -187,8 +187,12 @@ pub struct Prefs {
     pub density: Density,
     /// By which clock moments are written.
     pub zone: Zone,
+    /// The name of the zone in which the server wrote them, if not in UTC.
+    pub time_zone: Option<String>,
     /// Whether single keys do something.
     pub keys: Keys,
+    /// Whether the reader's browser runs on a Mac.
+    pub mac: bool,
     /// The server's clock when it made the page; ages are counted from here.
     pub now: Timestamp,
     /// Who is reading; none on the login page.
@@ -201,20 +205,25 @@ pub struct Prefs {
 
 impl Prefs {
     /// The reader's name.
-    #[cfg(feature = "ssr")]
-    pub fn reader(&self) -> &str {
+    pub fn reader_name(&self) -> &str {
         self.session.as_ref().map_or("", |session| session.name.as_str())
     }
 
     /// Whether the reader may change a configuration that belongs to `owner`.
     #[cfg(feature = "ssr")]
-    pub fn may_change(&self, owner: Option<&str>) -> bool {
-        self.may(Permission::ConfigManage) || self.may(Permission::ConfigEdit) && owner == Some(self.reader())
+    pub fn can_change_config(&self, owner: Option<&str>) -> bool {
+        self.has_permission(Permission::ConfigManage)
+            || self.has_permission(Permission::ConfigEdit) && owner == Some(self.reader_name())
+    }
+
+    /// The key that makes a shortcut of a letter, as it is written on the reader's keyboard.
+    pub const fn command_key(&self) -> &'static str {
+        if self.mac { "⌘" } else { "Ctrl" }
     }
 
     /// Whether who reads may do this.
-    pub fn may(&self, permission: Permission) -> bool {
-        self.session.as_ref().is_some_and(|session| session.permissions.has(permission))
+    pub fn has_permission(&self, permission: Permission) -> bool {
+        self.session.as_ref().is_some_and(|session| session.permissions.contains(permission))
     }
 
     /// Reads the cookies of [`CHOICES`] out of a raw `Cookie` header; without one for the language, what the browser accepts
@@ -226,7 +235,7 @@ impl Prefs {
         };
         let theme = cookie("theme").and_then(Theme::parse).unwrap_or_default();
         let chosen = cookie("language").and_then(Locale::parse);
-        let locale = chosen.or_else(|| Locale::accepted(accept_language)).unwrap_or_default();
+        let locale = chosen.or_else(|| Locale::from_accept_language(accept_language)).unwrap_or_default();
         let density = cookie("density").and_then(Density::parse).unwrap_or_default();
         let zone = cookie("zone").and_then(Zone::parse).unwrap_or_default();
         let keys = cookie("keys").and_then(Keys::parse).unwrap_or_default();
@@ -235,10 +244,10 @@ impl Prefs {
 }
 
 /// The cookies that keep a reader's choices: `POST /ui/preferences` takes fields of these names.
-pub const CHOICES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
+pub const PREFERENCE_COOKIES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
 
 /// The word that is kept of a choice; none if there is no such choice.
-pub fn chosen(name: &str, word: &str) -> Option<&'static str> {
+pub fn parse_choice(name: &str, word: &str) -> Option<&'static str> {
     match name {
         "theme" => Theme::parse(word).map(Theme::as_str),
         "language" => Locale::parse(word).map(Locale::tag),
@@ -266,15 +275,15 @@ mod tests {
     #[test]
     fn every_choice_is_kept_and_read_again() {
         for (name, word) in
-            [("theme", "dark"), ("language", "pt-BR"), ("density", "compact"), ("zone", "local"), ("keys", "off")]
+            [("theme", "dark"), ("language", "pt-BR"), ("density", "compact"), ("zone", "utc"), ("keys", "off")]
         {
-            assert_eq!(chosen(name, word), Some(word));
-            assert!(CHOICES.contains(&name));
+            assert_eq!(parse_choice(name, word), Some(word));
+            assert!(PREFERENCE_COOKIES.contains(&name));
             let read = Prefs::from_headers(&format!("{name}={word}"), "", Timestamp(0));
             assert_ne!(read, Prefs::from_headers("", "", Timestamp(0)), "{name} changes something");
-            assert_eq!(chosen(name, "\"><script>"), None);
+            assert_eq!(parse_choice(name, "\"><script>"), None);
         }
-        assert_eq!(chosen("session", "x"), None);
+        assert_eq!(parse_choice("session", "x"), None);
     }
 
     #[test]

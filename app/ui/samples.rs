@@ -7,7 +7,7 @@ use crate::protocol::status::ArtifactKind;
 
 /// An image that a trainer made at a step, of one of its prompts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct SampleImage {
     /// None if its name does not say.
     pub step: Option<u64>,
     /// Which of the step's samples: the same at every step.
@@ -17,7 +17,7 @@ pub(crate) struct Sample {
 
 /// Where to go from an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// To the sample before, of the same step.
     Left,
     /// To the one after.
@@ -30,31 +30,32 @@ pub(crate) enum Way {
 
 /// The images among these files, by step and then by key; of several attempts the newest's. Only what a browser shows as an
 /// image: anything else stays among the files.
-pub(crate) fn samples(files: &[ArtifactView]) -> Vec<Sample> {
-    let mut found: Vec<Sample> = files.iter().filter(|file| is_image(file)).map(sample).collect();
-    found.sort_by(|a, b| order(a).cmp(&order(b)).then(b.file.attempt.cmp(&a.file.attempt)));
-    found.dedup_by(|later, first| (later.step, &later.key) == (first.step, &first.key));
+pub(crate) fn samples(files: &[ArtifactView]) -> Vec<SampleImage> {
+    let mut found: Vec<SampleImage> = files.iter().filter(|file| is_image(file)).map(sample_from_file).collect();
+    found.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)).then(b.file.attempt.cmp(&a.file.attempt)));
+    let is_older = |later: &SampleImage, first: &SampleImage| later.file.attempt != first.file.attempt;
+    found.dedup_by(|later, first| (later.step, &later.key) == (first.step, &first.key) && is_older(later, first));
     found
 }
 
 /// By step, then by number where the key is one.
-fn order(sample: &Sample) -> (Option<u64>, u64, &str) {
+fn sort_key(sample: &SampleImage) -> (Option<u64>, u64, &str) {
     (sample.step, sample.key.parse().unwrap_or(u64::MAX), &sample.key)
 }
 
 /// The steps at which there are samples, in order.
-pub(crate) fn steps(samples: &[Sample]) -> Vec<u64> {
+pub(crate) fn steps(samples: &[SampleImage]) -> Vec<u64> {
     samples.iter().filter_map(|sample| sample.step).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The image that lies next to another one, by its place among all.
-pub(crate) fn next(samples: &[Sample], from: usize, way: Way) -> Option<usize> {
+pub(crate) fn neighbor(samples: &[SampleImage], from: usize, way: Direction) -> Option<usize> {
     let here = samples.get(from)?;
-    let (later, same): (bool, fn(&Sample, &Sample) -> bool) = match way {
-        Way::Left => (false, |a, b| a.step == b.step),
-        Way::Right => (true, |a, b| a.step == b.step),
-        Way::Up => (true, |a, b| a.key == b.key),
-        Way::Down => (false, |a, b| a.key == b.key),
+    let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match way {
+        Direction::Left => (false, |a, b| a.step == b.step),
+        Direction::Right => (true, |a, b| a.step == b.step),
+        Direction::Up => (true, |a, b| a.key == b.key && a.step != b.step),
+        Direction::Down => (false, |a, b| a.key == b.key && a.step != b.step),
     };
     let fits = |place: &usize| same(here, &samples[*place]);
     if later { (from + 1..samples.len()).find(fits) } else { (0..from).rev().find(fits) }
@@ -65,25 +66,37 @@ fn is_image(file: &ArtifactView) -> bool {
     file.kind == ArtifactKind::Sample && matches!(extension.as_str(), "png" | "jpg" | "jpeg" | "webp" | "gif" | "avif")
 }
 
-fn sample(file: &ArtifactView) -> Sample {
-    let (step, key) = named(&file.path);
-    Sample { step, key: key.to_owned(), file: file.clone() }
+fn sample_from_file(file: &ArtifactView) -> SampleImage {
+    let (step, key) = parse_sample_name(&file.path);
+    SampleImage { step, key: key.to_owned(), file: file.clone() }
 }
 
 /// The number after `step` in a path, and what comes after it: `step_400_0.png` is step 400 of sample 0,
-/// `step-000400/a.png` is step 400 of sample a.
-fn named(path: &str) -> (Option<u64>, &str) {
-    let name = path.rsplit_once('.').map_or(path, |(name, _)| name);
+/// `step-000400/a.png` is step 400 of sample a. In a file's name the first such number counts, as a prompt may follow.
+fn parse_sample_name(path: &str) -> (Option<u64>, &str) {
+    let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let name = strip_event_prefix(file).unwrap_or(file);
+    let in_name = name.match_indices("step").find_map(|(at, _)| step_and_key(&name[at..]));
+    let in_path = || path.rmatch_indices("step").find_map(|(at, _)| step_and_key(&path[at..]));
+    in_name.or_else(in_path).map_or((None, name), |(step, key)| (Some(step), if key.is_empty() { "0" } else { key }))
+}
+
+/// Reads `step_400_a`.
+fn step_and_key(text: &str) -> Option<(u64, &str)> {
     let between = |c: char| matches!(c, '_' | '-' | '/');
-    let step = name.rsplit_once("step").and_then(|(_, after)| {
-        let after = after.trim_start_matches(between);
-        let digits = after.len() - after.trim_start_matches(|next: char| next.is_ascii_digit()).len();
-        Some((after[..digits].parse().ok()?, after[digits..].trim_start_matches(between)))
-    });
-    match step {
-        Some((step, key)) => (Some(step), if key.is_empty() { "0" } else { key }),
-        None => (None, name.rsplit('/').next().unwrap_or(name)),
-    }
+    let after = text.strip_prefix("step")?.trim_start_matches(between);
+    let digits = after.len() - after.trim_start_matches(|next: char| next.is_ascii_digit()).len();
+    Some((after[..digits].parse().ok()?, after[digits..].trim_start_matches(between)))
+}
+
+/// Strips the prefix that the agent gives to samples from events: `event_000012_images_0_step_400_a_cat`.
+fn strip_event_prefix(name: &str) -> Option<&str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (event, rest) = name.strip_prefix("event_")?.split_once('_')?;
+    let (list, rest) = rest.split_once('_')?;
+    let (place, rest) = rest.split_once('_')?;
+    (is_number(event) && matches!(list, "images" | "videos" | "audios") && is_number(place)).then_some(rest)
 }
 
 #[cfg(test)]
@@ -93,15 +106,32 @@ mod tests {
 
     #[test]
     fn steps_and_samples_are_read_from_paths() {
-        assert_eq!(named("samples/step_400_0.png"), (Some(400), "0"));
-        assert_eq!(named("samples/step-000050/a cat.png"), (Some(50), "a cat"));
-        assert_eq!(named("step_7.png"), (Some(7), "0"));
-        assert_eq!(named("samples/a.png"), (None, "a"));
-        assert_eq!(named("step"), (None, "step"));
-        assert_eq!(named("footstep_x/1.png"), (None, "1"));
+        assert_eq!(parse_sample_name("samples/step_400_0.png"), (Some(400), "0"));
+        assert_eq!(parse_sample_name("samples/step-000050/a cat.png"), (Some(50), "a cat"));
+        assert_eq!(parse_sample_name("step_7.png"), (Some(7), "0"));
+        assert_eq!(parse_sample_name("samples/a.png"), (None, "a"));
+        assert_eq!(parse_sample_name("step"), (None, "step"));
+        assert_eq!(parse_sample_name("footstep_x/1.png"), (None, "1"));
+        assert_eq!(parse_sample_name("s/step_400_a_step_back.png"), (Some(400), "a_step_back"));
     }
 
-    fn made(paths: &[&str]) -> Vec<Sample> {
+    #[test]
+    fn samples_from_events_are_named_as_others_are() {
+        assert_eq!(parse_sample_name("v/event_000012_images_0_step_400_a_cat.png"), (Some(400), "a_cat"));
+        assert_eq!(parse_sample_name("v/event_000012_images_3_a_cat.png"), (None, "a_cat"));
+        assert_eq!(parse_sample_name("v/event_000012_images_3.png"), (None, "event_000012_images_3"));
+        assert_eq!(parse_sample_name("v/event_preview_images_0.png"), (None, "event_preview_images_0"));
+        // Two prompts of one name, at two steps.
+        let all = made(&[
+            "v/event_000001_images_0_step_1_a_cat.png",
+            "v/event_000002_images_0_step_1_a_cat.png",
+            "v/event_000003_images_0_step_2_a_cat.png",
+        ]);
+        assert_eq!(all.len(), 3, "both are shown");
+        assert_eq!((neighbor(&all, 0, Direction::Up), neighbor(&all, 2, Direction::Down)), (Some(2), Some(1)));
+    }
+
+    fn made(paths: &[&str]) -> Vec<SampleImage> {
         samples(&paths.iter().map(|path| file(path, ArtifactKind::Sample, 1, 0)).collect::<Vec<_>>())
     }
 
@@ -122,11 +152,11 @@ mod tests {
     #[test]
     fn one_goes_sideways_through_a_step_and_up_and_down_through_steps() {
         let all = made(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
-        assert_eq!(next(&all, 0, Way::Right), Some(1));
-        assert_eq!(next(&all, 1, Way::Right), None);
-        assert_eq!(next(&all, 0, Way::Up), Some(3));
-        assert_eq!(next(&all, 4, Way::Down), Some(2));
-        assert_eq!(next(&all, 3, Way::Left), None);
-        assert_eq!(next(&all, 99, Way::Left), None);
+        assert_eq!(neighbor(&all, 0, Direction::Right), Some(1));
+        assert_eq!(neighbor(&all, 1, Direction::Right), None);
+        assert_eq!(neighbor(&all, 0, Direction::Up), Some(3));
+        assert_eq!(neighbor(&all, 4, Direction::Down), Some(2));
+        assert_eq!(neighbor(&all, 3, Direction::Left), None);
+        assert_eq!(neighbor(&all, 99, Direction::Left), None);
     }
 }

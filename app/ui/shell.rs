@@ -1,44 +1,49 @@
-//! The document around a page; only the server makes it. Theme and density are set before the first paint, so nothing flashes.
+//! The document around a page; only the server makes it. Theme, density and zone are set before the first paint, so nothing flashes.
 
 use leptos::config::LeptosOptions;
+use leptos::nonce::use_nonce;
 use leptos::prelude::*;
 use leptos_meta::{HashedStylesheet, MetaTags};
 
 use crate::ui::app::App;
 use crate::ui::boot::Boot;
+use crate::ui::error_page::ErrorPageApp;
 use crate::ui::i18n::t;
-use crate::ui::plain::Plain;
 use crate::ui::prefs::{Density, Prefs};
-use crate::ui::trouble::Troubled;
+use crate::ui::server_rendered::ServerRenderedApp;
+
+/// What tells the server the reader's time zone, before the page and for the next one.
+const TIME_ZONE_SCRIPT: &str = include_str!("time_zone/script.js");
 
 /// The document of a page that lives in the browser.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
     // The browser's half has no sentences of its own.
-    let page = || view! { <App/> <template id="words" data-words=t().carried()></template> };
-    document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
+    let page = || view! { <App/> <template id="words" data-words=t().embedded()></template> };
+    html_document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
 /// The document of a plain page, whose program attends to what is there ([`crate::ui::attend`]).
-pub fn plain_shell(options: LeptosOptions) -> impl IntoView {
+pub fn server_rendered_shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
     // What has no text is not sent: a page without what it starts with has no program.
-    let boot = serde_json::to_string(&Boot::given()).unwrap_or_default();
-    let page = || view! { <Plain/> <template id="words" data-words=t().carried() data-boot=boot></template> };
-    document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, page)
+    let boot = serde_json::to_string(&Boot::from_context()).unwrap_or_default();
+    let page =
+        || view! { <ServerRenderedApp/> <template id="words" data-words=t().embedded() data-boot=boot></template> };
+    html_document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
 /// The document of the login page: without scripts, and without what only works by them.
 pub fn login_shell(options: LeptosOptions) -> impl IntoView {
-    document(options, "is-plain", || (), || view! { <Plain/> })
+    html_document(options, "is-plain", || (), || view! { <ServerRenderedApp/> })
 }
 
 /// The document of a page that says what is wrong.
-pub fn trouble_shell(options: LeptosOptions) -> impl IntoView {
-    document(options, "is-plain", || (), || view! { <Troubled/> })
+pub fn error_shell(options: LeptosOptions) -> impl IntoView {
+    html_document(options, "is-plain", || (), || view! { <ErrorPageApp/> })
 }
 
-fn document<S: IntoView, P: IntoView>(
+fn html_document<S: IntoView, P: IntoView>(
     options: LeptosOptions,
     kind: &'static str,
     scripts: impl FnOnce() -> S,
@@ -57,6 +62,7 @@ fn document<S: IntoView, P: IntoView>(
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
                 <meta name="robots" content="noindex"/>
+                <script nonce=use_nonce()>{TIME_ZONE_SCRIPT}</script>
                 <link rel="icon" href="/favicon.svg" type="image/svg+xml"/>
                 <HashedStylesheet options=options id="simpletuner"/>
                 {scripts()}

@@ -1,15 +1,16 @@
 // What is measured over time: of trainings, of their GPUs, of workers, and of all together.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { makeWorker, registerGpus, say, sessionOf, signIn, submit } from '../steps';
+import { running } from '../host';
+import { makeWorker, registerGpus, say, signIn } from '../steps';
 import type { Page } from '@playwright/test';
 
 /** Tells of the last hour in as many moments, with ten minutes of silence in it. */
-async function tellHour(server: Server, token: string, count: number): Promise<void> {
+async function tellHour(server: Server, token: string, count: number, uuid = (index: number) => `GPU-${index}`): Promise<void> {
   const now = Date.now();
   const moment = (back: number) => {
     const turn = back / 7;
     const gpu = (index: number) => ({
-      uuid: `GPU-${index}`,
+      uuid: uuid(index),
       utilization_percent: 60 + 35 * Math.sin(turn + index * 2),
       memory_used_gb: 40 + 12 * index + 3 * Math.cos(turn),
       temperature_celsius: 55 + 12 * Math.sin(turn + index) + index,
@@ -26,31 +27,19 @@ async function tellHour(server: Server, token: string, count: number): Promise<v
   }
 }
 
-/** Runs a job of so many points on a worker of this key, in the words of its agent. */
-async function train(server: Server, token: string, points: number): Promise<string> {
-  const job = await submit(server, 'digits');
-  const next = async () => (await fetch(`${server.url}/api/workers/next`, { headers: { 'x-worker-token': sessionOf(token) } })).json();
-  await expect.poll(async () => (await next()).desired.offers.length).toBe(1);
-  const [offer] = (await next()).desired.offers;
-  const headers = { 'x-upload-token': offer.upload_token, 'content-type': 'application/json' };
-  const report = async (path: string, body: unknown) => {
-    const answer = await fetch(`${server.url}/api/workers/job/${job}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    expect(answer.status, await answer.text()).toBe(200);
-  };
-  await report('status', { status: 'running', attempt: 1 });
-  const began = Date.now() - points * 1_000;
+/** What a training of so many steps, one each second, has said by now. */
+function training(steps: number): object[] {
+  const began = Date.now() - steps * 1_000;
   const noise = (step: number) => Math.sin(step * 12.9898) * 0.5;
-  const point = (step: number) => ({
+  return Array.from({ length: steps }, (_, step) => ({
     step,
-    total_steps: points * 2,
+    total_steps: steps * 2,
     at: new Date(began + step * 1_000).toISOString(),
     loss: step === 137 ? 9 : 2 * Math.exp(-step / 120) + 0.1 + Math.abs(noise(step)) * 0.2,
-    learning_rate: 0.001 * (1 - step / points / 2),
+    learning_rate: 0.001 * (1 - step / steps / 2),
     epoch: Math.floor(step / 60),
     metrics: { grad_norm: 1 + noise(step), '<b>accuracy</b>\u202e': 1 - Math.exp(-step / 90) },
-  });
-  await report('progress', { attempt: 1, points: Array.from({ length: points }, (_, step) => point(step)) });
-  return job;
+  }));
 }
 
 async function looks(page: Page, name: string): Promise<void> {
@@ -79,7 +68,7 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
     await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
   }
   // Ten silent minutes are a gap: each line begins anew behind it.
-  const lines = await chart(page, /^Utilisation: GPU 0/).first().locator('path').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+  const lines = await chart(page, /^Utilisation: GPU 0/).first().locator('path.curve').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
   expect(lines.map((line) => line?.split('M').length)).toEqual([3, 3, 3]);
   await looks(page, 'worker-charts');
   await page.getByText('Numbers: Power').click();
@@ -96,18 +85,16 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
 test('what a trainer measured has a chart each, and what its GPUs did too', async ({ page, server }) => {
   test.setTimeout(120_000);
   await signIn(page, server);
-  const { token } = await makeWorker(server, 'gpu-1');
-  await registerGpus(server, token, 2);
-  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': sessionOf(token) } });
-  const job = await train(server, token, 300);
-  await tellHour(server, token, 2);
-  await page.goto(`/jobs/${job}`);
+  const { host, offer } = await running(server, { gpus: 2 });
+  await host.progress(offer, training(300));
+  await tellHour(server, host.token, 2, (index) => host.gpus[index]!);
+  await page.goto(`/jobs/${offer.job_id}`);
   for (const name of ['Loss', 'Learning rate', 'Epoch', 'Steps per second', 'grad_norm', '<b>accuracy</b>']) {
     await expect(chart(page, name).first()).toBeVisible();
   }
   // One spike among three hundred is drawn.
   await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
-  const told = await (await server.api(`/api/queue/${job}/metrics`)).json();
+  const told = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...told.metrics[0].values)).toBe(9);
   await expect(page.getByRole('heading', { name: 'GPUs of this job' })).toBeVisible();
   await looks(page, 'job-charts');
@@ -119,7 +106,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   await picture(page, 'job-charts-log-time');
   await page.reload();
   await expect(page.getByRole('link', { name: 'Log', exact: true })).toHaveAttribute('aria-current', 'true');
-  await stream.body?.cancel();
+  host.close();
 });
 
 test('every GPU has its last hour beside it, and the overview has that of all', async ({ page, server }) => {
@@ -139,7 +126,7 @@ test('every GPU has its last hour beside it, and the overview has that of all', 
   await expect(sparks).toHaveCount(3);
   await picture(page, 'gpus-sparks-table');
   await page.goto('/');
-  await expect(chart(page, /^0 of 3 GPUs with a job: Utilisation first/).first()).toBeVisible();
+  await expect(chart(page, /^0 of 4 GPUs with a job: Utilisation \(3 of 4\) first/).first()).toBeVisible();
   await looks(page, 'overview-chart');
 });
 

@@ -121,7 +121,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await page.getByLabel('Text: Another file').first().fill(HOSTILE);
   await page.getByRole('button', { name: 'Save' }).click();
   // What is wrong stands at its field, and what was typed is still there.
-  await expect(page.getByRole('main').getByRole('alert')).toContainText('`config.json` is no usable JSON object');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('config.json is no usable JSON object');
   await expect(main).toHaveAttribute('aria-invalid', 'true');
   await expect(main).toHaveValue('{\n  "learning_rate": \n}\n');
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('tiny <b>lora');

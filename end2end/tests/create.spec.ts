@@ -80,6 +80,9 @@ test('the page of a new worker fits a phone', async ({ page, server, context }) 
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
   await page.getByRole('button', { name: 'Create worker' }).click();
+  const command = page.locator('pre', { hasText: 'simpletuner worker --orchestrator-url' }).first();
+  await expect(command).toBeVisible();
+  expect(await command.evaluate((pre) => pre.scrollWidth - pre.clientWidth), 'the command wraps').toBeLessThanOrEqual(0);
   await page.locator('summary', { hasText: 'systemd' }).click();
   await picture(page, 'created-dark');
   await expectAccessible(page);

@@ -7,7 +7,7 @@ test('strangers are shown the way in, and a wrong token says so', async ({ page 
   await expect(page).toHaveURL(/\/login\?next=/);
   await page.getByLabel('Password').fill('st_wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await expect(page.getByText('opens nothing here')).toBeVisible();
+  await expect(page.getByText('Invalid token or code')).toBeVisible();
   await expectAccessible(page);
 });
 
@@ -66,6 +66,16 @@ test('a worker shows its GPUs: how they do, and why one is withheld', async ({ p
   await signIn(page, server);
   await page.goto('/admin/workers');
   await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('2 GPUs withheld');
+  for (const path of ['/admin/workers', `/admin/workers/bulk?action=drain&id=${id}`, `/admin/workers/${id}/delete`]) {
+    await page.goto(path);
+    const badges = page.locator('.status:visible', { hasText: '2 GPUs withheld' });
+    const gap = await badges.first().evaluate((badge) => {
+      const before = badge.previousElementSibling?.getBoundingClientRect();
+      const own = badge.getBoundingClientRect();
+      return before && before.top === own.top ? own.left - before.right : 99;
+    });
+    expect(gap, `${path}: the badges stand apart`).toBeGreaterThanOrEqual(4);
+  }
   await page.goto(`/admin/workers/${id}?show=gpus`);
   const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
   await expect(row('0\u{a0}·')).toContainText('Free');

@@ -173,6 +173,28 @@ test('? lists the keys, and they go where they say', async ({ page, server }) =>
   }
 });
 
+test('a click outside closes an open question', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'gpu-1');
+  await signIn(page, server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  const question = page.locator('details.confirm').first();
+  await question.locator('summary').click();
+  await expect(question).toHaveAttribute('open');
+  await question.locator('p').first().click();
+  await expect(question, 'a click inside leaves it open').toHaveAttribute('open');
+  await page.getByRole('heading', { level: 1 }).click();
+  await expect(question).not.toHaveAttribute('open');
+});
+
+test('on the list of jobs the filter key goes to a field', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/jobs');
+  await live(page);
+  await page.keyboard.press('/');
+  await expect(page.locator('main form input:focus')).toHaveCount(1);
+});
+
 test('keys are text while somebody types, and can be switched off', async ({ page, server, context }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
@@ -230,7 +252,7 @@ test('what was refused stays, can be quoted, and is read again on other pages', 
 test.describe('by the reader’s own clock', () => {
   test.use({ timezoneId: 'Asia/Kolkata' });
 
-  test('moments are exact on focus, in UTC or local time', async ({ page, server, context }) => {
+  test('moments are exact on focus, in local time or UTC', async ({ page, server, context }) => {
     const job = await submit(server, 'digits');
     await signIn(page, server);
     const age = page.locator('.byline .moment');
@@ -240,20 +262,36 @@ test.describe('by the reader’s own clock', () => {
     };
     await page.goto(`/jobs/${job}`);
     await live(page);
-    await expect(age).toHaveAttribute('title', /\d UTC$/);
-    expect(await bubble()).toContain('UTC');
-    await context.addCookies([{ name: 'zone', value: 'local', url: server.url }]);
-    await page.goto(`/jobs/${job}`);
-    await live(page);
     await expect(age).toHaveAttribute('title', /UTC\+05:30$/);
     expect(await bubble()).toContain('UTC+05:30');
     await picture(page, 'moment');
+    // The server has written it so: nothing changes when the page comes to life.
+    expect(await (await page.request.get(`/jobs/${job}`)).text()).toMatch(/title="[^"]+ UTC\+05:30"/);
+    await context.addCookies([{ name: 'zone', value: 'utc', url: server.url }]);
+    await page.goto(`/jobs/${job}`);
+    await live(page);
+    await expect(age).toHaveAttribute('title', /\d UTC$/);
+    expect(await bubble()).not.toContain('UTC+');
+    await context.addCookies([{ name: 'zone', value: 'local', url: server.url }]);
     // In a table it comes with the row, so that the next Tab leads on.
     await page.goto('/jobs');
     await live(page);
     await page.keyboard.press('j');
     const shown = page.getByRole('row').filter({ hasText: 'digits' }).locator('th .moment');
     expect(await shown.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
+  });
+
+  test('a page that the server made without the zone takes it when it comes to life', async ({ page, server, context }) => {
+    await submit(server, 'digits');
+    await signIn(page, server);
+    await context.clearCookies({ name: 'time_zone' });
+    expect(await (await page.request.get('/jobs')).text()).toMatch(/title="[^"]+ UTC"/);
+    await page.goto('/jobs');
+    await live(page);
+    await expect(page.getByRole('row').filter({ hasText: 'digits' }).locator('.moment').first()).toHaveAttribute('title', /UTC\+05:30$/);
+    const kept = (await context.cookies()).find(({ name }) => name === 'time_zone');
+    expect(kept?.value).toBe(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone));
+    expect(kept).toMatchObject({ path: '/', sameSite: 'Lax', secure: false });
   });
 });
 

@@ -1,7 +1,7 @@
 // Jobs: the list, a job's views, why it waits, what people do with it. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
-import { jobIs, makeWorker, registerGpus, signIn, signInAs, submit } from '../steps';
+import { jobIs, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
 
 /** What a stranger would like to have run. */
 const HOSTILE = `<img src=x onerror=alert(1)>`;
@@ -243,9 +243,23 @@ test('jobs are found by worker and by when, and the overview leads to those that
   }
 });
 
+test('the list is searched by a part of the name', async ({ page, server }) => {
+  await submitWith(server, {});
+  await signIn(page, server);
+  await page.goto('/jobs');
+  const search = page.locator('#content').getByRole('searchbox', { name: 'Search' });
+  await search.fill('DIG');
+  await search.press('Enter');
+  await expect(page).toHaveURL(/q=DIG/);
+  await expect(page.locator('table.jobs tbody')).toContainText('digits');
+  await search.fill('haystack');
+  await search.press('Enter');
+  await expect(page.locator('table.jobs tbody')).toHaveCount(0);
+});
+
 test('who only sees their own jobs has their own list and no filter by person', async ({ page, server }) => {
   const job = await submitWith(server, {});
-  await signInAs(page, server, 'ana', 'researcher');
+  await signInWith(page, server, 'ana', ['job.view.own', 'config.view']);
   await page.goto('/jobs');
   await expect(page.getByText('No job yet')).toBeVisible();
   await expect(page.getByPlaceholder('Submitted by')).toHaveCount(0);

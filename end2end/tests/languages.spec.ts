@@ -1,4 +1,6 @@
 // Every language, with and without JavaScript: its own words, its own numbers, nothing that runs over the edge.
+import { readFileSync } from 'node:fs';
+
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, signIn, submit } from '../steps';
 
@@ -45,4 +47,19 @@ test('a language that was chosen stays', async ({ page, server }) => {
   expect(new URL(page.url()).pathname).toBe('/jobs');
   await page.goto('/admin/workers');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('ワーカー');
+});
+
+// A test of the server (`app/ui/locales/plurals.rs`) reads the same file.
+test('server and browser agree in plural forms', async ({ page }) => {
+  const expected: Record<string, Record<string, number[]>> = JSON.parse(readFileSync(`${__dirname}/../plural-forms.json`, 'utf8'));
+  expect(Object.keys(expected)).toEqual(LANGUAGES.map(({ tag }) => tag));
+  const numbers = [...Array(1001).keys(), 1_000_000, 1_000_001, 1_500_000, 2_000_000];
+  for (const [tag, forms] of Object.entries(expected)) {
+    const selected = await page.evaluate(
+      ({ tag, numbers }) => numbers.map((number) => new Intl.PluralRules(tag).select(number)),
+      { tag, numbers },
+    );
+    const wanted = numbers.map((number) => Object.keys(forms).find((form) => forms[form]?.includes(number)) ?? 'other');
+    expect(selected, tag).toEqual(wanted);
+  }
 });

@@ -154,7 +154,40 @@ test('what is drawn anew keeps the focus', async ({ page, server }) => {
   const part = page.locator('.lane-part[aria-label^=Running]:visible');
   await part.focus();
   const before = await part.getAttribute('aria-label');
-  await expect(part).not.toHaveAttribute('aria-label', before!);
+  await expect(part).not.toHaveAttribute('aria-label', before!, { timeout: 15_000 });
   await expect(part).toBeFocused();
+  host.close();
+});
+
+test('the page of a job that trains changes little and asks seldom', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const { host, offer } = await running(server);
+  const train = (step: number) => {
+    const metrics = { grad_norm: 1 / step, accuracy: step / 1_000 };
+    return host.progress(offer, [{ step, total_steps: 1_000, at: new Date().toISOString(), loss: 1 + 1 / step, learning_rate: 0.001, epoch: 1, metrics }]);
+  };
+  for (let step = 1; step <= 100; step += 1) await train(step);
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}`);
+  await live(page);
+  await expect(page.getByRole('figure').first()).toBeVisible();
+  let requests = 0;
+  page.on('request', () => (requests += 1));
+  await page.evaluate(() => {
+    const counted = window as unknown as { changes: number };
+    counted.changes = 0;
+    const watched = { subtree: true, childList: true, attributes: true, characterData: true };
+    new MutationObserver((records) => (counted.changes += records.length)).observe(document, watched);
+  });
+  const began = Date.now();
+  for (let step = 101; step <= 140; step += 1) {
+    await train(step);
+    await expect.poll(() => Date.now() - began, { intervals: [50] }).toBeGreaterThan((step - 100) * 500);
+  }
+  const changes = await page.evaluate(() => (window as unknown as { changes: number }).changes);
+  expect(requests).toBeGreaterThan(0);
+  expect(requests).toBeLessThanOrEqual(5);
+  expect(changes).toBeLessThanOrEqual(2_000);
+  await expect(page.locator('.readings')).toContainText('140', { timeout: 15_000 });
   host.close();
 });

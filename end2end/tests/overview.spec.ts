@@ -52,6 +52,12 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   await page.reload();
   await expect(page.getByText('hands training jobs to machines')).toBeVisible();
   await expect(page.getByText('None has joined yet.')).toHaveCount(0);
+  // A configuration is a step too; what is known of the fleet stands below, from the left edge on.
+  const start = page.getByRole('region', { name: 'Get started' });
+  await expect(start.getByRole('listitem')).toHaveCount(4);
+  await expect(start.getByRole('link', { name: 'Add a configuration' })).toHaveAttribute('href', '/configs/new');
+  const left = async (name: string) => (await page.getByRole('region', { name }).boundingBox())!.x;
+  expect(await left('Fleet')).toBeCloseTo(await left('Get started'), 0);
   const job = await submit(server, 'digits');
   await page.reload();
   const wait = page.locator('.tiles').getByRole('link', { name: /^longest/ });
@@ -60,6 +66,15 @@ test('the first steps say that nobody has joined until somebody has, and the lon
     await picture(page, `overview-wait-${width}`);
     await expectAccessible(page);
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
+    const beyond = await wait.evaluate((link) => {
+      const text = link.cloneNode(true) as Element;
+      text.textContent = 'longest 20 min 18 s';
+      link.after(text);
+      const right = text.getBoundingClientRect().right - link.closest('li')!.getBoundingClientRect().right;
+      text.remove();
+      return right;
+    });
+    expect(beyond, 'the longest wait stays in its tile').toBeLessThanOrEqual(0);
   }
   await wait.click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));

@@ -6,9 +6,12 @@ test.describe('a server that nobody can sign in to yet', () => {
   test.use({ claimed: false });
 
   test('the setup code makes the first admin, who signs in with a password from then on', async ({ page, server, complaints }) => {
-    const code = /setup code for the login page is (\S+)/.exec(server.program.log())?.[1] ?? '';
+    const [, address, code] = /(http\S+\/login\?setup=(\S+))/.exec(server.program.log()) ?? ['', '', ''];
     expect(code).toMatch(/^\w{4}(-\w{4}){3}$/);
     await page.goto('/jobs');
+    await expect(page.getByLabel('Setup code')).toHaveValue('');
+    await page.goto(address);
+    await expect(page.getByLabel('Setup code')).toHaveValue(code);
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Set up');
     await expectAccessible(page);
     await picture(page, 'setup');
@@ -16,7 +19,7 @@ test.describe('a server that nobody can sign in to yet', () => {
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set up and sign in' }).click();
-    await expect(page.getByText('opens nothing here')).toBeVisible();
+    await expect(page.getByText('Invalid token or code')).toBeVisible();
     await expect(page.getByLabel('Name')).toHaveValue('ada');
     await page.getByLabel('Setup code').fill(code);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -29,7 +32,7 @@ test.describe('a server that nobody can sign in to yet', () => {
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill('not-the-password');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await expect(page.getByText('do not open anything here')).toBeVisible();
+    await expect(page.getByText('Incorrect user name or password')).toBeVisible();
     await picture(page, 'sign-in-refused');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -37,19 +40,24 @@ test.describe('a server that nobody can sign in to yet', () => {
   });
 });
 
-test('a researcher finds their own jobs and no administration', async ({ page, server, complaints }) => {
+test('a researcher sees jobs and workers of everybody, cancels their own, and finds no administration', async ({ page, server, complaints }) => {
   const others = await submit(server, 'digits');
   await signInAs(page, server, 'eve', 'researcher');
-  await expect(page.getByRole('link', { name: 'Jobs', exact: true }).first()).toBeVisible();
-  await expect(page.getByRole('link', { name: 'Workers' })).toHaveCount(0);
-  await expect(page.getByText('digits')).toHaveCount(0);
+  await expect(page.getByRole('link', { name: 'Workers' }).first()).toBeVisible();
+  await expect(page.getByText('Administration')).toHaveCount(0);
+  await expect(page.getByText('digits').first()).toBeVisible();
   await picture(page, 'researcher');
   await expectAccessible(page);
   await page.goto('/train');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page.locator('#content').getByText('by eve')).toBeVisible();
-  expect((await page.goto(`/jobs/${others}`))?.status()).toBe(404);
+  await page.goto(`/jobs/${others}`);
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('digits');
+  await expect(page.getByText('Cancel job')).toHaveCount(0);
   await page.goto('/admin/workers');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Workers');
+  await expect(page.getByText('Create worker')).toHaveCount(0);
+  await page.goto('/admin/workers/new');
   await expect(page.getByText('This needs more rights')).toBeVisible();
   await expect(page.getByText('admin.workers')).toBeVisible();
   // The browser says so itself.
@@ -93,7 +101,7 @@ test('a password is changed by who knows it', async ({ page, server }) => {
     await page.getByRole('button', { name: 'Change password' }).click();
   };
   await change('not-the-password', 'another-good-one');
-  await expect(page.getByText('do not open anything here')).toBeVisible();
+  await expect(page.getByText('Incorrect user name or password')).toBeVisible();
   await change(PASSWORD, 'another-good-one');
   await expect(page.getByRole('main').getByText('Your password is changed')).toBeVisible();
 });
@@ -208,7 +216,7 @@ test('the password is asked for once more before what a thief must not do', asyn
   await picture(page, 'confirm');
   await page.getByLabel('Password').fill('not-the-password');
   await page.getByRole('button', { name: 'Confirm' }).click();
-  await expect(page.getByText('do not open anything here')).toBeVisible();
+  await expect(page.getByText('Incorrect user name or password')).toBeVisible();
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Confirm' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');

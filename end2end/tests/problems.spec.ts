@@ -9,7 +9,7 @@ test('who may not is told which permission it takes, and who gives it', async ({
   await expect(page.getByText('admin.system')).toBeVisible();
   await expect(page.getByText('An admin can give you')).toBeVisible();
   await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/');
-  await page.goto('/admin/workers');
+  await page.goto('/admin/workers/new');
   await expect(page.getByRole('main').getByRole('alert')).toBeVisible();
   await expect(page.getByRole('link', { name: 'Create worker' })).toHaveCount(0);
   await page.goto('/admin/system');
@@ -27,7 +27,7 @@ test('each page says which permission it takes', async ({ page, server, complain
   await signIn(page, { ...server, adminToken: (await token.json()).secret });
   const pages = {
     '/configs': 'config.view', '/configs/new': 'config.edit', '/configs/digits/edit': 'config.edit', '/secrets': 'job.submit', '/train': 'job.submit',
-    '/admin/users': 'admin.users', '/gpus': 'admin.workers', [`/admin/workers/${id}`]: 'admin.workers',
+    '/admin/users': 'admin.users', '/gpus': 'fleet.view', [`/admin/workers/${id}`]: 'fleet.view', '/admin/workers/new': 'admin.workers',
   };
   for (const [path, permission] of Object.entries(pages)) {
     const answer = await page.goto(path);

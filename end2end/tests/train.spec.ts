@@ -42,7 +42,7 @@ test('what cannot be submitted says so where its preview would be', async ({ pag
   await page.goto('/train?config=digits&priority=11');
   await expect(page.locator('.preview-summary')).toContainText('queue.manage');
   await page.goto('/train?config=digits&max_runtime=soon');
-  await expect(page.locator('.preview-summary')).toContainText('max_runtime');
+  await expect(page.locator('.preview-summary')).toContainText('Longest run');
   await page.goto('/train?config=nowhere');
   await expect(page.locator('.preview-summary')).toContainText('nowhere');
 });

@@ -80,7 +80,7 @@ test('what cannot be asked for again is stale, and fresh once it can', async ({ 
     return route.fulfill(problem(503, 'The database does not answer.'));
   });
   await makeWorker(server, 'came-later');
-  await expect(pill(page)).toHaveText(/^Stale since \d\d:\d\d$/);
+  await expect(pill(page)).toHaveText(/^Stale since \d\d:\d\d UTC$/);
   await expect(page.locator('.frame')).toHaveClass(/is-stale/);
   await expect(page.getByRole('link', { name: 'gpu-1' }), 'what was known stays').toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);

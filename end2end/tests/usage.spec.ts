@@ -1,25 +1,8 @@
 // What the fleet was used for, with and without JavaScript: the page is the server's alone.
-import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { makeWorker, registerGpus, sessionOf, signIn, signInAs, submit } from '../steps';
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { running } from '../host';
+import { signIn, signInWith } from '../steps';
 import type { Page } from '@playwright/test';
-
-/** A job that holds the GPUs of a worker; the worker listens until `close`. */
-async function running(server: Server): Promise<{ job: string; close: () => void }> {
-  const { token } = await makeWorker(server, 'rack-1');
-  await registerGpus(server, token, 2);
-  const controller = new AbortController();
-  const stream = await fetch(`${server.url}/api/workers/stream`, { headers: { 'x-worker-token': sessionOf(token) }, signal: controller.signal });
-  expect(stream.status).toBe(200);
-  const job = await submit(server, 'digits');
-  const report = async (status: string) => {
-    const headers = { 'x-worker-token': sessionOf(token), 'content-type': 'application/json' };
-    const body = JSON.stringify({ status, attempt: 1 });
-    return (await fetch(`${server.url}/api/workers/job/${job}/status`, { method: 'POST', headers, body })).status;
-  };
-  await expect.poll(() => report('starting')).toBe(200);
-  expect(await report('running')).toBe(200);
-  return { job, close: () => controller.abort() };
-}
 
 async function fits(page: Page): Promise<void> {
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -37,7 +20,7 @@ test('nothing ran yet, and the page says so', async ({ page, server }) => {
 
 test('use is told by time and group, which stand in the address', async ({ page, server }) => {
   await signIn(page, server);
-  const { close } = await running(server);
+  const { host } = await running(server);
   await page.goto('/usage');
   const tile = (name: string) => page.getByRole('listitem').filter({ hasText: name });
   await expect(tile('Jobs').last()).toContainText('1 attempt');
@@ -47,8 +30,8 @@ test('use is told by time and group, which stand in the address', async ({ page,
   await page.getByRole('link', { name: '30 days' }).click();
   await page.getByRole('navigation', { name: 'Group by' }).getByRole('link', { name: 'Worker' }).click();
   await expect(page).toHaveURL(/\?days=30&by=worker/);
-  await expect(groups.getByRole('link', { name: 'rack-1', exact: true })).toHaveAttribute('href', /^\/admin\/workers\/w_/);
-  await expect(groups.getByRole('link', { name: /^Jobs: \d+ · rack-1$/ })).toHaveAttribute('href', /^\/jobs\?worker=w_/);
+  await expect(groups.getByRole('link', { name: 'gpu-1', exact: true })).toHaveAttribute('href', /^\/admin\/workers\/w_/);
+  await expect(groups.getByRole('link', { name: /^Jobs: \d+ · gpu-1$/ })).toHaveAttribute('href', /^\/jobs\?worker=w_/);
   await expect(page.getByRole('table', { name: /How much of the GPUs/ }).getByRole('row')).toHaveCount(8);
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -59,7 +42,7 @@ test('use is told by time and group, which stand in the address', async ({ page,
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   const csv = await page.request.get((await page.getByRole('link', { name: 'Export CSV' }).getAttribute('href'))!);
-  expect(await csv.text()).toMatch(/^worker,gpu_hours,run_hours,jobs,attempts\r\nrack-1,/);
+  expect(await csv.text()).toMatch(/^worker,gpu_hours,run_hours,jobs,attempts\r\ngpu-1,/);
   await page.getByLabel('From').fill('2020-01-01');
   await page.getByLabel('To', { exact: true }).fill('2020-01-07');
   await page.getByRole('button', { name: 'Show' }).click();
@@ -67,15 +50,35 @@ test('use is told by time and group, which stand in the address', async ({ page,
   await expect(page.getByText('Nothing ran in this time')).toBeVisible();
   await page.goBack();
   await expect(groups).toBeVisible();
-  close();
+  host.close();
 });
 
-test('a researcher finds their own use and nothing of the fleet', async ({ page, server }) => {
-  const { close } = await running(server);
-  await signInAs(page, server, 'eve', 'researcher');
+test.describe('by the reader’s own clock', () => {
+  test.use({ timezoneId: 'Australia/Adelaide' });
+
+  test('days and hours are those of the reader’s zone', async ({ page, server, context, javaScriptEnabled }) => {
+    // A browser without scripts cannot say it.
+    if (!javaScriptEnabled) await context.addCookies([{ name: 'time_zone', value: 'Australia/Adelaide', url: server.url }]);
+    await signIn(page, server);
+    const { host } = await running(server);
+    await page.goto('/usage');
+    await expect(page.getByRole('table', { name: /by hour in Australia\/Adelaide\.$/ }).getByRole('row')).toHaveCount(8);
+    await expect(page.locator('.day-bars figcaption')).toContainText('Australia/Adelaide');
+    await page.getByText('As a table').click();
+    await expect(page.getByRole('columnheader', { name: 'Day (Australia/Adelaide)' })).toBeVisible();
+    await context.addCookies([{ name: 'zone', value: 'utc', url: server.url }]);
+    await page.goto('/usage');
+    await expect(page.locator('.day-bars figcaption')).toContainText('UTC');
+    host.close();
+  });
+});
+
+test('who sees their own jobs only finds their own use and nothing of the fleet', async ({ page, server }) => {
+  const { host } = await running(server);
+  await signInWith(page, server, 'eve', ['job.view.own']);
   await page.goto('/usage');
   await expect(page.getByText('Nothing ran in this time')).toBeVisible();
   await expect(page.getByText('Utilisation')).toHaveCount(0);
   await expect(page.getByText('Idle while queued')).toHaveCount(0);
-  close();
+  host.close();
 });

@@ -1,4 +1,4 @@
 //! The agent's, of `src/worker/cli`.
 
-#[path = "../../src/worker/cli/bounds.rs"]
-pub mod bounds;
+#[path = "../../src/worker/cli/input_limits.rs"]
+pub mod input_limits;

@@ -1,6 +1,6 @@
 //! The agent's, of `src/worker/config`.
 
+#[path = "../../src/worker/config/duration.rs"]
+pub mod duration;
 #[path = "../../src/worker/config/paths.rs"]
 pub mod paths;
-#[path = "../../src/worker/config/span.rs"]
-pub mod span;

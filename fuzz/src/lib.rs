@@ -25,8 +25,8 @@ mod doctor_certificate;
 mod event_size;
 #[path = "../../src/worker/files/mod.rs"]
 mod files;
-#[path = "../../src/worker/jobconfig.rs"]
-mod jobconfig;
+#[path = "../../src/worker/job_config.rs"]
+mod job_config;
 #[path = "../../src/worker/config/labels.rs"]
 mod labels;
 #[path = "../../src/worker/process.rs"]
@@ -43,9 +43,9 @@ mod text;
 mod tls;
 
 // The dashboard's.
-#[path = "../../app/ui/logs/lines.rs"]
-mod lines;
 #[path = "../../app/ui/prefs.rs"]
 mod prefs;
 #[path = "../../app/ui/safe_url.rs"]
 mod safe_url;
+#[path = "../../app/ui/logs/tail.rs"]
+mod tail;

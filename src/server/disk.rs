@@ -1,59 +1,57 @@
-//! The one place where the free space of a disk is read.
+//! The only place where the free space of a disk is read.
 
 use std::path::PathBuf;
 
-/// How large a disk is, and how much of it this user may still fill, in bytes.
+/// The size of a disk, and the space that this user can still fill, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Space {
-    /// In all.
+pub struct DiskSpace {
     pub total: u64,
-    /// Free.
     pub free: u64,
 }
 
-/// Tells the free space; tests fill a disk by hand.
-pub trait Disk: Send + Sync {
-    /// Of the data directory's disk, now.
-    fn space(&self) -> std::io::Result<Space>;
+/// A source of free space; tests control theirs.
+pub trait DiskProbe: Send + Sync {
+    /// The current space on the data directory's disk.
+    fn space(&self) -> std::io::Result<DiskSpace>;
 }
 
-/// The disk that a directory is on.
+/// The disk of a directory.
 #[derive(Debug, Clone)]
-pub struct DiskOf(pub PathBuf);
+pub struct PathDisk(pub PathBuf);
 
-impl Disk for DiskOf {
-    fn space(&self) -> std::io::Result<Space> {
+impl DiskProbe for PathDisk {
+    fn space(&self) -> std::io::Result<DiskSpace> {
         let found = nix::sys::statvfs::statvfs(&self.0)?;
         let block = found.fragment_size();
-        Ok(Space {
+        Ok(DiskSpace {
             total: found.blocks().saturating_mul(block),
-            // What is kept for root is not ours.
+            // Blocks reserved for root are not available.
             free: found.blocks_available().saturating_mul(block),
         })
     }
 }
 
-/// A disk that is as full as a test says.
+/// A disk whose free space tests set.
 #[cfg(test)]
 #[derive(Debug)]
-pub struct ManualDisk(std::sync::Mutex<Space>);
+pub struct ManualDisk(std::sync::Mutex<DiskSpace>);
 
 #[cfg(test)]
 impl ManualDisk {
-    /// A terabyte of which nothing is used.
+    /// An empty disk of a terabyte.
     pub fn new() -> Self {
-        Self(std::sync::Mutex::new(Space { total: 1 << 40, free: 1 << 40 }))
+        Self(std::sync::Mutex::new(DiskSpace { total: 1 << 40, free: 1 << 40 }))
     }
 
-    /// So much is free now.
+    /// Sets the free space.
     pub fn set_free(&self, free: u64) {
         self.0.lock().expect("no panic while it is held").free = free;
     }
 }
 
 #[cfg(test)]
-impl Disk for ManualDisk {
-    fn space(&self) -> std::io::Result<Space> {
+impl DiskProbe for ManualDisk {
+    fn space(&self) -> std::io::Result<DiskSpace> {
         Ok(*self.0.lock().expect("no panic while it is held"))
     }
 }
@@ -63,10 +61,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directorys_disk_has_space() {
+    fn directory_reports_its_disk_space() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let Space { total, free } = DiskOf(directory.path().to_owned()).space().expect("a disk");
+        let DiskSpace { total, free } = PathDisk(directory.path().to_owned()).space().expect("a disk");
         assert!(total > 1 << 20 && free <= total, "{free} of {total}");
-        DiskOf(directory.path().join("none")).space().expect_err("no directory, no disk");
+        PathDisk(directory.path().join("none")).space().expect_err("no directory, no disk");
     }
 }

@@ -1,5 +1,5 @@
-//! What the next page says once, and what was typed into a form that was refused. In memory: whoever restarts the server
-//! between a form and its page sees the change itself, only not the word about it.
+//! Flash messages: shown once by the next page, with the input of a rejected form. They are in memory: after a restart of the
+//! server between form and page, the user sees the change, but not the message.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -10,80 +10,80 @@ use app::ui::flash::Flash;
 use crate::random::Random;
 use crate::tokens;
 
-/// How long a flash waits for its page.
-const LIFE: Millis = Millis::seconds(60);
-/// What each takes besides its text, in bytes, at most.
-const OVERHEAD: usize = 512;
+/// How long a flash is kept.
+const TTL: Millis = Millis::from_secs(60);
+/// The maximum size of an entry besides its text, in bytes.
+const ENTRY_OVERHEAD: usize = 512;
 
-/// How much memory flashes may take, in bytes.
+/// Memory limits of flashes, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct FlashLimits {
-    /// All of them.
-    pub all: usize,
-    /// Those of one person. People who are not logged in share a quarter of all.
-    pub person: usize,
+    /// All flashes.
+    pub total: usize,
+    /// The flashes of one user. Users who are not logged in share a quarter of the total.
+    pub per_person: usize,
 }
 
 impl Default for FlashLimits {
     fn default() -> Self {
-        Self { all: 32 << 20, person: 1 << 20 }
+        Self { total: 32 << 20, per_person: 1 << 20 }
     }
 }
 
-/// Flashes by the secret in a cookie. The oldest give way to new ones: those of the same person first.
+/// Flashes by the secret in a cookie. New ones replace the oldest: those of the same user first.
 #[derive(Default)]
 pub struct Flashes {
     limits: FlashLimits,
-    waiting: Mutex<Waiting>,
+    queue: Mutex<FlashQueue>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    next: u64,
+struct FlashQueue {
+    next_number: u64,
     bytes: usize,
     /// The oldest first.
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, FlashEntry>,
     by_id: HashMap<String, u64>,
-    owners: HashMap<Option<String>, Owned>,
+    owners: HashMap<Option<String>, OwnerUsage>,
 }
 
-struct Entry {
+struct FlashEntry {
     id: String,
     owner: Option<String>,
-    until: Timestamp,
+    expires_at: Timestamp,
     /// As JSON, so that its size is known.
     flash: Box<[u8]>,
 }
 
-/// What is one person's.
+/// The flashes of one user.
 #[derive(Default)]
-struct Owned {
+struct OwnerUsage {
     bytes: usize,
     entries: BTreeSet<u64>,
 }
 
 impl Flashes {
-    /// None yet, and never more than this.
-    pub fn within(limits: FlashLimits) -> Self {
-        Self { limits, waiting: Mutex::default() }
+    /// Creates an empty store with these limits.
+    pub fn with_limits(limits: FlashLimits) -> Self {
+        Self { limits, queue: Mutex::default() }
     }
 
-    /// Keeps a flash for a person, or for somebody who is not logged in; returns the secret that takes it. One that is
-    /// too large alone is kept without what was typed.
-    pub fn put(&self, flash: Flash, owner: Option<String>, now: Timestamp, random: &dyn Random) -> String {
-        let id = tokens::mint("fl_", random);
-        let own = if owner.is_some() { self.limits.person } else { self.limits.all / 4 };
-        let own = own.min(self.limits.all);
-        let fits = |json: &Vec<u8>| json.len() + OVERHEAD <= own;
-        let json = Some(as_json(&flash)).filter(fits).or_else(|| Some(as_json(&without_fields(flash))).filter(fits));
+    /// Stores a flash for a user, or for one who is not logged in; returns the secret for its cookie. One that is too large is
+    /// stored without the input.
+    pub fn insert(&self, flash: Flash, owner: Option<String>, now: Timestamp, random: &dyn Random) -> String {
+        let id = tokens::generate("fl_", random);
+        let own = if owner.is_some() { self.limits.per_person } else { self.limits.total / 4 };
+        let own = own.min(self.limits.total);
+        let fits = |json: &Vec<u8>| json.len() + ENTRY_OVERHEAD <= own;
+        let json = Some(to_json(&flash)).filter(fits).or_else(|| Some(to_json(&without_fields(flash))).filter(fits));
         let Some(json) = json else { return id };
-        let entry = Entry { id: id.clone(), owner, until: now + LIFE, flash: json.into_boxed_slice() };
-        let mut waiting = self.waiting.lock().expect("no panic while it is held");
+        let entry = FlashEntry { id: id.clone(), owner, expires_at: now + TTL, flash: json.into_boxed_slice() };
+        let mut waiting = self.queue.lock().expect("no panic while it is held");
         waiting.sweep(now);
         while let Some(oldest) = waiting.oldest_of(&entry, own - entry.size()) {
             waiting.remove(oldest);
         }
-        while waiting.bytes + entry.size() > self.limits.all {
+        while waiting.bytes + entry.size() > self.limits.total {
             let Some(oldest) = waiting.entries.keys().next().copied() else { break };
             waiting.remove(oldest);
         }
@@ -93,34 +93,34 @@ impl Flashes {
 
     /// Takes a flash, once.
     pub fn take(&self, id: &str, now: Timestamp) -> Option<Flash> {
-        let mut waiting = self.waiting.lock().expect("no panic while it is held");
+        let mut waiting = self.queue.lock().expect("no panic while it is held");
         let number = waiting.by_id.get(id).copied()?;
         let entry = waiting.remove(number)?;
-        if entry.until > now { serde_json::from_slice(&entry.flash).ok() } else { None }
+        if entry.expires_at > now { serde_json::from_slice(&entry.flash).ok() } else { None }
     }
 
-    /// Forgets those whose page did not come in time.
+    /// Removes expired flashes.
     pub fn sweep(&self, now: Timestamp) {
-        self.waiting.lock().expect("no panic while it is held").sweep(now);
+        self.queue.lock().expect("no panic while it is held").sweep(now);
     }
 
-    /// How much memory they take, in bytes.
+    /// Memory use in bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
-        self.waiting.lock().expect("no panic while it is held").bytes
+        self.queue.lock().expect("no panic while it is held").bytes
     }
 }
 
-impl Entry {
+impl FlashEntry {
     fn size(&self) -> usize {
-        self.flash.len() + OVERHEAD
+        self.flash.len() + ENTRY_OVERHEAD
     }
 }
 
-impl Waiting {
-    fn insert(&mut self, entry: Entry) {
-        let number = self.next;
-        self.next += 1;
+impl FlashQueue {
+    fn insert(&mut self, entry: FlashEntry) {
+        let number = self.next_number;
+        self.next_number += 1;
         self.bytes += entry.size();
         let owned = self.owners.entry(entry.owner.clone()).or_default();
         owned.bytes += entry.size();
@@ -129,7 +129,7 @@ impl Waiting {
         self.entries.insert(number, entry);
     }
 
-    fn remove(&mut self, number: u64) -> Option<Entry> {
+    fn remove(&mut self, number: u64) -> Option<FlashEntry> {
         let entry = self.entries.remove(&number)?;
         self.by_id.remove(&entry.id);
         self.bytes -= entry.size();
@@ -143,22 +143,22 @@ impl Waiting {
         Some(entry)
     }
 
-    /// The oldest of its owner, as long as theirs take more than this.
-    fn oldest_of(&self, entry: &Entry, most: usize) -> Option<u64> {
-        self.owners.get(&entry.owner).filter(|owned| owned.bytes > most)?.entries.first().copied()
+    /// The oldest flash of its owner, if theirs take more than this.
+    fn oldest_of(&self, entry: &FlashEntry, max: usize) -> Option<u64> {
+        self.owners.get(&entry.owner).filter(|owned| owned.bytes > max)?.entries.first().copied()
     }
 
     fn sweep(&mut self, now: Timestamp) {
-        // All wait equally long, so the oldest ends first; a clock that was set back only delays it.
-        while let Some((number, _)) = self.entries.first_key_value().filter(|(_, entry)| entry.until <= now) {
+        // All have the same lifetime, so the oldest expires first; a clock that was set back only delays it.
+        while let Some((number, _)) = self.entries.first_key_value().filter(|(_, entry)| entry.expires_at <= now) {
             let number = *number;
             self.remove(number);
         }
     }
 }
 
-fn as_json(flash: &Flash) -> Vec<u8> {
-    serde_json::to_vec(flash).expect("plain fields")
+fn to_json(flash: &Flash) -> Vec<u8> {
+    serde_json::to_vec(flash).expect("fields that can be serialized")
 }
 
 fn without_fields(flash: Flash) -> Flash {
@@ -171,12 +171,12 @@ fn without_fields(flash: Flash) -> Flash {
 #[cfg(test)]
 mod tests {
     use app::protocol::problem::Problem;
-    use app::ui::flash::{FormName, Notice};
+    use app::ui::flash::{FlashNotice, FormName};
 
     use super::*;
-    use crate::random::CountedRandom;
+    use crate::random::CountingRandom;
 
-    const WORD: Flash = Flash::Notice { code: Notice::Confirmed };
+    const WORD: Flash = Flash::Notice { code: FlashNotice::Confirmed };
     const START: Timestamp = Timestamp(1_000);
 
     fn draft(bytes: usize) -> Flash {
@@ -191,20 +191,20 @@ mod tests {
     }
 
     #[test]
-    fn a_flash_is_taken_once_and_in_time() {
-        let (flashes, random) = (Flashes::default(), CountedRandom::default());
-        let put = || flashes.put(WORD, None, START, &random);
+    fn flash_is_taken_once_and_expires() {
+        let (flashes, random) = (Flashes::default(), CountingRandom::default());
+        let put = || flashes.insert(WORD, None, START, &random);
         let (first, second) = (put(), put());
         assert_eq!((flashes.take(&first, START), flashes.take(&first, START)), (Some(WORD), None));
-        assert_eq!((flashes.take(&second, START + LIFE), flashes.take("fl_other", START)), (None, None));
+        assert_eq!((flashes.take(&second, START + TTL), flashes.take("fl_other", START)), (None, None));
         assert_eq!(flashes.bytes(), 0);
     }
 
     #[test]
-    fn a_person_takes_so_much_memory_and_only_from_themselves() {
+    fn memory_is_limited_per_user() {
         let (flashes, random) =
-            (Flashes::within(FlashLimits { all: 100_000, person: 20_000 }), CountedRandom::default());
-        let put = |owner: Option<&str>| flashes.put(draft(8_000), owner.map(str::to_owned), START, &random);
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
+        let put = |owner: Option<&str>| flashes.insert(draft(8_000), owner.map(str::to_owned), START, &random);
         let (bobs, strangers) = (put(Some("bob")), put(None));
         let hers: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
         assert!(flashes.bytes() <= 40_000, "{}", flashes.bytes());
@@ -217,35 +217,35 @@ mod tests {
     }
 
     #[test]
-    fn all_take_so_much_memory_and_the_oldest_give_way() {
+    fn total_memory_is_limited_and_the_oldest_are_removed() {
         let (flashes, random) =
-            (Flashes::within(FlashLimits { all: 100_000, person: 20_000 }), CountedRandom::default());
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
         let ids: Vec<_> =
-            (0..1_000).map(|n| flashes.put(draft(8_000), Some(format!("p{n}")), START, &random)).collect();
+            (0..1_000).map(|n| flashes.insert(draft(8_000), Some(format!("p{n}")), START, &random)).collect();
         assert!(flashes.bytes() <= 100_000, "{}", flashes.bytes());
         assert_eq!(fields(flashes.take(&ids[0], START)), None);
         assert_eq!(fields(flashes.take(&ids[999], START)), Some(8_000));
-        let many: Vec<_> = (0..1_000).map(|_| flashes.put(WORD, None, START, &random)).collect();
+        let many: Vec<_> = (0..1_000).map(|_| flashes.insert(WORD, None, START, &random)).collect();
         assert!(flashes.bytes() <= 100_000, "strangers have a quarter: {}", flashes.bytes());
         assert_eq!(flashes.take(&many[999], START), Some(WORD));
         assert_eq!(fields(flashes.take(&ids[998], START)), Some(8_000), "and take it from themselves");
     }
 
     #[test]
-    fn what_is_too_large_is_told_without_what_was_typed() {
+    fn large_flash_is_stored_without_its_input() {
         let (flashes, random) =
-            (Flashes::within(FlashLimits { all: 100_000, person: 20_000 }), CountedRandom::default());
-        let id = flashes.put(draft(30_000), Some("ada".to_owned()), START, &random);
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
+        let id = flashes.insert(draft(30_000), Some("ada".to_owned()), START, &random);
         assert_eq!(fields(flashes.take(&id, START)), Some(0));
     }
 
     #[test]
-    fn time_gives_memory_back_without_another_form() {
-        let (flashes, random) = (Flashes::default(), CountedRandom::default());
-        flashes.put(draft(8_000), Some("ada".to_owned()), START, &random);
-        flashes.sweep(Timestamp((START + LIFE).0 - 1));
+    fn expired_flashes_free_their_memory() {
+        let (flashes, random) = (Flashes::default(), CountingRandom::default());
+        flashes.insert(draft(8_000), Some("ada".to_owned()), START, &random);
+        flashes.sweep(Timestamp((START + TTL).0 - 1));
         assert!(flashes.bytes() > 8_000);
-        flashes.sweep(START + LIFE);
+        flashes.sweep(START + TTL);
         assert_eq!(flashes.bytes(), 0);
     }
 }

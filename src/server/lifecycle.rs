@@ -1,10 +1,10 @@
-//! How the server is told to stop.
+//! Shutdown of the server.
 
-use app::logging::queue;
+use app::logging::background_writer;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancels the token at the first SIGTERM or SIGINT; a second one ends the process at once.
+/// Cancels the token at the first SIGTERM or SIGINT; a second one ends the process immediately.
 pub fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -16,10 +16,10 @@ pub fn stop_on_signals(shutdown: CancellationToken) -> std::io::Result<()> {
             }
         };
         next().await;
-        tracing::info!("stopping; a second signal ends at once");
+        tracing::info!("stopping; a second signal exits immediately");
         shutdown.cancel();
         let code = next().await;
-        queue::flush();
+        background_writer::flush();
         std::process::exit(code);
     });
     Ok(())

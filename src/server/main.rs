@@ -1,13 +1,15 @@
-//! The orchestrator, `simpletuner server`, and the way to the agent, `simpletuner worker`.
+//! The orchestrator, `simpletuner server`, and the entry to the agent, `simpletuner worker`.
 //!
-//! `boot` puts it together; `http` is the edge; `service` holds the use cases, which ask the rules in `app::domain`
-//! and write through `store`; `hub` is the doorbell; `loops` are the reconcilers.
+//! `boot` sets everything up; `http` is the edge; `service` holds the use cases, which use the rules in `app::domain` and write
+//! through `store`; `change_notifier` sends change notifications; `loops` are background loops.
 
 // Pages are deeply nested types.
 #![recursion_limit = "512"]
 
+mod audit_shipping;
 mod backup;
 mod boot;
+mod change_notifier;
 mod cli;
 mod clock;
 mod disk;
@@ -15,14 +17,12 @@ mod files;
 mod flashes;
 mod history;
 mod http;
-mod hub;
 mod lifecycle;
 mod loops;
 mod metrics;
 mod process;
 mod random;
 mod service;
-mod shipping;
 mod state;
 mod store;
 mod text;
@@ -37,13 +37,13 @@ use std::process::ExitCode;
 
 use nix::sys::stat::{Mode, umask};
 
-/// The system's gives each thread an arena of its own and keeps what was freed in it: with thousands of streams, a
-/// third of what the server takes. The settings of this one stand in `.cargo/config.toml`.
+/// The system's allocator gives each thread an arena and keeps freed memory in it: with thousands of streams, a third of the
+/// server's memory. The settings of this one are in `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // The database, logs and models are nobody else's on this machine, whatever its other users may read.
+    // Database, logs and models must not be readable by other users of this machine.
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     cli::run()
 }

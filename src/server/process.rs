@@ -1,28 +1,27 @@
-//! What this process takes of its machine, as Linux tells it.
+//! Resource usage of this process, from Linux.
 
 use std::fs;
 
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{SysconfVar, sysconf};
 
-/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
+pub struct ProcessUsage {
     /// Resident memory, in bytes.
     pub memory: u64,
     /// Open files and sockets.
     pub files: u64,
-    /// How many of them it may have.
-    pub most_files: u64,
+    /// The limit of open files.
+    pub max_files: u64,
 }
 
-/// What it takes now; none where there is no `/proc`.
-pub fn used() -> Option<Used> {
+/// Returns the current usage; `None` without `/proc`.
+pub fn current_usage() -> Option<ProcessUsage> {
     let pages: u64 = fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
     let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
     let files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     let (most_files, _) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
-    Some(Used { memory: pages * page, files, most_files })
+    Some(ProcessUsage { memory: pages * page, files, max_files: most_files })
 }
 
 #[cfg(test)]
@@ -30,8 +29,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_takes_something() {
-        let used = used().expect("Linux");
-        assert!(used.memory > 1 << 20 && used.files > 2 && used.most_files >= used.files, "{used:?}");
+    fn process_usage_is_not_zero() {
+        let used = current_usage().expect("Linux");
+        assert!(used.memory > 1 << 20 && used.files > 2 && used.max_files >= used.files, "{used:?}");
     }
 }

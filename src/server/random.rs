@@ -1,13 +1,12 @@
-//! The one place where randomness comes from.
+//! The only source of randomness.
 
-/// Fills buffers with random bytes; tests use a counted sequence.
+/// Fills buffers with random bytes; tests use a deterministic sequence.
 pub trait Random: Send + Sync {
-    /// Fills the whole buffer.
     fn fill(&self, buffer: &mut [u8]);
 }
 
 impl dyn Random + '_ {
-    /// So many random bytes.
+    /// Returns random bytes.
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut buffer = [0; N];
         self.fill(&mut buffer);
@@ -29,19 +28,19 @@ impl Random for OsRandom {
 /// A sequence that is the same in every run.
 #[cfg(test)]
 #[derive(Debug, Default)]
-pub struct CountedRandom(std::sync::atomic::AtomicU64);
+pub struct CountingRandom(std::sync::atomic::AtomicU64);
 
 #[cfg(test)]
-impl CountedRandom {
-    /// Another sequence for each name: servers that share a database must not make the same ids.
-    pub fn named(name: &str) -> Self {
+impl CountingRandom {
+    /// Another sequence for each name: servers that share a database must not create the same ids.
+    pub fn with_seed(name: &str) -> Self {
         let start = name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         Self(std::sync::atomic::AtomicU64::new(start << 32))
     }
 }
 
 #[cfg(test)]
-impl Random for CountedRandom {
+impl Random for CountingRandom {
     fn fill(&self, buffer: &mut [u8]) {
         for chunk in buffer.chunks_mut(8) {
             let next = self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What every request handler is given.
+//! The state of request handlers.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -12,53 +12,49 @@ use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
 use crate::flashes::Flashes;
-use crate::http::access::Mode;
-use crate::http::ui::making::Making;
+use crate::http::access::AuthMode;
+use crate::http::ui::render_limiter::RenderLimiter;
 use crate::service::Core;
 use crate::tls::Tls;
 
 /// A shared handle to the parts of this server.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct AppState(Arc<AppParts>);
 
-/// The parts.
-pub struct Parts {
-    /// The use cases.
+pub struct AppParts {
     pub core: Arc<Core>,
-    /// How people get in.
-    pub mode: Mode,
-    /// Cancelled when the server stops: streams end by it.
+    /// How users authenticate.
+    pub mode: AuthMode,
+    /// Cancelled when the server stops: ends all streams.
     pub shutdown: CancellationToken,
-    /// Names this life of the server, so that versions of another are recognised.
+    /// Names this run of the server, so that versions of another one are recognized.
     pub epoch: String,
-    /// Where it listens, `host:port`.
+    /// The listening address, `host:port`.
     pub address: String,
-    /// TLS of the listening socket; none for plain HTTP.
+    /// TLS of the listening socket; `None` for plain HTTP.
     pub tls: Option<Tls>,
-    /// Proxies whose word about their clients is believed.
+    /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Words for the next page.
+    /// Messages for the next page.
     pub flashes: Flashes,
-    /// Where pages are made.
-    pub making: Making,
-    /// The data directory.
-    pub data: PathBuf,
-    /// The settings that it was started with.
+    /// Limits concurrent rendering of pages.
+    pub render_limiter: RenderLimiter,
+    pub data_dir: PathBuf,
+    /// The settings at start.
     pub settings: Vec<SettingView>,
     /// How pages refer to their scripts and styles.
-    pub leptos: LeptosOptions,
+    pub leptos_options: LeptosOptions,
 }
 
-impl App {
-    /// Shares the parts.
-    pub fn new(parts: Parts) -> Self {
+impl AppState {
+    pub fn new(parts: AppParts) -> Self {
         Self(Arc::new(parts))
     }
 }
 
-impl Parts {
-    /// Whether it speaks plain HTTP where others than this machine and listed proxies can listen.
-    pub fn speaks_plainly(&self) -> bool {
+impl AppParts {
+    /// Whether it serves plain HTTP where others than this machine and trusted proxies can listen.
+    pub fn is_plain_http_exposed(&self) -> bool {
         is_plain_http(&self.address, self.tls.is_some(), !self.trusted_proxies.is_empty())
     }
 }
@@ -68,16 +64,16 @@ fn is_plain_http(address: &str, tls: bool, behind_proxies: bool) -> bool {
     is_open && !tls && !behind_proxies
 }
 
-impl Deref for App {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+impl Deref for AppState {
+    type Target = AppParts;
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }
 
-impl FromRef<App> for LeptosOptions {
-    fn from_ref(app: &App) -> Self {
-        app.leptos.clone()
+impl FromRef<AppState> for LeptosOptions {
+    fn from_ref(app: &AppState) -> Self {
+        app.leptos_options.clone()
     }
 }
 
@@ -86,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_http_on_a_network_is_warned_of() {
+    fn exposed_plain_http_is_detected() {
         for address in ["0.0.0.0:8001", "10.0.0.5:80", "[::]:8001", "[2001:db8::1]:8001"] {
             assert!(is_plain_http(address, false, false), "{address}");
             assert!(!is_plain_http(address, true, false) && !is_plain_http(address, false, true), "{address}");

@@ -1,32 +1,32 @@
-//! Text that stands inside other text.
+//! Escaping and checking of text.
 
 use std::fmt::Write;
 use std::path::{Component, Path};
 
-use app::domain::text::{acts, deceives};
-use app::protocol::percent;
+use app::domain::text::{is_control_or_invisible, is_deceptive};
+use app::protocol::percent_encoding;
 
-/// For a path or a value in a URL: everything but plain characters and slashes is escaped.
+/// Escapes a path or a value for a URL: everything but plain characters and slashes.
 pub fn percent_escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    percent::encode(text, b"/", &mut escaped);
+    percent_encoding::encode(text, b"/", &mut escaped);
     escaped
 }
 
-/// For a word of a shell command. What a reader would not see as it is, such as a line's end or a change of direction, is
-/// written out, which takes a bash or zsh.
+/// Quotes a word for a shell command. Characters that a reader would not see, such as line ends or a change of direction, are
+/// escaped, which requires bash or zsh.
 pub fn shell_quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/:@,=".contains(&byte);
     if !text.is_empty() && !text.starts_with('=') && text.bytes().all(plain) {
         return text.to_owned();
     }
-    if !text.contains(acts) {
+    if !text.contains(is_control_or_invisible) {
         return format!("'{}'", text.replace('\'', r"'\''"));
     }
     let written = text.chars().fold(String::new(), |mut written, letter| {
         match letter {
             '\'' | '\\' => written.extend(['\\', letter]),
-            letter if acts(letter) => _ = write!(written, "\\U{:08x}", u32::from(letter)),
+            letter if is_control_or_invisible(letter) => _ = write!(written, "\\U{:08x}", u32::from(letter)),
             letter => written.push(letter),
         }
         written
@@ -34,28 +34,28 @@ pub fn shell_quoted(text: &str) -> String {
     format!("$'{written}'")
 }
 
-/// A path on this server to go to after a form; anything that could lead elsewhere becomes `/`.
+/// Returns a path on this server for a redirect after a form; anything that could lead elsewhere becomes `/`.
 pub fn local_path(text: &str) -> &str {
     let elsewhere = text.starts_with("//") || text.contains('\\') || text.chars().any(char::is_control);
     if text.starts_with('/') && !elsewhere { text } else { "/" }
 }
 
-/// Whether a path stays below where it is put: relative, without `..`, printable, and no part of it too long to be stored.
+/// Returns whether a path stays below its directory: relative, without `..`, printable, and with no part too long to be stored.
 pub fn is_plain_path(path: &str) -> bool {
     !path.is_empty()
         && path.len() <= 512
         && !path.contains('\\')
-        && !path.chars().any(deceives)
+        && !path.chars().any(is_deceptive)
         && !path.split('/').any(str::is_empty)
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
         && !path.split('/').any(|part| part == "." || part == "..")
         && path.split('/').all(|part| stored_length(part) <= LONGEST_PART)
 }
 
-/// A file system takes 255 bytes; some are for what a store adds to a name while it writes.
+/// File systems allow 255 bytes; some are for what a store adds to a name while it writes.
 const LONGEST_PART: usize = 240;
 
-/// How long a part of a path becomes in a store of objects, which writes what is not plain as `%` and two digits.
+/// The length of a path's part in an object store, which writes special characters as `%` and two digits.
 fn stored_length(part: &str) -> usize {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.()+,=@!&'$;:".contains(&byte);
     part.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoting() {
+    fn shell_words_are_quoted() {
         assert_eq!(percent_escaped("/jobs?status=a b&x=ü"), "/jobs%3Fstatus%3Da%20b%26x%3D%C3%BC");
         assert_eq!(shell_quoted("gpu-1"), "gpu-1");
         assert_eq!(shell_quoted("it's $HOME"), r"'it'\''s $HOME'");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_local_paths_are_followed() {
+    fn only_local_paths_are_accepted() {
         for good in ["/", "/jobs?status=idle", "/a//b"] {
             assert_eq!(local_path(good), good);
         }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_elsewhere_are_refused() {
+    fn paths_outside_their_directory_are_rejected() {
         for good in ["config.json", "prompts/a.json", "a b.txt", "..x", "ü"] {
             assert!(is_plain_path(good), "{good}");
         }
@@ -95,7 +95,7 @@ mod tests {
         for deceiving in ["x\u{202e}gpj.exe", "a/b\u{200b}/c", "model\u{ad}.bin", "\u{61c}a", "a\u{e0041}"] {
             assert!(!is_plain_path(deceiving), "{deceiving:?}");
         }
-        // No store could write these, and whoever sends them would try for ever.
+        // No store could write these, and clients that send them would retry for ever.
         let deep = |part: &str, times: usize| format!("samples/{}.png", part.repeat(times));
         for (part, most) in [("x", 236), ("猫", 26)] {
             assert!(is_plain_path(&deep(part, most)) && !is_plain_path(&deep(part, most + 1)), "{part}");

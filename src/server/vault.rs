@@ -1,7 +1,7 @@
-//! Where secrets for jobs are sealed: AES-256-GCM under a key that is kept beside the data directory, not in it, so that
-//! a copy of the one does not open the other.
+//! Encryption of job secrets: AES-256-GCM with a key beside the data directory, not in it, so that a copy of one does not
+//! reveal the other.
 //!
-//! A sealed value is bound to whose it is and to its name: put into another row, it does not open.
+//! An encrypted value is bound to its owner and name: in another row, it cannot be decrypted.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,16 +9,15 @@ use std::sync::{Mutex, OnceLock};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-use crate::files::key;
+use crate::files::key_file;
 use crate::random::Random;
 use crate::tokens::{digest, hex};
 
-/// See the module.
 pub struct Vault {
     path: PathBuf,
     key: OnceLock<Key>,
-    /// Held while a key is made, so that two first secrets make one.
-    making: Mutex<()>,
+    /// Held while a key is created, so that two first secrets share one.
+    creation_lock: Mutex<()>,
 }
 
 struct Key {
@@ -26,97 +25,99 @@ struct Key {
     aead: LessSafeKey,
 }
 
-/// A value that nobody reads without the key.
+/// An encrypted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Which key opens it.
+    /// Identifies the key.
     pub key_id: String,
     /// The nonce and the ciphertext, in hex.
     pub text: String,
 }
 
-/// Why a value cannot be sealed or opened.
+/// Why a value cannot be encrypted or decrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Locked {
-    /// The key's file cannot be read or made.
+pub enum VaultError {
+    /// The key's file cannot be read or created.
     NoKey {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
-    /// It was sealed with another key.
+    /// The value was encrypted with another key.
     OtherKey {
-        /// Where the present key is.
+        /// The path of the current key.
         path: PathBuf,
     },
-    /// What is kept is not what was sealed.
-    Damaged,
+    /// The stored value is not what was encrypted.
+    Corrupt,
 }
 
 impl Vault {
-    /// With the key of this file, which is made when the first secret is kept.
-    pub fn at(path: PathBuf) -> Self {
-        Self { path, key: OnceLock::new(), making: Mutex::default() }
+    /// Uses the key of this file, which is created with the first secret.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, key: OnceLock::new(), creation_lock: Mutex::default() }
     }
 
-    /// Seals a value for its owner and name.
-    pub fn seal(&self, random: &dyn Random, owner: &str, name: &str, value: &str) -> Result<Sealed, Locked> {
-        let key = self.key_or_new(random)?;
+    /// Encrypts a value for its owner and name.
+    pub fn seal(&self, random: &dyn Random, owner: &str, name: &str, value: &str) -> Result<Sealed, VaultError> {
+        let key = self.load_or_create_key(random)?;
         let nonce: [u8; NONCE_LEN] = random.bytes();
         let mut bytes = value.as_bytes().to_vec();
-        let context = context(owner, name);
+        let context = associated_data(owner, name);
         let tag = key.aead.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), context, &mut bytes);
-        let tag = tag.map_err(|_| self.no_key("the value is too long for it"))?;
+        let tag = tag.map_err(|_| self.key_error("the value is too long"))?;
         let text = format!("{}{}{}", hex(&nonce), hex(&bytes), hex(tag.as_ref()));
         Ok(Sealed { key_id: key.id.clone(), text })
     }
 
-    /// Opens what was sealed for this owner and name.
-    pub fn open(&self, owner: &str, name: &str, sealed: &Sealed) -> Result<String, Locked> {
-        let key = self.key()?;
+    /// Decrypts a value of this owner and name.
+    pub fn open(&self, owner: &str, name: &str, sealed: &Sealed) -> Result<String, VaultError> {
+        let key = self.load_key()?;
         if key.id != sealed.key_id {
-            return Err(Locked::OtherKey { path: self.path.clone() });
+            return Err(VaultError::OtherKey { path: self.path.clone() });
         }
-        let bytes = unhex(&sealed.text).filter(|bytes| bytes.len() > NONCE_LEN).ok_or(Locked::Damaged)?;
+        let bytes = decode_hex(&sealed.text).filter(|bytes| bytes.len() > NONCE_LEN).ok_or(VaultError::Corrupt)?;
         let (nonce, rest) = bytes.split_at(NONCE_LEN);
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Locked::Damaged)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| VaultError::Corrupt)?;
         let mut rest = rest.to_vec();
-        let plain = key.aead.open_in_place(nonce, context(owner, name), &mut rest).map_err(|_| Locked::Damaged)?;
-        String::from_utf8(plain.to_vec()).map_err(|_| Locked::Damaged)
+        let plain =
+            key.aead.open_in_place(nonce, associated_data(owner, name), &mut rest).map_err(|_| VaultError::Corrupt)?;
+        String::from_utf8(plain.to_vec()).map_err(|_| VaultError::Corrupt)
     }
 
-    fn key_or_new(&self, random: &dyn Random) -> Result<&Key, Locked> {
-        let _turn = self.making.lock().expect("no panic while it is held");
+    fn load_or_create_key(&self, random: &dyn Random) -> Result<&Key, VaultError> {
+        let _turn = self.creation_lock.lock().expect("no panic while it is held");
         if !self.path.exists() && self.key.get().is_none() {
-            key::leave(&self.path, &random.bytes()).map_err(|error| self.no_key(&error.to_string()))?;
+            key_file::write_key_if_absent(&self.path, &random.bytes())
+                .map_err(|error| self.key_error(&error.to_string()))?;
         }
-        self.key()
+        self.load_key()
     }
 
-    fn key(&self) -> Result<&Key, Locked> {
+    fn load_key(&self) -> Result<&Key, VaultError> {
         if let Some(key) = self.key.get() {
             return Ok(key);
         }
-        let text = fs::read_to_string(&self.path).map_err(|error| self.no_key(&error.to_string()))?;
-        let bytes = unhex(text.trim()).filter(|bytes| bytes.len() == 32);
-        let bytes = bytes.ok_or_else(|| self.no_key("it is not 64 hexadecimal digits"))?;
-        let unbound = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| self.no_key("it is no key"))?;
+        let text = fs::read_to_string(&self.path).map_err(|error| self.key_error(&error.to_string()))?;
+        let bytes = decode_hex(text.trim()).filter(|bytes| bytes.len() == 32);
+        let bytes = bytes.ok_or_else(|| self.key_error("not 64 hexadecimal digits"))?;
+        let unbound = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| self.key_error("not a valid key"))?;
         let id = digest(text.trim())[..16].to_owned();
         Ok(self.key.get_or_init(|| Key { id, aead: LessSafeKey::new(unbound) }))
     }
 
-    fn no_key(&self, why: &str) -> Locked {
-        Locked::NoKey { path: self.path.clone(), why: why.to_owned() }
+    fn key_error(&self, why: &str) -> VaultError {
+        VaultError::NoKey { path: self.path.clone(), why: why.to_owned() }
     }
 }
 
-/// What a sealed value is bound to. A name has no line breaks, so no two read alike.
-fn context(owner: &str, name: &str) -> Aad<Vec<u8>> {
+/// The associated data of an encrypted value. A name has no line breaks, so the data is unique.
+fn associated_data(owner: &str, name: &str) -> Aad<Vec<u8>> {
     Aad::from(format!("{owner}\n{name}").into_bytes())
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: char| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let digits: Vec<u8> = text.chars().map(digit).collect::<Option<_>>()?;
     let (pairs, rest) = digits.as_chunks::<2>();
@@ -129,54 +130,54 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::random::CountedRandom;
+    use crate::random::CountingRandom;
 
     #[test]
-    fn only_the_same_key_owner_and_name_open_it() -> io::Result<()> {
+    fn value_is_bound_to_key_owner_and_name() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
-        let (path, random) = (directory.path().join("data.key"), CountedRandom::default());
-        let vault = Vault::at(path.clone());
-        let sealed = vault.seal(&random, "ada", "HF_TOKEN", "hf_secret_value").expect("a key is made");
+        let (path, random) = (directory.path().join("data.key"), CountingRandom::default());
+        let vault = Vault::new(path.clone());
+        let sealed = vault.seal(&random, "ada", "HF_TOKEN", "hf_secret_value").expect("a key is created");
         assert!(!sealed.text.contains(&hex(b"hf_secret")));
         assert_ne!(vault.seal(&random, "ada", "HF_TOKEN", "hf_secret_value").expect("again").text, sealed.text);
         assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o600);
         let open = |vault: &Vault, owner: &str, name: &str| vault.open(owner, name, &sealed);
-        assert_eq!(open(&Vault::at(path.clone()), "ada", "HF_TOKEN"), Ok("hf_secret_value".to_owned()));
-        assert_eq!(open(&vault, "eve", "HF_TOKEN"), Err(Locked::Damaged));
-        assert_eq!(open(&vault, "ada", "WANDB_API_KEY"), Err(Locked::Damaged));
+        assert_eq!(open(&Vault::new(path.clone()), "ada", "HF_TOKEN"), Ok("hf_secret_value".to_owned()));
+        assert_eq!(open(&vault, "eve", "HF_TOKEN"), Err(VaultError::Corrupt));
+        assert_eq!(open(&vault, "ada", "WANDB_API_KEY"), Err(VaultError::Corrupt));
         for text in [String::new(), "xx".to_owned(), sealed.text[2..].to_owned(), format!("{}00", sealed.text)] {
-            assert_eq!(vault.open("ada", "HF_TOKEN", &Sealed { text, ..sealed.clone() }), Err(Locked::Damaged));
+            assert_eq!(vault.open("ada", "HF_TOKEN", &Sealed { text, ..sealed.clone() }), Err(VaultError::Corrupt));
         }
-        let other = Vault::at(directory.path().join("other.key"));
-        assert!(matches!(open(&other, "ada", "HF_TOKEN"), Err(Locked::NoKey { .. })));
-        other.seal(&random, "ada", "X_KEY", "x").expect("a key is made");
-        assert!(matches!(open(&other, "ada", "HF_TOKEN"), Err(Locked::OtherKey { .. })));
+        let other = Vault::new(directory.path().join("other.key"));
+        assert!(matches!(open(&other, "ada", "HF_TOKEN"), Err(VaultError::NoKey { .. })));
+        other.seal(&random, "ada", "X_KEY", "x").expect("a key is created");
+        assert!(matches!(open(&other, "ada", "HF_TOKEN"), Err(VaultError::OtherKey { .. })));
         Ok(())
     }
 
     #[test]
-    fn no_changed_digit_of_a_sealed_value_goes_unnoticed() -> io::Result<()> {
+    fn any_changed_digit_fails_decryption() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
-        let vault = Vault::at(directory.path().join("data.key"));
+        let vault = Vault::new(directory.path().join("data.key"));
         let sealed =
-            vault.seal(&CountedRandom::default(), "ada", "HF_TOKEN", "hf_secret_value").expect("a key is made");
+            vault.seal(&CountingRandom::default(), "ada", "HF_TOKEN", "hf_secret_value").expect("a key is created");
         for at in 0..sealed.text.len() {
             let other = if sealed.text[at..].starts_with('0') { "1" } else { "0" };
             let mut text = sealed.text.clone();
             text.replace_range(at..=at, other);
             let changed = Sealed { text, ..sealed.clone() };
-            assert_eq!(vault.open("ada", "HF_TOKEN", &changed), Err(Locked::Damaged), "digit {at}");
+            assert_eq!(vault.open("ada", "HF_TOKEN", &changed), Err(VaultError::Corrupt), "digit {at}");
         }
         Ok(())
     }
 
     #[test]
-    fn a_key_that_is_none_is_never_replaced() -> io::Result<()> {
+    fn invalid_key_file_is_never_replaced() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data.key");
         fs::write(&path, "not a key")?;
-        let refused = Vault::at(path.clone()).seal(&CountedRandom::default(), "", "A_KEY", "value");
-        assert!(matches!(refused, Err(Locked::NoKey { why, .. }) if why.contains("64 hexadecimal")));
+        let refused = Vault::new(path.clone()).seal(&CountingRandom::default(), "", "A_KEY", "value");
+        assert!(matches!(refused, Err(VaultError::NoKey { why, .. }) if why.contains("64 hexadecimal")));
         assert_eq!(fs::read_to_string(path)?, "not a key");
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The command line, logging, and keeping the token out of the process list.
+//! The command line, logging, and hiding the token from the process list.
 
-pub mod bounds;
 mod disk;
 pub mod gpu;
+pub mod input_limits;
 pub mod jobs;
 pub mod limits;
 pub mod ops;
@@ -13,86 +13,81 @@ use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use app::logging::{Format, Lines, queue};
+use app::logging::{LogFormatter, LogLineFormat, background_writer};
 use clap::builder::BoolishValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::prelude::*;
 
-use self::bounds::Bounds;
 use self::disk::DiskArgs;
-use self::limits::LimitArgs;
-use self::ops::{LogFormat, OpsArgs};
+use self::input_limits::InputLimits;
+use self::limits::JobLimitArgs;
+use self::ops::{LogFormat, ShutdownArgs};
 use self::spool::SpoolArgs;
-use crate::exit::Fatal;
-use crate::service::terminal;
+use crate::daemon::terminal;
+use crate::exit::FatalError;
 use crate::{doctor, probe, sandbox, supervisor};
 
-/// The environment variable of the worker's token.
-pub const TOKEN_VARIABLE: &str = "SIMPLETUNER_WORKER_TOKEN";
+pub const WORKER_TOKEN_ENV: &str = "SIMPLETUNER_WORKER_TOKEN";
 /// The longest `--stop-grace`, in seconds: 30 days.
-pub const LONGEST_GRACE: u64 = 30 * 24 * 60 * 60;
+pub const MAX_STOP_GRACE_SECONDS: u64 = 30 * 24 * 60 * 60;
 
-/// Runs training jobs for an orchestrator on this machine.
+/// Run training jobs for an orchestrator on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "simpletuner-worker", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// Something else than being the agent.
     #[command(subcommand)]
-    pub command: Option<Command>,
-    /// The agent's flags.
+    pub command: Option<WorkerCommand>,
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
-/// What the binary also is.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Runs one trainer; the agent starts this by itself.
+pub enum WorkerCommand {
+    /// Supervise one trainer (started by the agent)
     #[command(hide = true)]
     Supervise {
-        /// The attempt's directory.
+        /// Directory of the attempt
         attempt_dir: PathBuf,
     },
-    /// Confines itself and becomes the trainer; the supervisor starts this by itself.
+    /// Enter the sandbox and run the trainer (started by the supervisor)
     #[command(hide = true)]
     Sandbox {
-        /// The attempt's directory.
+        /// Directory of the attempt
         attempt_dir: PathBuf,
-        /// Be the first process of the sandbox.
+        /// Run as process 1 of the sandbox
         #[arg(long)]
         init: bool,
     },
-    /// Lists this machine's GPUs with their state
+    /// List this machine's GPUs and their state
     Gpus(gpu::GpusArgs),
-    /// Says what this machine could run; the orchestrator starts this by itself.
+    /// Report what this machine can run (started by the orchestrator)
     #[command(hide = true)]
     Probe {
-        /// The trainer's command.
+        /// Trainer command
         #[arg(long, env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
         trainer: String,
     },
-    /// Says line by line why this host would get jobs or would not; takes the same flags and variables
+    /// Diagnose this host: connectivity, token, GPUs, trainer (accepts the agent's flags and variables)
     Doctor(Box<DoctorArgs>),
 }
 
-/// Of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Print an array of JSON instead of lines
+    /// Print a JSON array instead of lines
     #[arg(long)]
     pub json: bool,
-    /// Those of the agent that is meant.
+    /// The flags of the agent to diagnose.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
-impl Command {
-    /// Does it.
+impl WorkerCommand {
+    /// Runs the command.
     ///
     /// # Errors
-    /// With the exit code and the sentence for who asked.
-    pub fn run(self, matches: &ArgMatches) -> Result<u8, Fatal> {
+    /// Exit code and message.
+    pub fn run(self, matches: &ArgMatches) -> Result<u8, FatalError> {
         match self {
             Self::Supervise { attempt_dir } => supervisor::main(&attempt_dir),
             Self::Sandbox { attempt_dir, init } => sandbox::enter::main(&attempt_dir, init),
@@ -103,22 +98,22 @@ impl Command {
     }
 }
 
-/// The agent's flags and their variables; a flag wins over its variable.
+/// The agent's flags and variables; a flag overrides its variable.
 #[derive(Debug, Args)]
 pub struct AgentArgs {
-    /// Orchestrator panel URL
+    /// Orchestrator URL
     #[arg(long, value_name = "URL", env = "SIMPLETUNER_ORCHESTRATOR_URL")]
     pub orchestrator_url: Option<String>,
-    /// Authentication token (better given as variable or file: the command line is visible to other users)
-    #[arg(long, value_name = "TOKEN", env = TOKEN_VARIABLE, hide_env_values = true)]
+    /// Worker token (prefer the variable or a file: other users can see the command line)
+    #[arg(long, value_name = "TOKEN", env = WORKER_TOKEN_ENV, hide_env_values = true)]
     pub worker_token: Option<String>,
-    /// File that holds the authentication token
+    /// File with the worker token
     #[arg(long, value_name = "FILE", env = "SIMPLETUNER_WORKER_TOKEN_FILE")]
     pub worker_token_file: Option<PathBuf>,
-    /// Worker name [default: hostname]
+    /// Worker name to report [default: hostname]
     #[arg(long, env = "SIMPLETUNER_WORKER_NAME")]
     pub name: Option<String>,
-    /// Stay online between jobs [default: ephemeral, ends after one job]
+    /// Stay online between jobs [default: ephemeral, exits after one job]
     #[arg(long, env = "SIMPLETUNER_WORKER_PERSISTENT", value_parser = BoolishValueParser::new(), value_name = "BOOL",
         num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true,
         hide_possible_values = true)]
@@ -126,16 +121,16 @@ pub struct AgentArgs {
     /// Enable debug logging
     #[arg(short, long)]
     pub verbose: bool,
-    /// Log as text for people, or as a JSON object a line; auto: text with a status line on a terminal, JSON elsewhere
+    /// Log format: text, json, or auto for text with a status line in a terminal and JSON elsewhere
     #[arg(long, value_name = "auto|text|json", env = "SIMPLETUNER_LOG_FORMAT", default_value = "auto", value_parser = LogFormat::parse)]
     pub log_format: LogFormat,
-    /// Label to report, `key=value` (repeatable); labels set by an admin win
+    /// Label to report, `key=value` (repeatable); labels set by an admin override it
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Accept the orchestrator by the fingerprint of its key, as its dashboard shows it, and by nothing else
+    /// Accept only the orchestrator's key with this fingerprint, as its dashboard shows it
     #[arg(long, value_name = "sha256:HEX", env = "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT")]
     pub orchestrator_fingerprint: Option<String>,
-    /// Trust the certificates in this PEM file, and not those of the system
+    /// Trust the certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE", env = "SIMPLETUNER_CA_FILE")]
     pub ca_file: Option<PathBuf>,
     /// Do not verify the orchestrator's certificate (development only; --orchestrator-fingerprint is the safe way)
@@ -143,132 +138,126 @@ pub struct AgentArgs {
         num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", hide_default_value = true,
         hide_possible_values = true)]
     pub ssl_no_verify: bool,
-    /// Where jobs and their state live [default: the user's state directory]
+    /// Directory of jobs and their state [default: the user's state directory]
     #[arg(long, value_name = "DIR", env = "SIMPLETUNER_WORK_DIR")]
     pub work_dir: Option<PathBuf>,
-    /// Trainer command, split like a shell would but not given to one
+    /// Trainer command (parsed like a shell, run without one)
     #[arg(long, value_name = "COMMAND", env = "SIMPLETUNER_TRAINER", default_value = "python3 -m simpletuner.train")]
     pub trainer: String,
-    /// Report this many GPUs instead of what was detected
+    /// Number of GPUs to report instead of the detected one
     #[arg(long, value_name = "N")]
     pub gpu_count: Option<u32>,
-    /// Report this model name for the GPUs
+    /// GPU model to report
     #[arg(long, value_name = "NAME")]
     pub gpu_name: Option<String>,
-    /// Report this much memory per GPU, in GB
+    /// Memory of each GPU to report, in GB
     #[arg(long, value_name = "GB")]
     pub gpu_vram_gb: Option<f64>,
-    /// Report this kind of accelerator
+    /// Accelerator to report
     #[arg(long, value_name = "KIND", value_parser = ["cuda", "rocm", "mps", "xpu", "cpu"])]
     pub accelerator: Option<String>,
-    /// Hand this environment variable to trainers (repeatable)
+    /// Pass this environment variable to trainers (repeatable)
     #[arg(long = "pass-env", value_name = "NAME")]
     pub pass_env: Vec<String>,
-    /// What happens to a running job on SIGTERM or Ctrl-C [default: leave if persistent, else requeue]
+    /// Action for running jobs on SIGTERM or Ctrl-C [default: leave if persistent, else requeue]
     #[arg(long, value_enum, value_name = "HOW")]
     pub on_stop: Option<OnStop>,
     /// Seconds between asking a trainer to stop and killing it
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=LONGEST_GRACE))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=MAX_STOP_GRACE_SECONDS))]
     pub stop_grace: u64,
-    /// What a job may leave on the disk.
     #[command(flatten)]
     pub spool: SpoolArgs,
-    /// What is kept free of it.
     #[command(flatten)]
     pub disk: DiskArgs,
-    /// What a job may take of the host.
     #[command(flatten)]
-    pub limits: LimitArgs,
-    /// Seconds without any contact after which an idle ephemeral worker gives up
+    pub limits: JobLimitArgs,
+    /// Seconds without contact after which an idle ephemeral worker exits
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub give_up_after: u64,
-    /// Seconds that a stream may be silent; the server pings each 15 s
+    /// Seconds without data after which the stream is reconnected; the server pings every 15 s
     #[arg(long, value_name = "SECONDS", default_value_t = 40, hide = true)]
     pub stream_patience: u64,
-    /// Seconds of long polls after which a stream that brought nothing gets another chance
+    /// Seconds of long polling before a silent stream is tried again
     #[arg(long, value_name = "SECONDS", default_value_t = 600, hide = true)]
     pub poll_for: u64,
-    /// How jobs run here.
     #[command(flatten)]
     pub jobs: jobs::JobArgs,
-    /// How it is operated.
     #[command(flatten)]
-    pub ops: OpsArgs,
-    /// How much it reads.
+    pub ops: ShutdownArgs,
     #[command(flatten)]
-    pub bounds: Bounds,
+    pub input_limits: InputLimits,
 }
 
-/// What happens to running jobs when the agent is asked to end.
+/// What happens to running jobs when the agent is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnStop {
-    /// Trainers go on under their supervisors; the next agent adopts them.
+    /// Trainers keep running under their supervisors; the next agent adopts them
     Leave,
-    /// Trainers are stopped, and their jobs go back to the queue.
+    /// Trainers are stopped, and their jobs are requeued
     Requeue,
-    /// The agent waits for them, and takes nothing new.
+    /// The agent waits for them, and accepts no new jobs
     Finish,
 }
 
-/// Whether the argument came as a flag and not from the environment.
+/// Whether the argument came from a flag, not from the environment.
 pub fn is_on_command_line(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// What an agent does before anything else. Answers with how it logs.
-pub fn begin(verbose: bool, format: LogFormat) -> Format {
+/// Initializes the process before anything else. Returns the log format.
+pub fn initialize(verbose: bool, format: LogFormat) -> LogLineFormat {
     let on_terminal = std::io::stderr().is_terminal();
     if format == LogFormat::Auto && on_terminal {
-        terminal::open();
+        terminal::enable();
     }
-    let format = format.on(on_terminal);
-    queue::start(terminal::screen());
-    start_logging(verbose, format);
-    keep_memory_private();
+    let format = format.resolve(on_terminal);
+    background_writer::start(terminal::terminal_writer());
+    init_logging(verbose, format);
+    disable_process_dump();
     format
 }
 
-/// Nobody but root may read this process's memory and environment, where the worker's token is; its trainers are the
-/// same user. No core dump has it either.
-fn keep_memory_private() {
+/// Prevents other processes of this user, such as trainers, from reading this process's memory and environment, which
+/// contain the worker's token. Also disables core dumps.
+fn disable_process_dump() {
     if let Err(error) = nix::sys::prctl::set_dumpable(false) {
-        tracing::warn!(%error, "other processes of this user can read the token from this one's memory");
+        tracing::warn!(%error, "other processes of this user can read the token from the agent's memory");
     }
 }
 
 /// Sends the agent's own log to stderr.
-pub fn start_logging(verbose: bool, format: Format) {
+pub fn init_logging(verbose: bool, format: LogLineFormat) {
     let level = if verbose { tracing::Level::DEBUG } else { tracing::Level::INFO };
     let filter = tracing_subscriber::filter::Targets::new().with_target("simpletuner_worker", level);
-    let lines = Lines { format, with_target: false, around: crate::attempt::around };
-    let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == Format::Text;
-    let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(terminal::log).with_ansi(ansi);
-    // What cannot be written is lost. Told on stderr, as is usual, it would be a panic of whatever has logged.
+    let lines = LogFormatter { format, with_target: false, context: crate::attempt::log_context };
+    let ansi =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() && format == LogLineFormat::Text;
+    let layer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(terminal::log_writer).with_ansi(ansi);
+    // Log lines that cannot be written are lost. The default, an error on stderr, would panic in the code that logs.
     let layer = layer.log_internal_errors(false);
-    // Only a second call fails, and then the first one's choice holds.
+    // Fails only at a second call; the first one's settings then stay.
     let _ = tracing_subscriber::registry().with(filter).with(layer).try_init();
 }
 
-/// Starts the same command again with the token in its environment, which only this user can read.
-/// Returns only if that fails.
-pub fn leave_process_list() -> Fatal {
+/// Restarts the same command with the token in its environment, which only this user can read. Returns only on failure.
+pub fn reexec_without_token() -> FatalError {
     tracing::warn!(
         "--worker-token on the command line is visible to other users of this machine; moving it to the environment. \
-         {TOKEN_VARIABLE} or --worker-token-file avoid this"
+         {WORKER_TOKEN_ENV} or --worker-token-file avoid this"
     );
-    let (token, rest) = without_token(std::env::args_os().skip(1));
+    let (token, rest) = split_token_arg(std::env::args_os().skip(1));
     let program = match std::env::current_exe() {
         Ok(program) => program,
-        Err(error) => return Fatal::error(format!("cannot find the own program file: {error}")),
+        Err(error) => return FatalError::error(format!("cannot find the path of this program: {error}")),
     };
     let mut command = std::process::Command::new(program);
-    queue::flush();
-    let error = command.args(rest).env(TOKEN_VARIABLE, token.unwrap_or_default()).exec();
-    Fatal::error(format!("cannot start again without the token on the command line: {error}"))
+    background_writer::flush();
+    let error = command.args(rest).env(WORKER_TOKEN_ENV, token.unwrap_or_default()).exec();
+    FatalError::error(format!("cannot restart without the token on the command line: {error}"))
 }
 
 /// The arguments without `--worker-token`, and its (last) value.
-fn without_token(args: impl Iterator<Item = OsString>) -> (Option<OsString>, Vec<OsString>) {
+fn split_token_arg(args: impl Iterator<Item = OsString>) -> (Option<OsString>, Vec<OsString>) {
     let mut token = None;
     let mut rest = Vec::new();
     let mut args = args;
@@ -290,13 +279,13 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn command_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn the_token_leaves_the_arguments() {
-        let args = |list: &[&str]| without_token(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
+    fn token_is_removed_from_the_arguments() {
+        let args = |list: &[&str]| split_token_arg(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
         let left = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
         let cases: [(&[&str], Option<&str>, &[&str]); 4] = [
             (&["--worker-token", "wt_a", "--persistent"], Some("wt_a"), &["--persistent"]),
@@ -310,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_read_words() {
+    fn switches_accept_boolean_values() {
         let read = |line: &[&str]| Cli::try_parse_from(line).map(|cli| (cli.agent.persistent, cli.agent.ssl_no_verify));
         assert_eq!(read(&["w"]).ok(), Some((false, false)));
         assert_eq!(read(&["w", "--persistent", "--ssl-no-verify"]).ok(), Some((true, true)));

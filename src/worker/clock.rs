@@ -1,47 +1,45 @@
-//! The only places that read the wall clock or draw randomness; decisions elsewhere get both as parameters.
+//! The only module that reads the wall clock or draws random numbers; decisions elsewhere get both as parameters.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use app::domain::time::Timestamp;
 
-/// The wall clock.
-#[expect(clippy::disallowed_methods, reason = "this is the clock that is handed on")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the clock")]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Milliseconds since the host's boot, those included that it slept: what leases are measured by.
+/// Milliseconds since the host's boot, including suspend. Leases are measured by it.
 pub fn boot_ms() -> u64 {
     let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A random number, for jitter.
-pub fn roll() -> u64 {
-    // Without randomness jitter is lost, but nothing else is.
+pub fn random_u64() -> u64 {
+    // Without randomness only jitter is lost.
     getrandom::u64().unwrap_or_default()
 }
 
-/// A random number from 0 to 1.
-pub fn fraction() -> f64 {
-    f64::from(u16::try_from(roll() & 0xffff).unwrap_or_default()) / f64::from(u16::MAX)
+pub fn random_fraction() -> f64 {
+    f64::from(u16::try_from(random_u64() & 0xffff).unwrap_or_default()) / f64::from(u16::MAX)
 }
 
 /// A random secret of 32 hex digits.
 ///
 /// # Errors
-/// If the system has no randomness: then no secret can be made.
-#[expect(clippy::disallowed_methods, reason = "this is the source that is handed on")]
-pub fn secret() -> std::io::Result<String> {
+/// If the system has no randomness; then no secret can be created.
+#[expect(clippy::disallowed_methods, reason = "the only source of random secrets")]
+pub fn random_secret() -> std::io::Result<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(hex(&bytes))
+    Ok(encode_hex(&bytes))
 }
 
-/// Reads a moment as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
-pub fn http_date(text: &str) -> Option<Timestamp> {
+/// Parses an HTTP date: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn parse_http_date(text: &str) -> Option<Timestamp> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut words = text.split_ascii_whitespace().skip(1);
     let (day, month, year, time) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -49,8 +47,7 @@ pub fn http_date(text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(&format!("{year}-{month:02}-{day:0>2}T{time}Z"))
 }
 
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
+pub fn encode_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -62,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_as_http_writes_them() {
-        let read = |text: &str| http_date(text).map(|at| at.to_string());
+    fn http_dates_are_parsed() {
+        let read = |text: &str| parse_http_date(text).map(|at| at.to_string());
         assert_eq!(read("Sun, 06 Nov 1994 08:49:37 GMT").as_deref(), Some("1994-11-06T08:49:37.000Z"));
         for wrong in ["", "yesterday", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 36 Nov 1994 08:49:37 GMT"] {
             assert_eq!(read(wrong), None, "{wrong:?}");

@@ -1,13 +1,13 @@
-//! What a trainer sees of the environment: an allow-list, and what the job needs. Never the worker's credentials.
+//! The trainer's environment: an allow-list, and what the job needs. Never the worker's credentials.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use app::domain::trace::Trace;
+use app::domain::trace_context::TraceContext;
 
 use crate::secret::Secret;
 
-const EXACT: &[&str] = &[
+const ALLOWED_NAMES: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -38,7 +38,7 @@ const EXACT: &[&str] = &[
     "all_proxy",
 ];
 
-const PREFIXES: &[&str] = &[
+const ALLOWED_PREFIXES: &[&str] = &[
     "LC_",
     "PYTHON",
     "PYENV_",
@@ -75,38 +75,35 @@ const PREFIXES: &[&str] = &[
     "OPENBLAS_",
 ];
 
-/// The worker's own: no `--pass-env` hands these on.
-const NEVER: &[&str] = &["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
+/// The worker's own variables, which `--pass-env` never passes on.
+const DENIED_NAMES: &[&str] = &["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
 
 /// What the job adds.
 #[derive(Debug, Clone)]
 pub struct JobEnvironment<'a> {
-    /// The attempt's id, for the trainer's own records.
+    /// The job's ID, for the trainer's own records.
     pub job_id: &'a str,
-    /// The attempt's number.
     pub attempt: u32,
-    /// `config.json`.
     pub config_path: &'a Path,
-    /// Appears when the trainer should stop.
+    /// This file appears when the trainer should stop.
     pub stop_file: &'a Path,
-    /// Where a trainer may itself send files: a whole URL.
+    /// Full URL to which the trainer can upload files itself.
     pub upload_endpoint: &'a str,
-    /// The job token.
     pub upload_token: &'a str,
-    /// What the orchestrator keeps for this job.
+    /// The job's secrets from the orchestrator.
     pub secrets: &'a BTreeMap<String, Secret>,
-    /// What shows it the granted GPUs and no other; none leaves it as the agent has it.
+    /// Restricts the trainer to the granted GPUs; empty leaves the agent's setting.
     pub visible_devices: &'a [(&'static str, String)],
     /// How many processes to start.
     pub num_processes: Option<u32>,
-    /// Whether the command runs a Python's module by its name.
+    /// Whether the command runs a Python module by name.
     pub is_module: bool,
-    /// Where the job stands in a trace.
-    pub trace: Option<&'a Trace>,
+    /// The job's trace context.
+    pub trace: Option<&'a TraceContext>,
 }
 
-/// The webhook listener is on this host, where no proxy can reach it for the trainer.
-fn keep_loopback_from_proxies(environment: &mut BTreeMap<String, String>) {
+/// The webhook listener is on this host, where no proxy can reach it.
+fn exempt_loopback_from_proxy(environment: &mut BTreeMap<String, String>) {
     let is_proxy = |name: &str| name.to_ascii_lowercase().ends_with("_proxy") && !name.eq_ignore_ascii_case("no_proxy");
     if !environment.iter().any(|(name, value)| is_proxy(name) && !value.is_empty()) {
         return;
@@ -120,14 +117,14 @@ fn keep_loopback_from_proxies(environment: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The trainer's whole environment.
-pub fn trainer(
+/// The trainer's complete environment.
+pub fn trainer_environment(
     agent: impl Iterator<Item = (String, String)>,
     pass: &[String],
     job: &JobEnvironment,
 ) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<_, _> = agent.filter(|(name, _)| is_passed(name, pass)).collect();
-    keep_loopback_from_proxies(&mut environment);
+    exempt_loopback_from_proxy(&mut environment);
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     for (name, value) in job.secrets {
         set(name, value.reveal());
@@ -140,10 +137,10 @@ pub fn trainer(
     set("SIMPLETUNER_UPLOAD_ENDPOINT", job.upload_endpoint);
     set("SIMPLETUNER_UPLOAD_TOKEN", job.upload_token);
     if job.is_module {
-        // What lies where it starts is not imported. A script's own directory must be.
+        // Modules in the working directory are not imported. A script's own directory must be.
         set("PYTHONSAFEPATH", "1");
     }
-    // Its output goes to a file, for which Python would collect it in large blocks.
+    // Otherwise Python buffers output to a file in large blocks.
     set("PYTHONUNBUFFERED", "1");
     for (name, devices) in job.visible_devices {
         set(name, devices);
@@ -158,8 +155,8 @@ pub fn trainer(
 }
 
 fn is_passed(name: &str, pass: &[String]) -> bool {
-    let listed = EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    !NEVER.contains(&name) && (listed || pass.iter().any(|asked| asked == name))
+    let listed = ALLOWED_NAMES.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    !DENIED_NAMES.contains(&name) && (listed || pass.iter().any(|asked| asked == name))
 }
 
 #[cfg(test)]
@@ -170,7 +167,7 @@ mod tests {
 
     fn environment(agent: &[(&str, &str)], pass: &[&str]) -> BTreeMap<String, String> {
         let secrets = BTreeMap::from([("HF_TOKEN".to_owned(), Secret::new("hf_job"))]);
-        let trace = Trace::parse(TRACE);
+        let trace = TraceContext::parse(TRACE);
         let job = JobEnvironment {
             job_id: "j_1",
             attempt: 2,
@@ -186,11 +183,11 @@ mod tests {
         };
         let agent: Vec<_> = agent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let pass: Vec<_> = pass.iter().map(|name| (*name).to_owned()).collect();
-        trainer(agent.into_iter(), &pass, &job)
+        trainer_environment(agent.into_iter(), &pass, &job)
     }
 
     #[test]
-    fn the_list_decides_and_the_job_wins() {
+    fn allow_list_applies_and_the_job_overrides() {
         let got = environment(
             &[
                 ("PATH", "/bin"),
@@ -219,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_stands_between_a_trainer_and_its_host() {
+    fn loopback_is_exempt_from_proxies() {
         type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
         let without = environment(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")], &[]);
         assert_eq!(without.get("NO_PROXY").map(String::as_str), Some("a.example"), "there is no proxy");
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workers_token_is_never_passed() {
+    fn worker_token_is_never_passed_to_trainers() {
         let names = ["SIMPLETUNER_WORKER_TOKEN", "SIMPLETUNER_WORKER_TOKEN_FILE"];
         let got = environment(&names.map(|name| (name, "wt_secret")), &names);
         assert!(got.values().all(|value| !value.contains("wt_")));

@@ -1,64 +1,61 @@
-//! How the process ends: sysexits where they apply, so that a service manager can tell what a restart would help.
+//! Exit codes of the process: sysexits where they apply, so that a service manager knows whether a restart helps.
 
 use std::fmt;
 
-use app::remote::TrustError;
+use app::remote::ServerTrustError;
 
-/// All went well.
 pub const OK: u8 = 0;
-/// Something else went wrong.
+/// Unexpected error.
 pub const ERROR: u8 = 1;
-/// The command line is wrong.
 pub const USAGE: u8 = 2;
 /// The orchestrator could not be reached for too long.
 pub const UNAVAILABLE: u8 = 69;
-/// The token was refused: a restart does not help.
-pub const REFUSED: u8 = 77;
-/// Configuration or host are not usable: a restart does not help.
+/// The token was rejected: a restart does not help.
+pub const TOKEN_REFUSED: u8 = 77;
+/// The configuration or the host cannot be used: a restart does not help.
 pub const CONFIG: u8 = 78;
 
-/// The agent begins anew in the same process, which never ends with this.
-pub const AGAIN: u8 = 255;
+/// The agent restarts in the same process, which never exits with this code.
+pub const RESTART: u8 = 255;
 
-/// Why the process cannot go on: an exit code, and a sentence that says what is wrong and what to do.
+/// Why the process exits: an exit code, and a message that says what is wrong and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fatal {
-    /// The exit code.
+pub struct FatalError {
     pub code: u8,
-    /// For the person who started it.
+    /// For the user.
     pub sentence: String,
 }
 
-impl Fatal {
-    /// The command line is wrong.
+impl FatalError {
+    /// Creates an error of the command line.
     pub fn usage(sentence: impl Into<String>) -> Self {
         Self { code: USAGE, sentence: sentence.into() }
     }
 
-    /// Configuration or host are not usable.
+    /// Creates an error of the configuration or the host.
     pub fn config(sentence: impl Into<String>) -> Self {
         Self { code: CONFIG, sentence: sentence.into() }
     }
 
-    /// Something else.
+    /// Creates any other error.
     pub fn error(sentence: impl Into<String>) -> Self {
         Self { code: ERROR, sentence: sentence.into() }
     }
 }
 
-impl From<TrustError> for Fatal {
-    fn from(error: TrustError) -> Self {
+impl From<ServerTrustError> for FatalError {
+    fn from(error: ServerTrustError) -> Self {
         match error {
-            TrustError::Usage(sentence) => Self::usage(sentence),
-            TrustError::Unusable(sentence) => Self::config(sentence),
+            ServerTrustError::Usage(sentence) => Self::usage(sentence),
+            ServerTrustError::Unusable(sentence) => Self::config(sentence),
         }
     }
 }
 
-impl fmt::Display for Fatal {
+impl fmt::Display for FatalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
     }
 }
 
-impl std::error::Error for Fatal {}
+impl std::error::Error for FatalError {}

@@ -1,7 +1,7 @@
 //! `simpletuner-worker`: the agent on a GPU host.
 //!
-//! It registers with an orchestrator, takes offers, and runs each trainer under a supervisor: a small process of its own
-//! (a hidden subcommand) that outlives the agent, with its state in a directory which any later agent adopts.
+//! It registers with an orchestrator, accepts offers, and runs each trainer under a supervisor: a small process that outlives
+//! the agent and keeps its state in a directory, from which a later agent adopts it.
 
 mod agent;
 mod api;
@@ -12,23 +12,23 @@ mod bundle;
 mod cli;
 mod clock;
 mod config;
+mod daemon;
+mod disk_space;
 mod doctor;
 mod environment;
 mod exit;
 mod files;
 mod gpu;
-mod jobconfig;
+mod job_config;
 mod limits;
 mod outcome;
 mod probe;
 mod process;
 mod progress;
 mod retention;
-mod room;
 mod run_as;
 mod sandbox;
 mod secret;
-mod service;
 mod session;
 mod spot;
 mod state;
@@ -38,23 +38,23 @@ mod tests;
 
 use std::process::ExitCode;
 
-use app::command_line::ignoring_empty_variables;
+use app::command_line::ignore_empty_env_vars;
 use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
-    if let Err(fatal) = run_as::follow() {
-        return service::say_last(&fatal);
+    if let Err(fatal) = run_as::become_user() {
+        return daemon::report_fatal(&fatal);
     }
-    // `simpletuner worker …` works where this program is all there is, under the name of the other.
+    // `simpletuner worker …` also works if this program is installed under that name.
     let args =
         std::env::args_os().enumerate().filter(|(place, arg)| *place != 1 || arg != "worker").map(|(_, arg)| arg);
-    let matches = ignoring_empty_variables(cli::Cli::command()).get_matches_from(args);
+    let matches = ignore_empty_env_vars(cli::Cli::command()).get_matches_from(args);
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let ended = match cli.command {
         Some(command) => command.run(&matches),
-        None => service::start(cli.agent, &matches),
+        None => daemon::run_agent(cli.agent, &matches),
     };
-    let code = ended.map_or_else(|fatal| service::say_last(&fatal), ExitCode::from);
-    app::logging::queue::flush();
+    let code = ended.map_or_else(|fatal| daemon::report_fatal(&fatal), ExitCode::from);
+    app::logging::background_writer::flush();
     code
 }

@@ -1,23 +1,26 @@
-//! `simpletuner-worker probe`: what this machine could run, for an orchestrator that thinks of running jobs itself.
+//! `simpletuner-worker probe`: what this machine can run, for an orchestrator that considers running jobs itself.
 
+pub mod host_health;
+
+use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use app::protocol::worker::Probe;
+use app::protocol::worker::ProbeReport;
 
 use crate::config::GpuOverrides;
-use crate::exit::Fatal;
+use crate::exit::FatalError;
 use crate::gpu;
 use crate::sandbox::trainer_files::is_python;
 
 /// Prints a [`Probe`] as JSON.
 ///
 /// # Errors
-/// If the trainer's command is no command.
-pub fn main(trainer: &str) -> Result<u8, Fatal> {
-    let words = shell_words::split(trainer).map_err(|error| Fatal::usage(format!("--trainer: {error}")))?;
+/// If the trainer's command is invalid.
+pub fn main(trainer: &str) -> Result<u8, FatalError> {
+    let words = shell_words::split(trainer).map_err(|error| FatalError::usage(format!("--trainer: {error}")))?;
     let hardware = gpu::detect(&GpuOverrides::default(), "local");
-    let probe = Probe {
+    let probe = ProbeReport {
         gpus: u32::try_from(hardware.gpus.len()).unwrap_or(u32::MAX),
         accelerator: hardware.accelerator,
         trainer: can_start(&words),
@@ -26,24 +29,60 @@ pub fn main(trainer: &str) -> Result<u8, Fatal> {
     Ok(0)
 }
 
-/// A command that succeeds if the trainer's program is there, and for `python -m MODULE` such a module; a Python is started.
-pub fn check(command: &[String]) -> Vec<String> {
+/// A command that succeeds if the trainer's program exists, and for `python -m MODULE` if the module does; it starts
+/// that Python.
+pub fn check_command(command: &[String]) -> Vec<String> {
     const FIND: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+    // Some shells also name files that are not executable; built-in commands have no path.
+    const LOOK: &str =
+        "found=$(command -v -- \"$1\") && case $found in */*) test -f \"$found\" && test -x \"$found\" ;; esac";
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     match command {
-        [python, flag, module, ..] if flag == "-m" => words(&[python, "-c", FIND, module]),
+        [python, flag, module, ..] if flag == "-m" && is_python(Path::new(python)) => {
+            words(&[python, "-c", FIND, module])
+        }
         [python, ..] if is_python(Path::new(python)) => words(&[python, "-c", ""]),
-        [program, ..] => words(&["sh", "-c", "command -v -- \"$1\"", "sh", program]),
+        [program, ..] => words(&["sh", "-c", LOOK, "sh", program]),
         [] => words(&["false"]),
     }
 }
 
-/// Whether [`check`] succeeds.
+/// Whether the command of [`check_command`] succeeds.
 pub fn can_start(command: &[String]) -> bool {
-    succeeds(&check(command))
+    succeeds(&check_command(command))
 }
 
-/// Whether a command, run with nothing to read and nobody to hear it, exits with 0.
+/// What the trainer's command lacks on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingTrainer {
+    /// The program does not exist, or does not start.
+    Program(String),
+    /// Its Python does not have this module.
+    Module(String),
+}
+
+impl Display for MissingTrainer {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(program) => write!(out, "the program {program:?} does not exist or cannot be started"),
+            Self::Module(module) => write!(out, "Python does not find the module {module:?}"),
+        }
+    }
+}
+
+/// What is missing, if the trainer cannot be started.
+pub fn find_missing(command: &[String]) -> Option<MissingTrainer> {
+    if can_start(command) {
+        return None;
+    }
+    Some(match command {
+        [program, _, module, ..] if can_start(std::slice::from_ref(program)) => MissingTrainer::Module(module.clone()),
+        [program, ..] => MissingTrainer::Program(program.clone()),
+        [] => MissingTrainer::Program(String::new()),
+    })
+}
+
+/// Whether a command without input and output exits with 0.
 pub fn succeeds(command: &[String]) -> bool {
     let Some((program, args)) = command.split_first() else { return false };
     let mut command = Command::new(program);
@@ -56,10 +95,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trainers_are_looked_for() {
+    fn missing_trainers_are_found() {
         let can = |command: &str| can_start(&shell_words::split(command).expect("a command"));
         assert!(can("python3 -m json.tool --help") && can("sh trainer.sh"));
         assert!(!can("python3 -m no_such_module.train") && !can("no-such-program x") && !can("no-such-python -m json"));
-        assert!(!can(""));
+        assert!(!can("") && !can("/") && !can("/etc/passwd"));
+        assert!(can("env -m json"), "only a Python's -m names a module");
+        let lacks =
+            |command: &str| find_missing(&shell_words::split(command).expect("a command")).map(|it| it.to_string());
+        assert_eq!(lacks("python3 -m json.tool"), None);
+        assert_eq!(
+            lacks("python3 -m no_such_module"),
+            Some("Python does not find the module \"no_such_module\"".to_owned())
+        );
+        assert_eq!(
+            lacks("no-such-program x y"),
+            Some("the program \"no-such-program\" does not exist or cannot be started".to_owned())
+        );
     }
 }

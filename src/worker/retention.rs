@@ -1,4 +1,4 @@
-//! Which finished attempts stay on disk: the newest few, and fewer where room is short; and which homes of people.
+//! Decides which finished attempts and home directories stay on disk: the newest attempts, and fewer if space is short.
 
 pub mod homes;
 
@@ -8,77 +8,77 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use self::homes::Home;
-use crate::config::disk::{KeepFree, Space};
-use crate::files::{AttemptDir, State, attempts, remove_tree};
+use self::homes::HomeDir;
+use crate::config::disk::{FilesystemSpace, MinFreeSpace};
+use crate::files::{AttemptDir, AttemptState, list_attempts, remove_tree};
 
-/// So many finished attempts stay, for a person to look at and for a later attempt to resume from.
-const KEPT: usize = 10;
-/// Where in the work directory is what is being removed: an attempt is there or gone, and never half of it.
-const REMOVED: &str = "removed";
+/// How many finished attempts are kept for inspection and for later attempts to resume from.
+const MAX_FINISHED_ATTEMPTS: usize = 10;
+/// The directory for what is being removed: an attempt exists as a whole or not at all.
+const TRASH_DIR: &str = "removed";
 
-/// An attempt of which nothing is left to tell.
+/// An attempt that is fully delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Finished {
-    ended: SystemTime,
+struct FinishedAttempt {
+    ended_at: SystemTime,
     dir: AttemptDir,
-    /// Another attempt of its job is about to begin here, and may go on from its checkpoints.
+    /// Another attempt of its job is about to start here, and may resume from its checkpoints.
     is_wanted: bool,
 }
 
-/// What stays.
 #[derive(Debug, Clone, Copy)]
-pub struct Keep {
-    /// So much of the disk is free.
-    pub free: KeepFree,
-    /// A home that nobody uses, for so long.
-    pub homes: Duration,
+pub struct RetentionPolicy {
+    /// Free space to keep on the disk.
+    pub min_free_space: MinFreeSpace,
+    /// How long an unused home directory is kept.
+    pub home_retention: Duration,
 }
 
-/// What goes next.
-enum Goes {
+/// What is removed next.
+enum PruneTarget {
     Attempt(AttemptDir),
-    Home(Home),
+    Home(HomeDir),
 }
 
-/// Removes what is finished and old, and homes that nobody has used for long; and while too little is free, what is finished
-/// and then homes. Answers whether too little still is.
+/// Removes old finished attempts and home directories that were unused for long; while too little space is free, also
+/// other finished attempts and then home directories. Returns whether there is still too little.
 ///
-/// It takes as long as the disk does. `space` asks it; nothing is removed for want of room where nobody can tell.
-pub fn tidy(
+/// Takes as long as the disk does. `space` reads the free space; if it is unknown, nothing is removed for lack of
+/// space.
+pub fn prune(
     work_dir: &Path,
-    keep: Keep,
+    policy: RetentionPolicy,
     was_short: bool,
     now: SystemTime,
-    mut space: impl FnMut() -> Option<Space>,
+    mut space: impl FnMut() -> Option<FilesystemSpace>,
 ) -> bool {
-    empty(&work_dir.join(REMOVED));
-    let (mut finished, mut homes) = (finished(work_dir), homes::idle(work_dir));
+    empty_trash(&work_dir.join(TRASH_DIR));
+    let (mut finished, mut homes) = (finished_attempts(work_dir), homes::unused_homes(work_dir));
     let mut was_short = was_short;
     loop {
-        let known = space().map(|space| keep.free.is_short(was_short, space));
+        let known = space().map(|space| policy.min_free_space.is_short(was_short, space));
         let short = known == Some(true);
         was_short = known.unwrap_or(was_short);
-        let goes = if let Some(next) = next(&finished, short) {
-            Goes::Attempt(finished.remove(next).dir)
-        } else if let Some(next) = homes::next(&homes, short, keep.homes, now) {
-            Goes::Home(homes.remove(next))
+        let goes = if let Some(next) = next_attempt(&finished, short) {
+            PruneTarget::Attempt(finished.remove(next).dir)
+        } else if let Some(next) = homes::next_home(&homes, short, policy.home_retention, now) {
+            PruneTarget::Home(homes.remove(next))
         } else {
             return was_short;
         };
         let path = goes.path().display();
         if short {
-            tracing::info!("removing {path}, which nobody uses, to make room");
+            tracing::info!("removing {path}, which is unused, to free disk space");
         } else {
             tracing::debug!("removing {path}");
         }
-        if let Err(error) = remove(work_dir, &goes) {
+        if let Err(error) = remove_target(work_dir, &goes) {
             tracing::warn!("cannot remove {path}: {error}");
         }
     }
 }
 
-impl Goes {
+impl PruneTarget {
     fn path(&self) -> &Path {
         match self {
             Self::Attempt(dir) => dir.path(),
@@ -87,60 +87,61 @@ impl Goes {
     }
 }
 
-/// Which one goes next: the oldest, as long as there are too many or too little is free.
-fn next(finished: &[Finished], short: bool) -> Option<usize> {
-    let goes = |found: &(usize, &Finished)| !found.1.is_wanted && (short || finished.len() > KEPT);
-    finished.iter().enumerate().filter(goes).min_by_key(|(_, one)| one.ended).map(|(index, _)| index)
+/// The next attempt to remove: the oldest, while there are too many or space is short.
+fn next_attempt(finished: &[FinishedAttempt], short: bool) -> Option<usize> {
+    let goes =
+        |found: &(usize, &FinishedAttempt)| !found.1.is_wanted && (short || finished.len() > MAX_FINISHED_ATTEMPTS);
+    finished.iter().enumerate().filter(goes).min_by_key(|(_, one)| one.ended_at).map(|(index, _)| index)
 }
 
-fn finished(work_dir: &Path) -> Vec<Finished> {
+fn finished_attempts(work_dir: &Path) -> Vec<FinishedAttempt> {
     let (mut finished, mut begins) = (Vec::new(), BTreeSet::new());
-    for dir in attempts(work_dir).unwrap_or_default() {
-        match over(&dir) {
-            Some(ended) => finished.push(Finished { ended, dir, is_wanted: false }),
-            // Once it runs it has linked what it wants.
-            None if !dir.join("supervisor.json").exists() => drop(begins.insert(job(&dir))),
+    for dir in list_attempts(work_dir).unwrap_or_default() {
+        match finished_at(&dir) {
+            Some(ended) => finished.push(FinishedAttempt { ended_at: ended, dir, is_wanted: false }),
+            // Once it runs, it has linked what it needs.
+            None if !dir.join("supervisor.json").exists() => drop(begins.insert(job_dir(&dir))),
             None => {}
         }
     }
     for one in &mut finished {
-        one.is_wanted = begins.contains(&job(&one.dir));
+        one.is_wanted = begins.contains(&job_dir(&one.dir));
     }
     finished
 }
 
-fn job(dir: &AttemptDir) -> PathBuf {
+fn job_dir(dir: &AttemptDir) -> PathBuf {
     dir.path().parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// When it ended, if its end and files are delivered.
-fn over(dir: &AttemptDir) -> Option<SystemTime> {
-    let state: State = dir.read("state.json").ok()??;
+/// When the attempt ended, if its end and files are delivered.
+fn finished_at(dir: &AttemptDir) -> Option<SystemTime> {
+    let state: AttemptState = dir.read_json("state.json").ok()??;
     let ended = fs::metadata(dir.join("state.json")).ok()?.modified().ok()?;
     state.delivered.then_some(ended)
 }
 
-fn remove(work_dir: &Path, goes: &Goes) -> io::Result<()> {
-    let removed = work_dir.join(REMOVED);
+fn remove_target(work_dir: &Path, target: &PruneTarget) -> io::Result<()> {
+    let removed = work_dir.join(TRASH_DIR);
     fs::create_dir_all(&removed)?;
-    let away = removed.join(goes.path().file_name().unwrap_or_default());
-    match goes {
-        Goes::Attempt(dir) => {
+    let away = removed.join(target.path().file_name().unwrap_or_default());
+    match target {
+        PruneTarget::Attempt(dir) => {
             fs::rename(dir.path(), &away)?;
-            // It fails while another attempt is in it, as it should.
-            let _ = fs::remove_dir(job(dir));
+            // Fails, as it should, while the directory contains another attempt.
+            let _ = fs::remove_dir(job_dir(dir));
         }
-        Goes::Home(home) if !homes::take_away(work_dir, home, &away)? => return Ok(()),
-        Goes::Home(_) => {}
+        PruneTarget::Home(home) if !homes::move_to_trash(work_dir, home, &away)? => return Ok(()),
+        PruneTarget::Home(_) => {}
     }
     remove_tree(&away)?;
-    // Some file systems say what is free only when they have written this down.
+    // Some file systems update the free space only after a sync.
     let _ = fs::File::open(&removed).map(nix::unistd::syncfs);
     Ok(())
 }
 
-/// Goes on with what an earlier agent had begun to remove.
-fn empty(removed: &Path) {
+/// Continues a removal that an earlier agent began.
+fn empty_trash(removed: &Path) {
     match remove_tree(removed) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             tracing::warn!("cannot remove {}: {error}", removed.display());

@@ -1,22 +1,22 @@
-//! Becoming another user, when root starts the agent for one: the server does so for jobs on its own machine.
+//! Switches to another user, when root starts the agent for one: the server does so for jobs on its own machine.
 
 use std::ffi::CString;
 
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 
-use crate::exit::Fatal;
+use crate::exit::FatalError;
 
-/// Who this process is to be. What it starts inherits it, and is that user already.
-const VARIABLE: &str = "SIMPLETUNER_RUN_AS";
+/// The user of this process. Child processes inherit the variable, and are that user already.
+const RUN_AS_ENV: &str = "SIMPLETUNER_RUN_AS";
 
-/// Becomes the user that the environment names, with all its groups.
+/// Switches to the user in the environment variable, with all its groups.
 ///
 /// # Errors
-/// If there is no such user, or this process may not become it.
-pub fn follow() -> Result<(), Fatal> {
-    let Some(name) = std::env::var_os(VARIABLE) else { return Ok(()) };
+/// If there is no such user, or this process may not switch.
+pub fn become_user() -> Result<(), FatalError> {
+    let Some(name) = std::env::var_os(RUN_AS_ENV) else { return Ok(()) };
     let name = name.to_string_lossy();
-    let cannot = |why: &str| Fatal::config(format!("{VARIABLE}: this process cannot run as {name:?}: {why}"));
+    let cannot = |why: &str| FatalError::config(format!("{RUN_AS_ENV}: this process cannot run as {name:?}: {why}"));
     let user = User::from_name(&name).map_err(|error| cannot(&error.to_string()))?;
     let user = user.ok_or_else(|| cannot("this machine has no such user"))?;
     if user.uid == geteuid() {

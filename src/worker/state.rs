@@ -1,271 +1,280 @@
-//! What the agent decides: pure, so that every decision is a row in a test. It does no I/O and knows no time.
+//! The agent's decisions: pure functions, so that every decision is a row in a test. No I/O and no time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use app::protocol::dispatch::JobSubmit;
-use app::protocol::worker::{Desired, RunningAttempt, StopReason};
+use app::protocol::dispatch::JobOffer;
+use app::protocol::worker::{DesiredState, RunningAttempt, StopReason};
 
 use crate::cli::OnStop;
 use crate::exit;
-use crate::files::{Key, StopCause};
+use crate::files::{AttemptKey, StopCause};
 
-/// So many attempts are remembered that have ended, for hints that come late.
-const REMEMBERED: usize = 256;
+/// How many ended attempts are remembered, for messages that arrive late.
+const MAX_ENDED_ATTEMPTS: usize = 256;
 
-/// Where an attempt stands on this host.
+/// The phase of an attempt on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// It is being prepared, runs, or is being reported.
+pub enum AttemptPhase {
+    /// It is being prepared, running, or being reported.
     Active,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopping(StopCause),
-    /// Nothing is left to do; kept so that a late hint is understood.
+    /// Finished; remembered for messages that arrive late.
     Ended,
 }
 
 /// What happens to the agent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// An offer.
-    Offer(Box<JobSubmit>),
+pub enum AgentInput {
+    Offer(Box<JobOffer>),
     /// An attempt must not run here.
-    Stop(Key, StopReason),
-    /// The whole desired state.
-    Desired(Box<Desired>),
+    Stop(AttemptKey, StopReason),
+    /// The complete desired state.
+    Desired(Box<DesiredState>),
     /// A drain began or was undone.
     Drain(bool),
-    /// The orchestrator ends this worker.
+    /// The orchestrator asks this worker to exit.
     Shutdown,
-    /// An attempt has ended; whether its end was reported (and not dropped as somebody else's).
-    Ended(Key, bool),
-    /// The token was refused: with a sentence.
-    Refused(String),
-    /// The orchestrator was out of reach for too long: with a sentence.
+    /// An attempt has ended; whether its end was reported, not dropped because it was superseded.
+    Ended(AttemptKey, bool),
+    /// The token was rejected; with a message.
+    TokenRefused(String),
+    /// The orchestrator could not be reached for too long; with a message.
     Unreachable(String),
-    /// The first SIGTERM or SIGINT, with the exit code that belongs to it.
+    /// The first SIGTERM or SIGINT, with its exit code.
     Signal(u8),
-    /// There was no job for as long as the operator wants to pay for that.
+    /// There was no job for `--max-idle`.
     Idle,
-    /// The host is about to be taken away.
-    HostEnds,
-    /// GPUs are there that were not when the agent began.
-    GpusCame,
+    /// The host is about to be terminated.
+    HostTerminating,
+    /// There are GPUs that did not exist when the agent started.
+    GpusAdded,
+    /// The missing trainer was found.
+    TrainerAdded,
 }
 
-/// What the agent then does.
+/// What the agent does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// Begin with an offered attempt.
-    Start(Box<JobSubmit>),
-    /// Stop an attempt.
-    Stop(Key, StopCause),
-    /// Tell the orchestrator that an attempt it expects here is not here.
-    ReportGone(Key, &'static str),
-    /// Tell the orchestrator that this host takes nothing more: what it was offered goes elsewhere.
-    TurnAway,
-    /// End the process.
-    Leave(Ending),
+pub enum AgentAction {
+    /// Start an offered attempt.
+    Start(Box<JobOffer>),
+    Stop(AttemptKey, StopCause),
+    /// Report that an expected attempt is not on this host.
+    ReportGone(AttemptKey, &'static str),
+    /// A user has ended the drain: clear the failures of earlier jobs.
+    ResetHostHealth,
+    /// Report that this host accepts no more jobs, so that its offers go elsewhere.
+    DeclineOffers,
+    Exit(ProcessExit),
 }
 
-/// How the process ends.
+/// How the process exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
-    /// The exit code.
+pub struct ProcessExit {
     pub code: u8,
-    /// What to say, if anything went wrong.
+    /// The message, if anything went wrong.
     pub sentence: Option<String>,
 }
 
-/// What stays the same while the agent runs.
+/// Settings that do not change while the agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Whether it stays between jobs.
+pub struct AgentPolicy {
+    /// Whether it stays online between jobs.
     pub persistent: bool,
-    /// What a signal means for what runs.
+    /// What a signal does to running jobs.
     pub on_stop: OnStop,
-    /// How many attempts may run at once.
+    /// Max concurrent attempts.
     pub max_jobs: u32,
 }
 
 /// An attempt that an earlier agent left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Which one.
-    pub key: Key,
-    /// The GPUs that it was granted.
+pub struct AdoptedAttempt {
+    pub key: AttemptKey,
     pub gpus: Vec<String>,
-    /// Whether nothing is left to do for it.
-    pub over: bool,
+    /// Whether it is fully delivered.
+    pub is_finished: bool,
 }
 
-/// An attempt that this agent knows.
 #[derive(Debug, Clone)]
-struct Known {
-    phase: Phase,
+struct TrackedAttempt {
+    phase: AttemptPhase,
     gpus: Vec<String>,
 }
 
-impl Known {
-    fn is_over(&self) -> bool {
-        self.phase == Phase::Ended
+impl TrackedAttempt {
+    fn is_finished(&self) -> bool {
+        self.phase == AttemptPhase::Ended
     }
 }
 
-/// All that the decisions depend on.
+/// The state on which decisions depend.
 #[derive(Debug, Clone)]
-pub struct Agent {
-    policy: Policy,
-    attempts: BTreeMap<Key, Known>,
-    /// Those of them that have ended, the oldest first.
-    ended: VecDeque<Key>,
-    /// Offers that came while what they need was still being wound up, in the order in which they came; one for a job.
-    pending: Vec<JobSubmit>,
-    /// Gone attempts that were reported: once is enough.
-    gone: BTreeSet<Key>,
+pub struct AgentState {
+    policy: AgentPolicy,
+    attempts: BTreeMap<AttemptKey, TrackedAttempt>,
+    /// Ended attempts, the oldest first.
+    ended: VecDeque<AttemptKey>,
+    /// Offers that wait for attempts that are being stopped, in order of arrival; one per job.
+    pending: Vec<JobOffer>,
+    /// Missing attempts that were already reported.
+    reported_gone: BTreeSet<AttemptKey>,
     draining: bool,
-    /// Once nothing runs any more, the process ends like this.
-    leaving: Option<Ending>,
-    /// Offers that came since: each is turned away once.
-    late: BTreeSet<Key>,
-    /// The orchestrator has to be told that nothing more is taken.
-    turns_away: bool,
-    /// An ephemeral worker has had its one job. Whether it is ephemeral the orchestrator may know better.
-    spent: bool,
+    /// How the process exits once nothing runs.
+    leaving: Option<ProcessExit>,
+    /// Offers since then, each declined once.
+    declined: BTreeSet<AttemptKey>,
+    /// The orchestrator must be told that no more jobs are accepted.
+    must_decline: bool,
+    /// An ephemeral worker has had its one job. The orchestrator may override whether it is ephemeral.
+    retired: bool,
 }
 
-impl Agent {
-    /// With the attempts that an earlier agent left, and whether each is over.
-    pub fn new(policy: Policy, found: impl IntoIterator<Item = Found>) -> Self {
-        let known = |Found { key, gpus, over }| {
-            let phase = if over { Phase::Ended } else { Phase::Active };
-            (key, Known { phase, gpus })
+impl AgentState {
+    /// Includes the attempts that an earlier agent left, and whether each is finished.
+    pub fn new(policy: AgentPolicy, found: impl IntoIterator<Item = AdoptedAttempt>) -> Self {
+        let known = |AdoptedAttempt { key, gpus, is_finished: over }| {
+            let phase = if over { AttemptPhase::Ended } else { AttemptPhase::Active };
+            (key, TrackedAttempt { phase, gpus })
         };
         let attempts: BTreeMap<_, _> = found.into_iter().map(known).collect();
         Self {
             policy,
-            ended: attempts.iter().filter(|(_, known)| known.is_over()).map(|(key, _)| key.clone()).collect(),
+            ended: attempts.iter().filter(|(_, known)| known.is_finished()).map(|(key, _)| key.clone()).collect(),
             attempts,
             pending: Vec::new(),
-            gone: BTreeSet::new(),
+            reported_gone: BTreeSet::new(),
             draining: false,
             leaving: None,
-            late: BTreeSet::new(),
-            turns_away: false,
-            spent: false,
+            declined: BTreeSet::new(),
+            must_decline: false,
+            retired: false,
         }
     }
 
-    /// The attempts that are here and not over.
+    /// The attempts that are not finished.
     pub fn running(&self) -> Vec<RunningAttempt> {
-        self.attempts.iter().filter(|(_, known)| !known.is_over()).map(|(key, _)| key.running()).collect()
+        self.attempts
+            .iter()
+            .filter(|(_, known)| !known.is_finished())
+            .map(|(key, _)| key.to_running_attempt())
+            .collect()
     }
 
     fn is_idle(&self) -> bool {
-        self.attempts.values().all(Known::is_over)
+        self.attempts.values().all(TrackedAttempt::is_finished)
     }
 
-    /// Whether an offer can begin beside what runs. Nothing shares a GPU, whatever the orchestrator thinks is over, and no
-    /// job runs twice.
-    fn has_room_for(&self, offer: &JobSubmit) -> bool {
-        let here = || self.attempts.iter().filter(|(_, known)| !known.is_over());
-        let is_in_the_way = |(key, known): (&Key, &Known)| {
+    /// Whether an offer can start beside the running attempts. A GPU is never shared, even if the orchestrator
+    /// considers its attempt ended, and a job never runs twice.
+    fn has_room_for(&self, offer: &JobOffer) -> bool {
+        let here = || self.attempts.iter().filter(|(_, known)| !known.is_finished());
+        let is_in_the_way = |(key, known): (&AttemptKey, &TrackedAttempt)| {
             key.job_id == offer.job_id || known.gpus.iter().any(|gpu| offer.gpus.contains(gpu))
         };
         here().count() < self.policy.max_jobs as usize && !here().any(is_in_the_way)
     }
 
-    /// Takes one input; the actions are to be done in order.
-    pub fn step(&mut self, input: Input) -> Vec<Action> {
+    /// Handles one input; the actions must be done in order.
+    pub fn handle(&mut self, input: AgentInput) -> Vec<AgentAction> {
         let mut actions = Vec::new();
         match input {
-            Input::Offer(offer) => self.offer(offer, &mut actions),
-            Input::Stop(key, reason) => self.stop(&key, reason, &mut actions),
-            Input::Desired(desired) => self.desired(*desired, &mut actions),
-            Input::Drain(drain) => self.draining = drain,
-            Input::Shutdown => self.draining = true,
-            Input::Ended(key, reported) => {
-                self.ended(key);
-                self.spent |= reported && !self.policy.persistent;
+            AgentInput::Offer(offer) => self.handle_offer(offer, &mut actions),
+            AgentInput::Stop(key, reason) => self.handle_stop(&key, reason, &mut actions),
+            AgentInput::Desired(desired) => self.apply_desired(*desired, &mut actions),
+            AgentInput::Drain(drain) => self.set_draining(drain, &mut actions),
+            AgentInput::Shutdown => self.draining = true,
+            AgentInput::Ended(key, reported) => {
+                self.attempt_ended(key);
+                self.retired |= reported && !self.policy.persistent;
             }
-            Input::Refused(sentence) => self.leave(exit::REFUSED, Some(sentence)),
-            Input::Unreachable(sentence) if !self.policy.persistent && self.is_idle() => {
-                self.leave(exit::UNAVAILABLE, Some(sentence));
+            AgentInput::TokenRefused(sentence) => self.begin_exit(exit::TOKEN_REFUSED, Some(sentence)),
+            AgentInput::Unreachable(sentence) if !self.policy.persistent && self.is_idle() => {
+                self.begin_exit(exit::UNAVAILABLE, Some(sentence));
             }
-            Input::Idle if self.is_idle() => self.leave(exit::OK, None),
-            // What runs was given what there was, and is not disturbed.
-            Input::GpusCame if self.is_idle() => self.leave(exit::AGAIN, None),
-            Input::Unreachable(_) | Input::Idle | Input::GpusCame => {}
-            Input::Signal(code) => self.signal(code, &mut actions),
-            Input::HostEnds => self.give_back(exit::OK, &mut actions),
+            AgentInput::Idle if self.is_idle() => self.begin_exit(exit::OK, None),
+            // Running attempts have their hardware, and are not disturbed.
+            AgentInput::GpusAdded | AgentInput::TrainerAdded if self.is_idle() => self.begin_exit(exit::RESTART, None),
+            AgentInput::Unreachable(_) | AgentInput::Idle | AgentInput::GpusAdded | AgentInput::TrainerAdded => {}
+            AgentInput::Signal(code) => self.handle_signal(code, &mut actions),
+            AgentInput::HostTerminating => self.requeue_running(exit::OK, &mut actions),
         }
-        self.settle(&mut actions);
+        self.schedule_pending(&mut actions);
         actions
     }
 
-    fn ended(&mut self, key: Key) {
-        self.attempts.insert(key.clone(), Known { phase: Phase::Ended, gpus: Vec::new() });
+    fn attempt_ended(&mut self, key: AttemptKey) {
+        self.attempts.insert(key.clone(), TrackedAttempt { phase: AttemptPhase::Ended, gpus: Vec::new() });
         self.ended.push_back(key);
-        if self.ended.len() > REMEMBERED
+        if self.ended.len() > MAX_ENDED_ATTEMPTS
             && let Some(oldest) = self.ended.pop_front()
         {
             self.attempts.remove(&oldest);
         }
     }
 
-    fn leave(&mut self, code: u8, sentence: Option<String>) {
-        self.leaving.get_or_insert(Ending { code, sentence });
+    fn set_draining(&mut self, drain: bool, actions: &mut Vec<AgentAction>) {
+        if std::mem::replace(&mut self.draining, drain) && !drain {
+            actions.push(AgentAction::ResetHostHealth);
+        }
     }
 
-    /// What follows once there is room, or nothing runs.
-    fn settle(&mut self, actions: &mut Vec<Action>) {
-        if actions.iter().any(|action| matches!(action, Action::Leave(_))) {
+    fn begin_exit(&mut self, code: u8, sentence: Option<String>) {
+        self.leaving.get_or_insert(ProcessExit { code, sentence });
+    }
+
+    /// Starts pending offers when possible, or exits once nothing runs.
+    fn schedule_pending(&mut self, actions: &mut Vec<AgentAction>) {
+        if actions.iter().any(|action| matches!(action, AgentAction::Exit(_))) {
             return;
         }
         for offer in std::mem::take(&mut self.pending) {
-            self.offer(Box::new(offer), actions);
+            self.handle_offer(Box::new(offer), actions);
         }
         if !self.is_idle() {
-            if std::mem::take(&mut self.turns_away) {
-                actions.push(Action::TurnAway);
+            if std::mem::take(&mut self.must_decline) {
+                actions.push(AgentAction::DeclineOffers);
             }
             return;
         }
-        if self.spent || (self.draining && !self.policy.persistent) {
-            self.leave(exit::OK, None);
+        if self.retired || (self.draining && !self.policy.persistent) {
+            self.begin_exit(exit::OK, None);
         }
         if let Some(ending) = &self.leaving {
-            actions.push(Action::Leave(ending.clone()));
+            actions.push(AgentAction::Exit(ending.clone()));
         }
     }
 
-    fn offer(&mut self, offer: Box<JobSubmit>, actions: &mut Vec<Action>) {
-        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+    fn handle_offer(&mut self, offer: Box<JobOffer>, actions: &mut Vec<AgentAction>) {
+        let key = AttemptKey { job_id: offer.job_id.clone(), attempt: offer.attempt };
         if self.leaving.is_some() {
-            // Unanswered it would wait for half a minute, and then be offered here again.
-            self.turns_away |= !self.attempts.contains_key(&key) && self.late.insert(key);
+            // Without an answer it would wait for half a minute, and then be offered here again.
+            self.must_decline |= !self.attempts.contains_key(&key) && self.declined.insert(key);
             return;
         }
-        if self.draining || self.spent {
+        if self.draining || self.retired {
             return;
         }
         let newest = self.attempts.keys().filter(|known| known.job_id == key.job_id).map(|known| known.attempt).max();
         if newest.is_some_and(|newest| newest >= key.attempt) {
             return;
         }
-        let older = |(known, it): (&Key, &Known)| (known.job_id == key.job_id && !it.is_over()).then(|| known.clone());
+        let older = |(known, it): (&AttemptKey, &TrackedAttempt)| {
+            (known.job_id == key.job_id && !it.is_finished()).then(|| known.clone())
+        };
         for known in self.attempts.iter().filter_map(older).collect::<Vec<_>>() {
-            self.order(&known, StopCause::Superseded, actions);
+            self.order_stop(&known, StopCause::Superseded, actions);
         }
         if self.has_room_for(&offer) {
-            self.attempts.insert(key, Known { phase: Phase::Active, gpus: offer.gpus.clone() });
-            actions.push(Action::Start(offer));
+            self.attempts.insert(key, TrackedAttempt { phase: AttemptPhase::Active, gpus: offer.gpus.clone() });
+            actions.push(AgentAction::Start(offer));
         } else {
-            self.wait(*offer);
+            self.queue_offer(*offer);
         }
     }
 
-    /// Keeps an offer until there is room: the newest of its job, where the first one stood.
-    fn wait(&mut self, offer: JobSubmit) {
+    /// Queues an offer: the newest one of its job, in the place of the first.
+    fn queue_offer(&mut self, offer: JobOffer) {
         match self.pending.iter_mut().find(|waiting| waiting.job_id == offer.job_id) {
             Some(waiting) if waiting.attempt <= offer.attempt => *waiting = offer,
             Some(_) => {}
@@ -273,7 +282,7 @@ impl Agent {
         }
     }
 
-    fn stop(&mut self, key: &Key, reason: StopReason, actions: &mut Vec<Action>) {
+    fn handle_stop(&mut self, key: &AttemptKey, reason: StopReason, actions: &mut Vec<AgentAction>) {
         self.pending.retain(|offer| offer.job_id != key.job_id || offer.attempt > key.attempt);
         let cause = match reason {
             StopReason::Cancelled | StopReason::OverTime => StopCause::Cancelled,
@@ -281,65 +290,65 @@ impl Agent {
             StopReason::Drained => StopCause::Requeue,
         };
         if self.attempts.contains_key(key) {
-            self.order(key, cause, actions);
-        } else if cause == StopCause::Cancelled && self.gone.insert(key.clone()) {
-            actions.push(Action::ReportGone(key.clone(), "cancelled"));
+            self.order_stop(key, cause, actions);
+        } else if cause == StopCause::Cancelled && self.reported_gone.insert(key.clone()) {
+            actions.push(AgentAction::ReportGone(key.clone(), "cancelled"));
         }
     }
 
-    /// Tells an attempt to stop, unless it already was for as good a reason.
-    fn order(&mut self, key: &Key, cause: StopCause, actions: &mut Vec<Action>) {
+    /// Asks an attempt to stop, unless it already has a stop cause that is as strong.
+    fn order_stop(&mut self, key: &AttemptKey, cause: StopCause, actions: &mut Vec<AgentAction>) {
         let Some(known) = self.attempts.get_mut(key) else { return };
         let weaker = match known.phase {
-            Phase::Active => true,
-            Phase::Stopping(earlier) => earlier < cause,
-            Phase::Ended => false,
+            AttemptPhase::Active => true,
+            AttemptPhase::Stopping(earlier) => earlier < cause,
+            AttemptPhase::Ended => false,
         };
         if weaker {
-            known.phase = Phase::Stopping(cause);
-            actions.push(Action::Stop(key.clone(), cause));
+            known.phase = AttemptPhase::Stopping(cause);
+            actions.push(AgentAction::Stop(key.clone(), cause));
         }
     }
 
-    fn desired(&mut self, desired: Desired, actions: &mut Vec<Action>) {
-        self.draining = desired.drain;
-        self.spent |= desired.spent;
+    fn apply_desired(&mut self, desired: DesiredState, actions: &mut Vec<AgentAction>) {
+        self.set_draining(desired.drain, actions);
+        self.retired |= desired.spent;
         for stop in &desired.stop {
-            let key = Key { job_id: stop.job_id.clone(), attempt: stop.attempt };
-            self.stop(&key, stop.reason, actions);
+            let key = AttemptKey { job_id: stop.job_id.clone(), attempt: stop.attempt };
+            self.handle_stop(&key, stop.reason, actions);
         }
-        for expected in desired.run.iter().map(Key::from) {
-            if !self.attempts.contains_key(&expected) && self.gone.insert(expected.clone()) {
-                actions.push(Action::ReportGone(expected, "requeue"));
+        for expected in desired.run.iter().map(AttemptKey::from) {
+            if !self.attempts.contains_key(&expected) && self.reported_gone.insert(expected.clone()) {
+                actions.push(AgentAction::ReportGone(expected, "requeue"));
             }
         }
         for offer in desired.offers {
-            self.offer(Box::new(offer), actions);
+            self.handle_offer(Box::new(offer), actions);
         }
     }
 
-    fn signal(&mut self, code: u8, actions: &mut Vec<Action>) {
+    fn handle_signal(&mut self, code: u8, actions: &mut Vec<AgentAction>) {
         match self.policy.on_stop {
             OnStop::Leave => {
-                self.leave(code, None);
-                actions.push(Action::Leave(Ending { code, sentence: None }));
+                self.begin_exit(code, None);
+                actions.push(AgentAction::Exit(ProcessExit { code, sentence: None }));
             }
-            OnStop::Finish => self.finish(code),
-            OnStop::Requeue => self.give_back(code, actions),
+            OnStop::Finish => self.finish_running(code),
+            OnStop::Requeue => self.requeue_running(code, actions),
         }
     }
 
-    /// Leaves once everything that runs has ended. Whoever has one place only is offered nothing meanwhile.
-    fn finish(&mut self, code: u8) {
-        self.leave(code, None);
-        self.turns_away |= self.policy.max_jobs > 1;
+    /// Exits once all running attempts have ended. A worker with `--max-jobs 1` gets no offers meanwhile.
+    fn finish_running(&mut self, code: u8) {
+        self.begin_exit(code, None);
+        self.must_decline |= self.policy.max_jobs > 1;
     }
 
-    /// Leaves once everything that runs is stopped and back in the queue.
-    fn give_back(&mut self, code: u8, actions: &mut Vec<Action>) {
-        self.finish(code);
+    /// Exits once all running attempts are stopped and requeued.
+    fn requeue_running(&mut self, code: u8, actions: &mut Vec<AgentAction>) {
+        self.finish_running(code);
         for running in self.running() {
-            self.order(&Key::from(&running), StopCause::Requeue, actions);
+            self.order_stop(&AttemptKey::from(&running), StopCause::Requeue, actions);
         }
     }
 }

@@ -1,4 +1,4 @@
-# What a researcher's job tries on its way to the worker's token, other people's jobs, and the server.
+# Tries to access the worker token, other users' jobs, and the server from within a job.
 import glob, json, os, urllib.error, urllib.request
 
 targets = json.load(open(os.path.join(os.path.dirname(os.environ["CONFIG_PATH"]), "targets.json")))
@@ -53,7 +53,7 @@ for name in ("agent", "server"):
     attempt(name + "-memory", lambda: read("/proc/%d/mem" % pid))
     attempt(name + "-descriptors", lambda: descriptors(pid))
     attempt(name + "-signal", lambda: os.kill(pid, 0) is None)
-# The directories that lead to what the job was given are there, and empty but for that.
+# Parent directories of the job's own files exist, but contain nothing else.
 attempt("state", lambda: [name for name in os.listdir(targets["state"]) if name not in ("jobs", "people")])
 attempt("environments", environments)
 attempt("other-status", lambda: call(other + "/status", {"status": "failed", "attempt": 1}, X_Upload_Token=own))

@@ -1,21 +1,21 @@
-//! A server that cannot start says why, in one sentence, and how with its exit code.
+//! A server that cannot start prints the reason in one sentence and sets an exit code.
 
 use std::path::Path;
 
-use crate::harness::{Fleet, Program, command};
+use crate::harness::{Program, TestFleet, command};
 
 const USAGE: i32 = 2;
 const UNAVAILABLE: i32 = 69;
 const CONFIG: i32 = 78;
 
-/// Starts a server that must not start.
+/// Starts a server that must fail.
 async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, word: &str) {
     let log = home.join(format!("bad-start-{code}-{}.log", args.len()));
     let mut command = command("simpletuner", home);
     command.arg("server").args(args).env("SIMPLETUNER_LOG", "off");
     let mut server = Program::start(command, log);
-    let ended = server.ended().await;
-    let said = server.said();
+    let ended = server.wait().await;
+    let said = server.output();
     assert_eq!(ended, Some(code), "{args:?}: {said}");
     assert!(said.contains(word) && !said.contains("panicked"), "{args:?} should name {word:?}: {said}");
     assert_eq!(said.trim().lines().count(), 1, "{args:?}: one sentence is enough: {said}");
@@ -23,7 +23,7 @@ async fn assert_does_not_start(home: &Path, args: &[&str], code: i32, word: &str
 
 #[tokio::test]
 async fn a_port_or_a_data_directory_in_use() {
-    let fleet = Fleet::start_embedded().await;
+    let fleet = TestFleet::start_embedded().await;
     let port = fleet.port().to_string();
     let (own, taken) = (fleet.path().join("own"), fleet.data());
     let (own, taken) = (own.to_string_lossy(), taken.to_string_lossy());
@@ -33,11 +33,11 @@ async fn a_port_or_a_data_directory_in_use() {
 }
 
 #[tokio::test]
-async fn directories_that_cannot_be_used() {
+async fn unusable_directories() {
     let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let file = dir.path().join("file");
     std::fs::write(&file, "").expect("a file");
-    // Below a file nobody can make a directory, root neither.
+    // Not even root can create a directory below a file.
     let (below, good, missing) = (file.join("data"), dir.path().join("data"), dir.path().join("missing"));
     let (below, good, missing) = (below.to_string_lossy(), good.to_string_lossy(), missing.to_string_lossy());
     assert_does_not_start(dir.path(), &["--port", "0", "--data-dir", &below], CONFIG, &below).await;
@@ -46,7 +46,7 @@ async fn directories_that_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there() {
+async fn unreachable_database() {
     let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let data = dir.path().join("data");
     let data = data.to_string_lossy();
@@ -67,7 +67,7 @@ async fn jobs_as_the_servers_own_user() {
 }
 
 #[tokio::test]
-async fn certificates_that_cannot_be_used() {
+async fn unusable_certificates() {
     let dir = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let (data, cert) = (dir.path().join("data"), dir.path().join("cert.pem"));
     let (data, cert) = (data.to_string_lossy(), cert.to_string_lossy());

@@ -1,4 +1,4 @@
-//! Secrets are planted wherever there are some, and then everything that is said is searched for them.
+//! Plants secrets everywhere, then searches all output for them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,18 +11,18 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use totp_rs::{Builder, Secret};
 
-use crate::harness::{ADMIN, Fleet, Program, command, processes_that_mention, repository, until};
+use crate::harness::{ADMIN, Program, TestFleet, command, processes_that_mention, repository, wait_until};
 
 const PASSWORD: &str = "canary-password-0ne";
 const WRONG: &str = "canary-wrong-secret";
-/// No name, so that it is not taken for one that somebody wanted to be.
+/// No valid name, so that it is not recorded as an attempted user name.
 const TYPED: &str = "Canary-typed-into-the-wrong-field";
 const ADDRESS: &str = "canary-in-an-address";
 const FORM: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 const HUB: &str = "canary-hub-token";
 const DATABASE: &str = "canary-database-password";
 
-/// Writes its environment down, waits, and says a word.
+/// Writes its environment to a file, waits, and prints a word.
 const DIARY: &str = r#"
 import os, pathlib, time
 home = pathlib.Path(os.environ["MEET"])
@@ -32,7 +32,7 @@ while not (home / "gate").exists():
 print("done", flush=True)
 "#;
 
-/// What was planted, by name.
+/// The planted secrets, by name.
 #[derive(Default)]
 struct Secrets(Vec<(&'static str, String)>);
 
@@ -43,7 +43,7 @@ impl Secrets {
         self.0.push((name, secret));
     }
 
-    /// Fails if one of them, but for these, is in a text.
+    /// Fails if a text contains any of them, except these.
     fn assert_not_in(&self, place: &str, text: &str, but: &[&str]) {
         for (name, secret) in self.0.iter().filter(|(name, _)| !but.contains(name)) {
             assert!(!text.contains(secret.as_str()), "{place} tells {name}: {}", around(text, secret));
@@ -51,12 +51,12 @@ impl Secrets {
     }
 }
 
-/// The line that tells.
+/// Returns the line that contains the secret.
 fn around<'t>(text: &'t str, secret: &str) -> &'t str {
     text.lines().find(|line| line.contains(secret)).unwrap_or_default()
 }
 
-/// An answer whole: its head and its body, as text.
+/// Returns head and body of a response as text.
 async fn ask(http: &Client, method: Method, url: &str, headers: &[(&str, &str)], body: &str) -> (String, HeaderMap) {
     let request =
         headers.iter().fold(http.request(method, url), |request, (name, value)| request.header(*name, *value));
@@ -66,7 +66,7 @@ async fn ask(http: &Client, method: Method, url: &str, headers: &[(&str, &str)],
     (text, headers)
 }
 
-/// Everything below a directory that is a file, but for these.
+/// Returns all files below a directory, except these.
 fn contents(directory: &Path, but: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
@@ -87,7 +87,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("text, not {value}"))
 }
 
-/// Good answers, refusals and pages of errors, to requests with secrets in the places where people put them.
+/// Successful responses, rejections and error pages, for requests with secrets in places where users put them.
 async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie: &str) -> String {
     let (admin, wrong) = (format!("Bearer {ADMIN}"), format!("Bearer {WRONG}"));
     let (good, bad) = ([("authorization", admin.as_str())], [("authorization", wrong.as_str())]);
@@ -148,9 +148,9 @@ async fn all_answers(http: &Client, base: &str, job: &str, worker: &str, cookie:
 }
 
 #[tokio::test]
-async fn nothing_that_is_said_anywhere_tells_a_secret() {
+async fn no_output_contains_a_secret() {
     let settings = [("SIMPLETUNER_SSL", "true"), ("SIMPLETUNER_LOG", "trace")];
-    let mut fleet = Fleet::start_embedded_with(&settings).await;
+    let mut fleet = TestFleet::start_embedded_with(&settings).await;
     let base = fleet.api.url().to_owned();
     let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     let http = http.tls_danger_accept_invalid_certs(true).build().expect("a client");
@@ -161,7 +161,7 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     secrets.plant("a password in the field of the name", TYPED);
     secrets.plant("the hub's token", HUB);
 
-    // People: a password, a session, an API token.
+    // Users: a password, a session, an API token.
     let ada = json!({"name": "ada", "role": "admin", "password": PASSWORD});
     fleet.api.post("/api/admin/users", &ada).await;
     secrets.plant("a password", PASSWORD);
@@ -174,7 +174,7 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
         ask(&http, Method::POST, &format!("{base}/api/account/tokens"), &with_cookie, r#"{"name": "ci"}"#).await.0;
     let made: Value = serde_json::from_str(made.split_once('\n').expect("a body").1).expect("JSON");
     secrets.plant("an API token", text(&made["secret"]));
-    // A second factor: the key of the app, and the recovery codes.
+    // A second factor: the app's key and the recovery codes.
     let totp = async |path: &str, body: &str| {
         let said = ask(&http, Method::POST, &format!("{base}/api/account/totp{path}"), &with_cookie, body).await.0;
         serde_json::from_str::<Value>(said.split_once('\n').expect("a body").1).expect("JSON")
@@ -186,28 +186,28 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     secrets.plant("the key of an authenticator app", key);
     secrets.plant("a recovery code", text(&codes["recovery_codes"][0]));
 
-    // Workers: a token, and one in its place; a job token; what the agent has for its trainers.
-    let host = fleet.host("discreet").await.training_with(DIARY);
+    // Workers: a token and its successor, a job token, and the agent's secrets for trainers.
+    let host = fleet.add_host("discreet").await.with_python_trainer(DIARY);
     secrets.plant("a worker's first token", &*host.token);
     let rotated = fleet.api.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
-    let host = host.holding(text(&rotated["token"]));
+    let host = host.with_token(text(&rotated["token"]));
     secrets.plant("a worker's token", &*host.token);
     let mut agent = command("simpletuner-worker", host.home());
     agent.env("HF_TOKEN", HUB).args(["--verbose", "--persistent", "--ssl-no-verify"]);
     agent.args(["--orchestrator-url", host.url(), "--worker-token", &host.token]);
-    let agent = host.start_by(agent);
+    let agent = host.start_command(agent);
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
-    let environment = until("the trainer's diary", async || host.left("environment")).await;
+    fleet.api.wait_for_job(&job, "running").await;
+    let environment = wait_until("the trainer's diary", async || host.trainer_file("environment")).await;
     let upload = environment.lines().find_map(|line| line.strip_prefix("SIMPLETUNER_UPLOAD_TOKEN="));
     secrets.plant("a job's token", upload.expect("a job token"));
     secrets.assert_not_in("the trainer's environment", &environment, &["a job's token", "the hub's token"]);
 
-    // The key of the certificate: a line of it.
+    // A line of the certificate's key.
     let key = contents(&fleet.data().join("tls"), &[]).into_iter().find(|(_, text)| text.contains("PRIVATE KEY"));
     secrets.plant("the server's key", key.expect("a key").1.lines().nth(1).expect("a line"));
 
-    // What is running shows nothing in the list of processes.
+    // Running processes show nothing in the process list.
     let running = processes_that_mention(&fleet.path().to_string_lossy());
     assert!(running.len() >= 3, "server, agent and trainer at least: {running:?}");
     for (_, command_line) in &running {
@@ -215,16 +215,16 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     }
 
     let said = all_answers(&http, &base, &job, &host.worker, &cookie).await;
-    // A page leads back to its own address.
+    // A page links to its own URL.
     secrets.assert_not_in("an answer", &said, &["a secret in an address"]);
 
     host.open_gate();
-    fleet.api.until_job(&job, "completed").await;
-    secrets.assert_not_in("the agent's log", &agent.said(), &[]);
+    fleet.api.wait_for_job(&job, "completed").await;
+    secrets.assert_not_in("the agent's log", &agent.output(), &[]);
     let (_, server_log) = fleet.stop_server().await;
     assert!(server_log.contains("TRACE") || server_log.contains("DEBUG"), "it was to say all that it can");
     secrets.assert_not_in("the server's log", &server_log, &[]);
-    // What is kept: the key has its own file, and a configuration or a log is what people made it.
+    // Stored files: the key has its own file, and configurations and logs contain what users wrote.
     for (path, kept) in contents(&fleet.data(), &["tls"]) {
         secrets.assert_not_in(&path, &kept, &[]);
     }
@@ -232,19 +232,19 @@ async fn nothing_that_is_said_anywhere_tells_a_secret() {
     export.args(["audit", "export", "--data-dir"]).arg(fleet.data());
     let exported = export.output().await.expect("it runs");
     assert!(exported.status.success() && !exported.stdout.is_empty(), "{exported:?}");
-    secrets.assert_not_in("the export of the trail", &String::from_utf8_lossy(&exported.stdout), &[]);
+    secrets.assert_not_in("the export of the audit log", &String::from_utf8_lossy(&exported.stdout), &[]);
 }
 
 #[tokio::test]
-async fn the_setup_code_is_said_once_and_kept_nowhere() {
+async fn setup_code_is_printed_once_and_stored_nowhere() {
     let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let mut server = command("simpletuner", home.path());
     server.args(["server", "--port", "0", "--verbose", "--data-dir"]).arg(home.path().join("data"));
     server.env("SIMPLETUNER_LOCAL", "off").env("SIMPLETUNER_LOG", "trace");
     let mut server = Program::start(server, home.path().join("server.log"));
-    let base = until("the server's address", async || server.address()).await;
-    let said = server.said();
-    let code = said.split_once("setup code for the login page is ").expect("a code").1;
+    let base = wait_until("the server's address", async || server.address()).await;
+    let said = server.output();
+    let code = said.split_once("/login?setup=").expect("a code").1;
     let code = code.split_whitespace().next().expect("a code").to_owned();
     let mut secrets = Secrets::default();
     secrets.plant("the setup code", &*code);
@@ -252,18 +252,18 @@ async fn the_setup_code_is_said_once_and_kept_nowhere() {
 
     let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
     let mut answers = String::new();
-    // With a name that is refused, then well, then once more.
+    // With an invalid name, then successfully, then again.
     for name in ["Not%20a%20name", "ada", "eve"] {
         let form = format!("code={code}&name={name}&password={PASSWORD}");
         answers += &ask(&http, Method::POST, &format!("{base}/ui/setup"), &FORM, &form).await.0;
         answers += &ask(&http, Method::GET, &format!("{base}/login"), &[], "").await.0;
     }
-    assert_eq!(answers.matches("sid=ss_").count(), 1, "one of them was let in: {answers}");
+    assert_eq!(answers.matches("sid=ss_").count(), 1, "one of them was accepted: {answers}");
     secrets.assert_not_in("an answer", &answers, &[]);
     server.signal(Signal::SIGTERM);
-    assert_eq!(server.ended().await, Some(0));
-    assert_eq!(server.said().matches(&code).count(), 1, "{}", server.said());
-    secrets.assert_not_in("the server's log", &server.said(), &["the setup code"]);
+    assert_eq!(server.wait().await, Some(0));
+    assert_eq!(server.output().matches(&code).count(), 1, "{}", server.output());
+    secrets.assert_not_in("the server's log", &server.output(), &["the setup code"]);
     for (path, kept) in contents(&home.path().join("data"), &[]) {
         secrets.assert_not_in(&path, &kept, &[]);
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
@@ -272,7 +272,7 @@ async fn the_setup_code_is_said_once_and_kept_nowhere() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_tells_no_secret() {
+async fn failed_start_prints_no_secret() {
     let home = tempfile::TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
     let mut secrets = Secrets::default();
     secrets.plant("the database's password", DATABASE);
@@ -288,8 +288,8 @@ async fn a_server_that_cannot_start_tells_no_secret() {
         server.env("SIMPLETUNER_DATABASE_URL", address).env("SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", ADMIN);
         server.env("SIMPLETUNER_LOG", "trace");
         let mut server = Program::start(server, home.path().join(format!("server-{number}.log")));
-        assert_ne!(server.ended().await, Some(0), "{}", server.said());
-        secrets.assert_not_in("a server that cannot start", &server.said(), &[]);
+        assert_ne!(server.wait().await, Some(0), "{}", server.output());
+        secrets.assert_not_in("a server that cannot start", &server.output(), &[]);
     }
     for wrong in [&["server", "--bootstrap-admin-token"][..], &["server", "--no-such-flag"][..]] {
         let mut server = command("simpletuner", home.path());

@@ -1,79 +1,80 @@
-//! Cancelling: at once, whatever the trainer does, and with nothing left alive on the host (invariant I11).
+//! Cancelling is immediate, whatever the trainer does, and leaves no process on the host (invariant I11).
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Fleet, Host, processes_that_mention, trainers};
+use crate::harness::{TestFleet, WorkerHost, processes_that_mention, trainers};
 
-/// Cancels a running job; answers with how long that took.
-async fn cancel(fleet: &Fleet, job: &str) -> Duration {
+/// Cancels a running job; returns how long that took.
+async fn cancel(fleet: &TestFleet, job: &str) -> Duration {
     let began = Instant::now();
     fleet.api.post(&format!("/api/queue/{job}/cancel"), &json!({})).await;
-    fleet.api.until_job(job, "cancelled").await;
+    fleet.api.wait_for_job(job, "cancelled").await;
     began.elapsed()
 }
 
-/// Its supervisor may still be on its way out; it is no process of the job's.
-fn assert_nothing_lives(host: &Host, job: &str) {
-    let mut left = processes_that_mention(&host.attempt(job, 1).to_string_lossy());
+/// Its supervisor may still be exiting; it is no process of the job.
+fn assert_nothing_lives(host: &WorkerHost, job: &str) {
+    let mut left = processes_that_mention(&host.attempt_dir(job, 1).to_string_lossy());
     left.retain(|(_, command)| !command.contains(" supervise "));
     assert!(left.is_empty(), "still alive after the job's end: {left:?}");
 }
 
 #[tokio::test]
-async fn a_silent_job_is_cancelled_long_before_it_speaks() {
+async fn silent_job_is_cancelled_immediately() {
     const SILENCE: u64 = 50;
-    let fleet = Fleet::start().await;
-    fleet.configure("silent", &json!({"example_silent_seconds": SILENCE})).await;
-    let host = fleet.host("listener").await;
+    let fleet = TestFleet::start().await;
+    fleet.put_config("silent", &json!({"example_silent_seconds": SILENCE})).await;
+    let host = fleet.add_host("listener").await;
     let _agent = host.start();
     let job = fleet.api.submit("silent").await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
 
     let took = cancel(&fleet, &job).await;
     assert!(took < Duration::from_secs(SILENCE / 2), "the cancel waited for the trainer to speak: {took:?}");
     assert_nothing_lives(&host, &job);
 
     let next = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&next, "completed").await;
+    fleet.api.wait_for_job(&next, "completed").await;
     assert_eq!(fleet.api.job(&job).await["status"], "cancelled");
 }
 
 #[tokio::test]
-async fn children_that_ignore_signals_die_too() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("firm").await.training_with(trainers::STUBBORN_FAMILY).flags(&["--stop-grace", "1"]);
+async fn children_that_ignore_signals_are_killed() {
+    let fleet = TestFleet::start().await;
+    let host =
+        fleet.add_host("firm").await.with_python_trainer(trainers::IGNORES_SIGTERM).with_flags(&["--stop-grace", "1"]);
     let _agent = host.start();
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_log(&job, "child\n".len() as u64).await;
+    fleet.api.wait_for_log(&job, "child\n".len() as u64).await;
     cancel(&fleet, &job).await;
     assert_nothing_lives(&host, &job);
 }
 
 #[tokio::test]
-async fn a_cancel_reaches_an_agent_that_was_away() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("deaf").await.training_with(trainers::AT_THE_GATE);
+async fn cancel_reaches_an_agent_after_its_reconnect() {
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host("deaf").await.with_python_trainer(trainers::AT_THE_GATE);
     let agent = host.start();
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     agent.kill().await;
     let cancelling = fleet.api.post(&format!("/api/queue/{job}/cancel"), &json!({})).await;
     assert_eq!(cancelling["status"], "cancelling");
     let _agent = host.start();
-    fleet.api.until_job(&job, "cancelled").await;
+    fleet.api.wait_for_job(&job, "cancelled").await;
     assert_nothing_lives(&host, &job);
 }
 
 #[tokio::test]
-async fn a_job_that_waits_is_cancelled_at_once() {
-    let fleet = Fleet::start().await;
+async fn queued_job_is_cancelled_immediately() {
+    let fleet = TestFleet::start().await;
     let job = fleet.api.submit("digits-quick").await;
     let cancelled = fleet.api.post(&format!("/api/queue/{job}/cancel"), &json!({})).await;
     assert_eq!(cancelled["status"], "cancelled");
-    let host = fleet.host("too-late").await;
+    let host = fleet.add_host("too-late").await;
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     assert_eq!(fleet.api.job(&job).await["attempt"], 0);
 }

@@ -1,55 +1,55 @@
-//! A drain is undone by a person and by nothing else (invariant I7).
+//! Only a user can end a drain (invariant I7).
 
 use serde_json::json;
 
-use crate::harness::{Fleet, Host, trainers};
+use crate::harness::{TestFleet, WorkerHost, trainers};
 
-/// Every one of these looks at the whole queue, so that a job which is not offered by then is not offered.
-async fn assert_still_drained(fleet: &Fleet, host: &Host, waiting: &str) {
-    let worker = fleet.api.until_worker(&host.worker, "draining").await;
+/// Each of these triggers planning for the whole queue; a job that is not offered by then is not offered at all.
+async fn assert_still_drained(fleet: &TestFleet, host: &WorkerHost, waiting: &str) {
+    let worker = fleet.api.wait_for_worker(&host.worker, "draining").await;
     assert_eq!(worker["draining"], true, "{worker:#}");
     let job = fleet.api.job(waiting).await;
     assert!(job["status"] == "queued" && job["attempt"] == 0, "a draining worker was offered a job: {job:#}");
 }
 
 #[tokio::test]
-async fn a_drain_outlasts_everything_but_a_resume() {
-    let mut fleet = Fleet::start().await;
-    let host = fleet.host("leaver").await.training_with(trainers::AT_THE_GATE);
+async fn only_resume_ends_a_drain() {
+    let mut fleet = TestFleet::start().await;
+    let host = fleet.add_host("leaver").await.with_python_trainer(trainers::AT_THE_GATE);
     let agent = host.start();
     let running = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&running, "running").await;
+    fleet.api.wait_for_job(&running, "running").await;
     fleet.api.post(&format!("/api/admin/workers/{}/drain", host.worker), &json!({"reason": "new disks"})).await;
     let waiting = fleet.api.submit("digits-quick").await;
     assert_still_drained(&fleet, &host, &waiting).await;
 
     agent.kill().await;
     let _agent = host.start();
-    fleet.api.until_heard_again(&host.worker).await;
+    fleet.api.wait_for_contact(&host.worker).await;
     assert_still_drained(&fleet, &host, &waiting).await;
 
     fleet.kill_server().await;
     fleet.start_server().await;
-    fleet.api.until_heard_again(&host.worker).await;
+    fleet.api.wait_for_contact(&host.worker).await;
     assert_still_drained(&fleet, &host, &waiting).await;
 
     host.open_gate();
-    fleet.api.until_job(&running, "completed").await;
+    fleet.api.wait_for_job(&running, "completed").await;
     assert_still_drained(&fleet, &host, &waiting).await;
 
     fleet.api.post(&format!("/api/admin/workers/{}/resume", host.worker), &json!({})).await;
-    let done = fleet.api.until_job(&waiting, "completed").await;
+    let done = fleet.api.wait_for_job(&waiting, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }
 
 #[tokio::test]
-async fn an_ephemeral_worker_that_is_drained_leaves() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host_of("brief", "ephemeral").await;
+async fn drained_ephemeral_worker_exits() {
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host_of_type("brief", "ephemeral").await;
     let mut agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     fleet.api.post(&format!("/api/admin/workers/{}/drain", host.worker), &json!({})).await;
-    assert_eq!(agent.ended().await, Some(0), "{}", agent.said());
-    fleet.api.until_worker(&host.worker, "offline").await;
+    assert_eq!(agent.wait().await, Some(0), "{}", agent.output());
+    fleet.api.wait_for_worker(&host.worker, "offline").await;
 }

@@ -1,89 +1,246 @@
-//! The product document's commands, run by a shell as they are printed. Only the address, and the id of a worker that
-//! exists, are put in their place. Those without a token are those of a server on one's own machine.
+//! Runs the code blocks of the product document in a shell, as printed, against a private server and one for several users.
+//! Only the URL, the token and the ids of existing workers are replaced. Where the document prints no token, curl gets it from
+//! its settings, `~/.curlrc`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::harness::{ADMIN, Fleet};
+use crate::harness::{ADMIN, TestFleet, WorkerHost, program};
 
-const COMMANDS: &str = include_str!("examples.curl");
+const BLOCKS: &str = include_str!("examples.txt");
+const PRINTED_TOKEN: &str = "wt_xxxxxxxxxxxx";
+const ONE_USER: &[(&str, &str)] = &[("SIMPLETUNER_SINGLE_USER", "true")];
 
-/// The commands by name.
-fn commands() -> BTreeMap<&'static str, &'static str> {
-    let blocks = COMMANDS.split("\n## ").skip(1);
-    blocks.filter_map(|block| block.split_once('\n')).map(|(name, command)| (name, command.trim())).collect()
+/// Returns the blocks by name.
+fn blocks() -> BTreeMap<&'static str, &'static str> {
+    let blocks = BLOCKS.split("\n## ").skip(1);
+    blocks.filter_map(|block| block.split_once('\n')).map(|(name, block)| (name, block.trim())).collect()
 }
 
-/// Runs one against a server; answers with the JSON that it prints.
-async fn run(fleet: &Fleet, name: &str, worker: &str) -> Value {
+fn printed_json(name: &str) -> Value {
+    serde_json::from_str(blocks()[name]).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// A shell that runs this script, with the programs under test in its `PATH`.
+fn bash(script: &str) -> Command {
+    let programs = program("");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let mut bash = Command::new("bash");
+    bash.args(["-euo", "pipefail", "-c", script]).env("PATH", path);
+    bash
+}
+
+/// Runs a command against a server with this home directory; returns the JSON that it prints.
+async fn run(fleet: &TestFleet, home: &Path, name: &str, worker: &str) -> Value {
     let command =
-        commands()[name].replace("localhost:8001", &format!("localhost:{}", fleet.port())).replace("w_abc123", worker);
-    let bash = Command::new("bash")
-        .args(["-euo", "pipefail", "-c", &command])
-        .env("ADMIN_TOKEN", ADMIN)
-        .env("NO_PROXY", "localhost")
-        .output();
-    let output = bash.await.expect("bash");
+        blocks()[name].replace("localhost:8001", &format!("localhost:{}", fleet.port())).replace("w_abc123", worker);
+    let mut bash = bash(&command);
+    bash.env("ADMIN_TOKEN", ADMIN).env("NO_PROXY", "localhost").env("HOME", home);
+    let output = bash.output().await.expect("bash");
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{name}: {said}{errors}");
     serde_json::from_str(&said).unwrap_or_else(|_| panic!("{name} printed no JSON: {said}{errors}"))
 }
 
-/// A field that has to be text.
+/// Returns a field that must be text.
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}"))
 }
 
-#[tokio::test]
-async fn every_command_of_the_document_does_what_it_says() {
-    let fleet = Fleet::start_with(&[("SIMPLETUNER_SINGLE_USER", "true")]).await;
-    fleet.configure("my-training-config", &json!({})).await;
-    fleet.configure("my-config", &json!({})).await;
+/// Checks that all documented fields exist with the right types; values that a worker without an agent cannot have may be null.
+fn assert_like(printed: &Value, answered: &Value, at: &str) {
+    match (printed, answered) {
+        (Value::Object(printed), Value::Object(answered)) if at.ends_with(".labels") => {
+            assert!(printed.iter().all(|(key, value)| answered.get(key) == Some(value)), "{at}: {answered:?}");
+        }
+        (Value::Object(printed), Value::Object(answered)) => {
+            for (key, value) in printed {
+                let found = answered.get(key).unwrap_or_else(|| panic!("{at} has no {key}: {answered:?}"));
+                assert_like(value, found, &format!("{at}.{key}"));
+            }
+        }
+        (Value::Array(printed), Value::Array(answered)) => {
+            assert!(!answered.is_empty(), "{at} is empty");
+            for each in answered {
+                assert_like(&printed[0], each, at);
+            }
+        }
+        (Value::String(_), Value::String(_)) | (Value::Number(_), Value::Number(_)) => {}
+        _ => panic!("{at}: {printed} is printed, {answered} answered"),
+    }
+}
 
-    let created = run(&fleet, "create-with-a-token", "").await;
+/// With the GPUs in the document.
+fn with_gpus(host: WorkerHost) -> WorkerHost {
+    let printed = printed_json("reported-by-the-worker");
+    let gpu = |n| json!({"uuid": format!("GPU-{n}"), "name": printed["gpu_name"], "vram_gb": printed["gpu_vram_gb"]});
+    let gpus: Vec<Value> = (0..printed["gpu_count"].as_u64().expect("a number")).map(gpu).collect();
+    let file = host.home().join("gpus.json");
+    let told = json!({"accelerator": printed["accelerator_type"], "driver": "550.54", "gpus": gpus});
+    std::fs::write(&file, told.to_string()).expect("a file");
+    host.with_variable(("SIMPLETUNER_FAKE_GPUS", file.display().to_string()))
+}
+
+/// Runs all API calls of the document in order.
+async fn walk_through(fleet: &TestFleet, home: &Path) {
+    fleet.put_config("my-training-config", &json!({})).await;
+    fleet.put_config("my-config", &json!({})).await;
+
+    let created = run(fleet, home, "create-with-a-token", "").await;
+    assert_like(&printed_json("answer-create-with-a-token"), &created, "create");
     let (worker, token) = (text(&created, "worker_id").to_owned(), text(&created, "token").to_owned());
     assert!(worker.starts_with("w_") && token.starts_with("wt_"), "{created}");
     assert_eq!(created["name"], "gpu-worker-1");
-    let labelled = run(&fleet, "create-with-labels", "").await;
-    assert_eq!(labelled["name"], "worker-1");
+    let host = with_gpus(WorkerHost::new(fleet, "gpu-worker-1", "persistent", &created));
+    let agent = host.start();
+    fleet.api.wait_for_worker(&worker, "idle").await;
+    let listed = run(fleet, home, "list", "").await;
+    assert_like(&printed_json("answer-list"), &listed, "list");
+    agent.kill().await;
 
+    let labelled = run(fleet, home, "create-with-labels", "").await;
+    assert_eq!(labelled["name"], "worker-1");
     let submits =
         [("submit", "worker"), ("submit-by-gpu", "worker"), ("submit-by-team", "auto"), ("submit-by-glob", "auto")];
     for (name, target) in submits {
-        let submitted = run(&fleet, name, "").await;
-        assert_eq!((&submitted["success"], text(&submitted, "status")), (&json!(true), "queued"), "{name}");
-        assert_eq!(fleet.api.job(text(&submitted, "job_id")).await["target"], target, "{name}");
+        let submitted = run(fleet, home, name, "").await;
+        assert_eq!(submitted["success"], json!(true), "{name}: {submitted}");
+        let job = fleet.api.job(text(&submitted, "job_id")).await;
+        assert_eq!(job["target"], target, "{name}");
     }
 
-    let listed = run(&fleet, "list", "").await;
-    let workers = listed["workers"].as_array().expect("a list");
-    let shown = workers.iter().find(|shown| shown["id"] == worker.as_str()).expect("the worker");
-    for field in ["id", "name", "status", "worker_type", "gpu_count", "gpu_name", "labels", "last_heartbeat"] {
-        assert!(shown.get(field).is_some(), "the list says no {field}: {shown}");
-    }
-    assert_eq!((&shown["worker_type"], &shown["labels"]["location"]), (&json!("persistent"), &json!("datacenter-a")));
-
-    let drained = run(&fleet, "drain", &worker).await;
+    let drained = run(fleet, home, "drain", &worker).await;
     assert_eq!(drained["draining"], true);
-    let rotated = run(&fleet, "rotate", &worker).await;
+    let rotated = run(fleet, home, "rotate", &worker).await;
     assert_ne!(text(&rotated, "token"), token);
     assert_eq!(text(&rotated, "worker_id"), worker);
-    assert_eq!(run(&fleet, "delete", &worker).await["success"], true);
-    let left = run(&fleet, "list", "").await;
+    let unused = run(fleet, home, "create-with-a-token", "").await;
+    assert_eq!(unused["code"], "name_taken", "{unused}");
+    assert_eq!(run(fleet, home, "delete", text(&labelled, "worker_id")).await["success"], true);
+    let left = run(fleet, home, "list", "").await;
     assert_eq!(left["workers"].as_array().map(Vec::len), Some(1), "{left}");
 }
 
 #[tokio::test]
-async fn without_a_token_only_a_server_of_ones_own_answers() {
-    let fleet = Fleet::start().await;
-    assert!(run(&fleet, "create-with-a-token", "").await["token"].is_string());
-    assert_eq!(run(&fleet, "create-with-labels", "").await["code"], "not_authenticated");
+async fn documented_commands_work() {
+    let fleet = TestFleet::start_with(ONE_USER).await;
+    walk_through(&fleet, fleet.path()).await;
+}
+
+#[tokio::test]
+async fn documented_commands_work_with_accounts_and_a_token() {
+    let fleet = TestFleet::start().await;
+    std::fs::write(fleet.path().join(".curlrc"), format!("header = \"Authorization: Bearer {ADMIN}\"\n"))
+        .expect("curl's settings");
+    walk_through(&fleet, fleet.path()).await;
+}
+
+#[tokio::test]
+async fn requests_without_a_token_work_in_single_user_mode_only() {
+    let fleet = TestFleet::start().await;
+    assert!(run(&fleet, fleet.path(), "create-with-a-token", "").await["token"].is_string());
+    assert_eq!(run(&fleet, fleet.path(), "create-with-labels", "").await["code"], "not_authenticated");
+}
+
+/// Starts server and agent with the document's commands, and trains.
+async fn quick_start(serve: &'static str, work: &str) {
+    let tls = serve == "serve-with-tls";
+    let settings: &[_] = if tls { &[("SIMPLETUNER_SSL", "true")] } else { &[] };
+    let fleet = TestFleet::start_with_change(settings, move |command| {
+        let args: Vec<String> = command.as_std().get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let after = |flag: &str| &args[args.iter().position(|arg| arg == flag).expect("a flag") + 1];
+        let mut printed = bash(&format!("exec {}", blocks()[serve].replace("8001", after("--port"))));
+        printed.env("SIMPLETUNER_DATA_DIR", after("--data-dir"));
+        printed.env("SIMPLETUNER_CONFIGS_DIR", after("--configs-dir"));
+        for (name, value) in
+            command.as_std().get_envs().filter(|(name, _)| *name != "PATH" && *name != "SIMPLETUNER_SSL")
+        {
+            printed.env(name, value.unwrap_or_default());
+        }
+        *command = printed;
+    })
+    .await;
+    let address = format!("{}://localhost:{}", if tls { "https" } else { "http" }, fleet.port());
+    let created = fleet.api.post("/api/admin/workers", &json!({"name": "gpu-worker-1"})).await;
+    let host = with_gpus(WorkerHost::new(&fleet, "gpu-worker-1", "persistent", &created));
+    let script = blocks()[work]
+        .replace("https://orchestrator.example.com:8001", &address)
+        .replace(PRINTED_TOKEN, &host.token)
+        .replace("simpletuner worker", "exec simpletuner worker");
+    let mut command = bash(&script);
+    command.env("HOME", host.home()).env("SIMPLETUNER_KEEP_FREE", "0");
+    if tls {
+        // A self-signed certificate.
+        let session = fleet.api.get("/api/session").await;
+        command.env("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", text(&session, "fingerprint"));
+    }
+    let _agent = host.start_command(command);
+    let worker = fleet.api.wait_for_worker(&host.worker, "idle").await;
+    for (key, value) in printed_json("reported-by-the-worker").as_object().expect("an object") {
+        assert_eq!(worker[key].to_string().trim_end_matches(".0"), value.to_string(), "a worker tells its {key}");
+    }
+    let job = fleet.api.submit("digits-quick").await;
+    fleet.api.wait_for_job(&job, "completed").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
+}
+
+#[tokio::test]
+async fn the_quick_start_trains() {
+    quick_start("serve", "work-by-environment").await;
+}
+
+#[tokio::test]
+async fn the_quick_start_trains_over_tls() {
+    quick_start("serve-with-tls", "work").await;
+}
+
+#[tokio::test]
+async fn documented_worker_options_exist() {
+    let output = bash("simpletuner worker --help").output().await.expect("bash");
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = blocks()["options-of-the-worker"];
+    let words = printed.split(|letter: char| letter.is_whitespace() || "(),".contains(letter));
+    let named: Vec<&str> = words.filter(|word| word.starts_with('-') || word.starts_with("SIMPLETUNER_")).collect();
+    assert_eq!(named.len(), 8, "{named:?}");
+    for word in named {
+        assert!(help.contains(word), "{word} is not in the help:\n{help}");
+    }
+}
+
+/// Requests every endpoint in the document's tables without a token: it exists and requires authentication.
+#[tokio::test]
+async fn documented_endpoints_exist() {
+    let fleet = TestFleet::start().await;
+    let nobody = fleet.api.with_token("");
+    let endpoints = [
+        (Method::POST, "/api/workers/register"),
+        (Method::GET, "/api/workers/stream"),
+        (Method::POST, "/api/workers/heartbeat"),
+        (Method::POST, "/api/workers/job/j_1/status"),
+        (Method::POST, "/api/workers/disconnect"),
+        (Method::GET, "/api/admin/workers"),
+        (Method::POST, "/api/admin/workers"),
+        (Method::DELETE, "/api/admin/workers/w_abc123"),
+        (Method::POST, "/api/admin/workers/w_abc123/drain"),
+        (Method::POST, "/api/admin/workers/w_abc123/token"),
+    ];
+    for (method, path) in endpoints {
+        let (status, body) = nobody.request(method.clone(), path, None).await;
+        assert_eq!(status, 401, "{method} {path}: {body}");
+    }
 }
 
 #[test]
-fn all_commands_are_run() {
-    assert_eq!(COMMANDS.matches("\ncurl -s ").count(), commands().len());
-    assert_eq!(commands().len(), 10, "as many as the document has");
+fn every_block_is_run() {
+    let blocks = blocks();
+    assert_eq!(blocks.values().filter(|block| block.contains("curl -s ")).count(), 10, "as many as the document has");
+    assert_eq!(blocks.len(), 18, "{:?}", blocks.keys());
+    let source = include_str!("examples.rs");
+    for name in blocks.keys() {
+        assert!(source.contains(&format!("\"{name}\"")), "nothing runs {name}");
+    }
 }

@@ -1,19 +1,19 @@
-//! Hosts with GPUs, as a file makes them up: shared between jobs, withheld when somebody else has them, or when they break.
+//! Hosts with simulated GPUs: shared between jobs, and unavailable when in use by other processes or broken.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, trainers, until};
+use crate::harness::{TestFleet, WorkerHost, trainers, wait_until};
 
-/// GPUs that a test moves.
+/// Simulated GPUs that a test changes.
 struct Gpus {
     file: PathBuf,
     now: Value,
 }
 
 impl Gpus {
-    fn of(host: &Host, count: usize) -> Self {
+    fn of(host: &WorkerHost, count: usize) -> Self {
         let gpu = |n| json!({"uuid": format!("GPU-{n}"), "name": "H100", "vram_gb": 80.0, "reading": {"temperature_celsius": 40.0 }});
         let now = json!({"accelerator": "cuda", "driver": "550.54", "gpus": (0..count).map(gpu).collect::<Vec<_>>()});
         let gpus = Self { file: host.home().join("gpus.json"), now };
@@ -36,14 +36,14 @@ impl Gpus {
     }
 }
 
-/// The GPUs of a worker, as an administrator sees them.
-async fn seen(fleet: &Fleet, host: &Host) -> Vec<Value> {
+/// Returns the GPUs of a worker as an admin sees them.
+async fn seen(fleet: &TestFleet, host: &WorkerHost) -> Vec<Value> {
     let worker = fleet.api.try_get(&format!("/api/admin/workers/{}", host.worker)).await.unwrap_or_default();
     worker["gpus"].as_array().cloned().unwrap_or_default()
 }
 
-async fn until_withheld(fleet: &Fleet, host: &Host, gpu: usize, reason: Option<&str>) -> Value {
-    until(&format!("GPU {gpu} to be withheld: {reason:?}"), async || {
+async fn until_withheld(fleet: &TestFleet, host: &WorkerHost, gpu: usize, reason: Option<&str>) -> Value {
+    wait_until(&format!("GPU {gpu} to be unavailable: {reason:?}"), async || {
         let gpu = seen(fleet, host).await.get(gpu)?.clone();
         (gpu["withheld"]["reason"].as_str() == reason).then_some(gpu)
     })
@@ -52,42 +52,46 @@ async fn until_withheld(fleet: &Fleet, host: &Host, gpu: usize, reason: Option<&
 
 #[tokio::test]
 async fn jobs_share_a_host_and_each_has_its_own_gpu() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("shared").await.training_with(trainers::GPUS_AT_THE_GATE).flags(&["--max-jobs", "per-gpu"]);
+    let fleet = TestFleet::start().await;
+    let host = fleet
+        .add_host("shared")
+        .await
+        .with_python_trainer(trainers::GPUS_AT_THE_GATE)
+        .with_flags(&["--max-jobs", "per-gpu"]);
     let gpus = Gpus::of(&host, 2);
-    let host = host.with(gpus.variable());
+    let host = host.with_variable(gpus.variable());
     let _agent = host.start();
     let wish = json!({"config_name": "digits-quick", "target": "worker", "gpu_count": 1});
     let jobs = [fleet.api.submit_with(&wish).await, fleet.api.submit_with(&wish).await];
     let third = fleet.api.submit_with(&wish).await;
     for job in &jobs {
-        fleet.api.until_job(job, "running").await;
-        fleet.api.until_log(job, "GPU-0\n".len() as u64).await;
+        fleet.api.wait_for_job(job, "running").await;
+        fleet.api.wait_for_log(job, "GPU-0\n".len() as u64).await;
     }
     assert_eq!(fleet.api.job(&third).await["status"], "queued");
     let mut had = [fleet.api.log(&jobs[0]).await, fleet.api.log(&jobs[1]).await];
     had.sort();
     assert_eq!(had, ["GPU-0\n", "GPU-1\n"]);
 
-    // One is cancelled; the other goes on, and the third gets what is free.
+    // One is cancelled; the other continues, and the third gets the free GPU.
     fleet.api.post(&format!("/api/queue/{}/cancel", jobs[0]), &json!({})).await;
-    fleet.api.until_job(&jobs[0], "cancelled").await;
-    fleet.api.until_job(&third, "running").await;
+    fleet.api.wait_for_job(&jobs[0], "cancelled").await;
+    fleet.api.wait_for_job(&third, "running").await;
     assert_eq!(fleet.api.job(&jobs[1]).await["status"], "running");
     host.open_gate();
     for job in [&jobs[1], &third] {
-        assert_eq!(fleet.api.until_job(job, "completed").await["attempt"], 1);
+        assert_eq!(fleet.api.wait_for_job(job, "completed").await["attempt"], 1);
     }
 }
 
 #[tokio::test]
-async fn a_gpu_that_somebody_else_uses_is_shown_and_not_given_out() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("borrowed").await.training_with(trainers::AT_THE_GATE);
+async fn gpu_in_use_by_another_process_is_not_allocated() {
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host("borrowed").await.with_python_trainer(trainers::AT_THE_GATE);
     let mut gpus = Gpus::of(&host, 1);
-    let host = host.with(gpus.variable());
+    let host = host.with_variable(gpus.variable());
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     gpus.set(0, "processes", json!([{"pid": 4711, "name": "a game"}]));
     let gpu = until_withheld(&fleet, &host, 0, Some("in_use")).await;
     assert!(gpu["withheld"]["detail"].as_str().is_some_and(|detail| detail.contains("a game")), "{gpu:#}");
@@ -95,31 +99,35 @@ async fn a_gpu_that_somebody_else_uses_is_shown_and_not_given_out() {
     let why = fleet.api.get(&format!("/api/queue/{job}/explain")).await["text"].to_string();
     assert!(why.contains("a game"), "{why}");
     gpus.set(0, "processes", json!([]));
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     host.open_gate();
-    assert_eq!(fleet.api.until_job(&job, "completed").await["attempt"], 1);
+    assert_eq!(fleet.api.wait_for_job(&job, "completed").await["attempt"], 1);
 }
 
 #[tokio::test]
-async fn a_gpu_that_breaks_is_quarantined_and_eats_no_job() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("broken").await.training_with(trainers::GPUS_AT_THE_GATE).flags(&["--max-jobs", "per-gpu"]);
+async fn broken_gpu_is_quarantined_and_gets_no_job() {
+    let fleet = TestFleet::start().await;
+    let host = fleet
+        .add_host("broken")
+        .await
+        .with_python_trainer(trainers::GPUS_AT_THE_GATE)
+        .with_flags(&["--max-jobs", "per-gpu"]);
     let mut gpus = Gpus::of(&host, 2);
-    let host = host.with(gpus.variable());
+    let host = host.with_variable(gpus.variable());
     let agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     gpus.set(0, "xids", json!([79]));
     let gpu = until_withheld(&fleet, &host, 0, Some("quarantined")).await;
     assert!(gpu["withheld"]["detail"].as_str().is_some_and(|detail| detail.contains("79")), "{gpu:#}");
-    // Another agent does not forget it, although the driver says nothing of it any more.
+    // A new agent keeps the quarantine, although the driver no longer reports the error.
     agent.kill().await;
     gpus.set(0, "xids", json!([]));
     let _next = host.start();
-    fleet.api.until_heard_again(&host.worker).await;
+    fleet.api.wait_for_contact(&host.worker).await;
     until_withheld(&fleet, &host, 0, Some("quarantined")).await;
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_log(&job, "GPU-1\n".len() as u64).await;
+    fleet.api.wait_for_log(&job, "GPU-1\n".len() as u64).await;
     host.open_gate();
-    fleet.api.until_job(&job, "completed").await;
+    fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!(fleet.api.log(&job).await, "GPU-1\n");
 }

@@ -1,17 +1,17 @@
-//! The orchestrator's own machine as a worker.
+//! The orchestrator's own host as a worker.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::harness::{Fleet, until};
+use crate::harness::{TestFleet, wait_until};
 
-/// A trainer that runs until there is a gate in its home, which is the server's.
+/// A trainer that runs until a gate file exists in its home, which is the server's.
 const AT_THE_GATE: &str = r#"sh -c 'until test -e "$HOME/gate"; do sleep 0.05; done'"#;
 
-/// The worker that stands for this machine.
-async fn local_worker(fleet: &Fleet) -> String {
-    until("the local worker", async || {
+/// Returns the worker of this host.
+async fn local_worker(fleet: &TestFleet) -> String {
+    wait_until("the local worker", async || {
         let workers = fleet.api.try_get("/api/admin/workers?status=idle").await?;
         let local = workers["workers"].as_array()?.iter().find(|worker| worker["local"] == true)?.clone();
         Some(local["id"].as_str()?.to_owned())
@@ -20,8 +20,8 @@ async fn local_worker(fleet: &Fleet) -> String {
 }
 
 #[tokio::test]
-async fn a_local_job_outlives_the_server() {
-    let mut fleet = Fleet::start_with(&[
+async fn local_job_survives_a_server_restart() {
+    let mut fleet = TestFleet::start_with(&[
         ("SIMPLETUNER_LOCAL", "on"),
         ("SIMPLETUNER_LOCAL_SHARES_USER", "true"),
         ("SIMPLETUNER_SANDBOX_MIN", "none"),
@@ -30,7 +30,7 @@ async fn a_local_job_outlives_the_server() {
     .await;
     let local = local_worker(&fleet).await;
     let job = fleet.api.submit_with(&json!({"config_name": "digits-quick", "target": "local"})).await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     let remote = fleet.api.submit_with(&json!({"config_name": "digits-quick", "target": "worker"})).await;
     let why = fleet.api.get(&format!("/api/queue/{remote}/explain")).await;
     assert_eq!((&why["verdict"], &why["workers"][0]["blockers"][0]["code"]), (&"never".into(), &"wrong_target".into()));
@@ -38,17 +38,17 @@ async fn a_local_job_outlives_the_server() {
     let (code, said) = fleet.stop_server().await;
     assert_eq!(code, Some(0), "{said}");
     fleet.start_server().await;
-    fleet.api.until_heard_again(&local).await;
+    fleet.api.wait_for_contact(&local).await;
     fleet.kill_server().await;
     fleet.start_server().await;
-    fleet.api.until_heard_again(&local).await;
+    fleet.api.wait_for_contact(&local).await;
     std::fs::write(fleet.path().join("gate"), "").expect("a gate");
-    let done = fleet.api.until_job(&job, "completed").await;
+    let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!((&done["attempt"], &done["worker_id"]), (&1.into(), &local.into()), "{done:#}");
     assert_eq!(fleet.api.job(&remote).await["status"], "queued");
 }
 
-/// Tries every file that the test names, and the server's process.
+/// Tries to read all files that the test names, and the server's process.
 const THIEF: &str = r#"sh -c '
 dir=${CONFIG_PATH%/*}
 echo "runs as $(id -u)"
@@ -63,8 +63,8 @@ done
 if kill -0 "$server" 2>/dev/null; then echo "reached the server with a signal"; fi
 echo tried'"#;
 
-/// Every file of the server, and those beside its data directory. Its log is what the test catches of its output.
-fn files_of_the_server(fleet: &Fleet) -> Vec<PathBuf> {
+/// Lists the server's files, and those beside its data directory. The log is the output that the test captures.
+fn files_of_the_server(fleet: &TestFleet) -> Vec<PathBuf> {
     fn below(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(dir).expect("readable").map(|entry| entry.expect("readable")) {
             let kind = entry.file_type().expect("a kind");
@@ -80,12 +80,12 @@ fn files_of_the_server(fleet: &Fleet) -> Vec<PathBuf> {
     found
 }
 
-/// What a trainer on the server's own machine could reach of the server.
+/// Returns what a trainer on the server's own host could read of the server.
 async fn reached_by_a_local_trainer(settings: &[(&'static str, &str)]) -> (String, Vec<String>) {
     let local = [("SIMPLETUNER_LOCAL", "on"), ("SIMPLETUNER_TRAINER", THIEF)];
-    let mut fleet = Fleet::start_embedded_with(&[&local, settings].concat()).await;
+    let mut fleet = TestFleet::start_embedded_with(&[&local, settings].concat()).await;
     local_worker(&fleet).await;
-    // A key that is kept beside the data.
+    // The key is stored beside the data.
     fleet.api.put("/api/secrets/HF_TOKEN", &json!({"value": "hf_0123456789", "shared": true})).await;
     let files = files_of_the_server(&fleet);
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
@@ -98,9 +98,9 @@ async fn reached_by_a_local_trainer(settings: &[(&'static str, &str)]) -> (Strin
     }});
     fleet.api.put("/api/configs/thief", &files).await;
     let job = fleet.api.submit_with(&json!({"config_name": "thief", "target": "local"})).await;
-    fleet.api.until_job(&job, "completed").await;
+    fleet.api.wait_for_job(&job, "completed").await;
     let log = fleet.api.log(&job).await;
-    // Its agent leaves with it.
+    // Its agent stops with it.
     fleet.stop_server().await;
     assert!(log.ends_with("tried\n") && log.matches("refused ").count() == names.len(), "{log}");
     let user = log.lines().next().unwrap_or_default().to_owned();
@@ -108,7 +108,7 @@ async fn reached_by_a_local_trainer(settings: &[(&'static str, &str)]) -> (Strin
 }
 
 #[tokio::test]
-async fn a_local_trainer_that_shares_the_servers_user_reaches_nothing_of_it() {
+async fn local_trainer_of_the_servers_user_cannot_access_the_server() {
     for level in ["files", "full"] {
         let settings = [("SIMPLETUNER_LOCAL_SHARES_USER", "true"), ("SIMPLETUNER_SANDBOX_MIN", level)];
         let (_, reached) = reached_by_a_local_trainer(&settings).await;
@@ -116,9 +116,9 @@ async fn a_local_trainer_that_shares_the_servers_user_reaches_nothing_of_it() {
     }
 }
 
-/// Even where nothing confines it.
+/// Even without a sandbox.
 #[tokio::test]
-async fn a_local_trainer_of_another_user_reaches_nothing_of_the_server() {
+async fn local_trainer_of_another_user_cannot_access_the_server() {
     if !nix::unistd::geteuid().is_root() {
         return; // only root can become another user
     }

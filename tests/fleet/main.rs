@@ -1,8 +1,8 @@
-//! The product as its users meet it: the real programs, real sockets, real signals. Nothing here knows the insides.
+//! End-to-end tests: real programs, sockets and signals, without access to internals.
 //!
-//! The programs are those in the directory that `SIMPLETUNER_DIST` names (`scripts/test fleet` builds them first).
-//! Every test has a server, agents and a temporary directory of its own, waits for states and never for time, and
-//! leaves no process behind. When one fails, it prints the logs of its server and agents.
+//! The programs are in the directory that `SIMPLETUNER_DIST` names (`scripts/test fleet` builds them first). Every test has its
+//! own server, agents and temporary directory, waits for states and never for time, and leaves no process behind. A failing
+//! test prints the logs of its server and agents.
 
 mod attacker;
 mod bad_starts;
@@ -19,12 +19,15 @@ mod gpus;
 mod harness;
 mod local;
 mod log_pipe;
+mod monitoring;
 mod network;
 mod older;
 mod operator;
+mod poolers;
 mod proxies;
 mod queue;
 mod restart;
+mod rotation;
 mod secrets;
 mod several;
 mod spool;

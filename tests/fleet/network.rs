@@ -1,22 +1,24 @@
-//! What networks do to those who train far away: they go, come back, pass one way only, take their time and hold things
-//! back. No attempt is lost by it, and nothing happens twice (invariants I1, I5, I6).
+//! Unreliable networks: connections break, work in one direction only, are slow or buffered. No attempt is lost and nothing
+//! happens twice (invariants I1, I5, I6).
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, SOON, Weather, Wire, trainers, until};
+use crate::harness::{
+    NetworkCondition, NetworkProxy, SHORT_HEARTBEAT_TIMEOUT, TestFleet, WorkerHost, trainers, wait_until,
+};
 
-/// A host whose agent reaches its server by a wire.
-async fn far_away(fleet: &Fleet, name: &str) -> (Host, Wire) {
-    let wire = Wire::to(fleet.port()).await;
-    let host = fleet.host(name).await.reaching(&wire.url()).training_with(trainers::AT_THE_GATE);
+/// A host whose agent reaches its server through a proxy.
+async fn far_away(fleet: &TestFleet, name: &str) -> (WorkerHost, NetworkProxy) {
+    let wire = NetworkProxy::new(fleet.port()).await;
+    let host = fleet.add_host(name).await.with_url(&wire.url()).with_python_trainer(trainers::AT_THE_GATE);
     (host, wire)
 }
 
-/// One attempt, one end, its whole log once, and one entry in the trail for each.
-async fn assert_done_once(fleet: &Fleet, job: &str, log: &str) -> Value {
-    let done = fleet.api.until_job(job, "completed").await;
+/// Checks for one attempt, one end, the whole log once, and one audit entry each.
+async fn assert_done_once(fleet: &TestFleet, job: &str, log: &str) -> Value {
+    let done = fleet.api.wait_for_job(job, "completed").await;
     let attempts = done["attempts"].as_array().expect("a list");
     assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("completed")), "{done:#}");
     assert_eq!(fleet.api.log(job).await, log);
@@ -26,176 +28,177 @@ async fn assert_done_once(fleet: &Fleet, job: &str, log: &str) -> Value {
 }
 
 #[tokio::test]
-async fn connections_that_break_again_and_again_lose_nothing() {
-    let fleet = Fleet::start().await;
+async fn broken_connections_lose_nothing() {
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "flaky").await;
-    let host = host.training_with(trainers::COUNTING);
+    let host = host.with_python_trainer(trainers::COUNTING);
     let _agent = host.start();
-    let job = fleet.running().await;
-    // The server has just got a piece of the log, and its answer is still on the way.
-    wire.be(Weather::Slow(Duration::from_millis(500)));
+    let job = fleet.submit_running_job().await;
+    // The server has received a chunk of the log, and its response is still on the way.
+    wire.set_condition(NetworkCondition::Slow(Duration::from_millis(500)));
     for bytes in [1_000, 8_000, 16_000, 24_000, 32_000] {
-        fleet.api.until_log(&job, bytes).await;
-        wire.cut();
+        fleet.api.wait_for_log(&job, bytes).await;
+        wire.close_all();
     }
-    assert_done_once(&fleet, &job, &trainers::counted()).await;
+    assert_done_once(&fleet, &job, &trainers::counting_output()).await;
 }
 
 #[tokio::test]
-async fn an_end_that_nobody_acknowledges_is_told_until_somebody_does() {
-    // Its agent beats each 10 s.
-    let fleet = Fleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "40")]).await;
+async fn unacknowledged_end_is_reported_until_acknowledged() {
+    // Its agent sends a heartbeat every 10 s.
+    let fleet = TestFleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "40")]).await;
     let (host, wire) = far_away(&fleet, "unheard").await;
-    let host = host.training_with(trainers::SILENT_AT_THE_GATE);
+    let host = host.with_python_trainer(trainers::SILENT_AT_THE_GATE);
     let _agent = host.start();
-    let job = fleet.running().await;
-    // Nothing is on its way any more.
-    fleet.api.until_heard_again(&host.worker).await;
-    // The server hears everything, and the agent hears nothing of what it is answered.
-    wire.be(Weather::NothingDown);
+    let job = fleet.submit_running_job().await;
+    // Nothing is in transit.
+    fleet.api.wait_for_contact(&host.worker).await;
+    // The server receives everything, and the agent gets no responses.
+    wire.set_condition(NetworkCondition::DropDown);
     host.open_gate();
-    fleet.api.until_job(&job, "completed").await;
-    // What was answered is lost, and the agent has to find out again.
-    wire.cut();
-    wire.be(Weather::Fair);
-    until("the agent to know", async || {
-        let state = std::fs::read_to_string(host.attempt(&job, 1).join("state.json")).ok()?;
+    fleet.api.wait_for_job(&job, "completed").await;
+    // The responses are lost, and the agent must query the state again.
+    wire.close_all();
+    wire.set_condition(NetworkCondition::Normal);
+    wait_until("the agent to know", async || {
+        let state = std::fs::read_to_string(host.attempt_dir(&job, 1).join("state.json")).ok()?;
         state.contains("\"delivered\": true").then_some(())
     })
     .await;
     assert_done_once(&fleet, &job, "").await;
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }
 
 #[tokio::test]
-async fn who_is_not_heard_for_a_while_goes_on_where_it_was() {
-    let fleet = Fleet::start_with(&[SOON]).await;
-    for weather in [Weather::NothingUp, Weather::Nothing] {
+async fn silent_agent_resumes_its_attempt() {
+    let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
+    for weather in [NetworkCondition::DropUp, NetworkCondition::DropAll] {
         let (host, wire) = far_away(&fleet, &format!("silent-{weather:?}").to_lowercase()).await;
         let agent = host.start();
-        fleet.api.until_worker(&host.worker, "idle").await;
-        let job = fleet.running().await;
-        wire.be(weather);
-        fleet.api.until_worker(&host.worker, "offline").await;
+        fleet.api.wait_for_worker(&host.worker, "idle").await;
+        let job = fleet.submit_running_job().await;
+        wire.set_condition(weather);
+        fleet.api.wait_for_worker(&host.worker, "offline").await;
         assert_eq!(fleet.api.job(&job).await["status"], "queued");
-        wire.be(Weather::Fair);
-        fleet.api.until_job(&job, "running").await;
+        wire.set_condition(NetworkCondition::Normal);
+        fleet.api.wait_for_job(&job, "running").await;
         host.open_gate();
-        assert_done_once(&fleet, &job, trainers::THROUGH).await;
+        assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
         drop(agent);
-        fleet.api.until_worker(&host.worker, "offline").await;
+        fleet.api.wait_for_worker(&host.worker, "offline").await;
     }
 }
 
 #[tokio::test]
-async fn what_was_given_away_meanwhile_stops_at_the_first_contact() {
-    let fleet = Fleet::start_with(&[SOON]).await;
+async fn reassigned_attempt_stops_at_the_first_contact() {
+    let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
     let (first, wire) = far_away(&fleet, "cut-off").await;
-    let second = fleet.host("heir").await.training_with(trainers::AT_THE_GATE);
+    let second = fleet.add_host("heir").await.with_python_trainer(trainers::AT_THE_GATE);
     let _cut_off = first.start();
-    let job = fleet.running().await;
-    wire.be(Weather::Nothing);
-    fleet.api.until_worker(&first.worker, "offline").await;
+    let job = fleet.submit_running_job().await;
+    wire.set_condition(NetworkCondition::DropAll);
+    fleet.api.wait_for_worker(&first.worker, "offline").await;
     let _heir = second.start();
-    until("the second attempt to run", async || {
+    wait_until("the second attempt to run", async || {
         let job = fleet.api.job(&job).await;
         (job["status"] == "running" && job["attempt"] == 2).then_some(())
     })
     .await;
-    assert!(!first.attempt(&job, 1).join("exit.json").exists(), "nobody can have told the first one");
-    wire.be(Weather::Fair);
-    first.until_over(&job, 1).await;
-    fleet.api.until_worker(&first.worker, "idle").await;
+    assert!(!first.attempt_dir(&job, 1).join("exit.json").exists(), "the first one cannot know");
+    wire.set_condition(NetworkCondition::Normal);
+    first.wait_for_attempt_end(&job, 1).await;
+    fleet.api.wait_for_worker(&first.worker, "idle").await;
     second.open_gate();
-    let done = fleet.api.until_job(&job, "completed").await;
+    let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!((&done["attempt"], &done["worker_id"]), (&json!(2), &json!(second.worker)));
-    assert_eq!(fleet.api.log(&job).await, trainers::THROUGH);
+    assert_eq!(fleet.api.log(&job).await, trainers::AT_THE_GATE_OUTPUT);
 }
 
 #[tokio::test]
-async fn an_acceptance_whose_answer_got_lost_with_the_agent_holds() {
-    let fleet = Fleet::start().await;
+async fn acceptance_without_response_is_valid_after_an_agent_crash() {
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "forgetful").await;
     let agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
-    // The offer comes, the answer to its acceptance does not; the trainer has not begun when the agent dies.
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
+    // The offer arrives, but the response to its acceptance does not; the agent dies before the trainer starts.
     let job = fleet.api.submit("digits-quick").await;
-    until("the offer to be there", async || host.attempt(&job, 1).exists().then_some(())).await;
-    wire.be(Weather::NothingDown);
-    fleet.api.until_job(&job, "running").await;
+    wait_until("the offer to be there", async || host.attempt_dir(&job, 1).exists().then_some(())).await;
+    wire.set_condition(NetworkCondition::DropDown);
+    fleet.api.wait_for_job(&job, "running").await;
     agent.kill().await;
-    wire.cut();
-    wire.be(Weather::Fair);
+    wire.close_all();
+    wire.set_condition(NetworkCondition::Normal);
     let _next = host.start();
     host.open_gate();
-    assert_done_once(&fleet, &job, trainers::THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
 }
 
 #[tokio::test]
-async fn an_offer_whose_acceptance_got_lost_with_the_agent_is_taken_by_the_next() {
-    let fleet = Fleet::start().await;
+async fn lost_acceptance_is_repeated_by_the_next_agent() {
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "unlucky").await;
     let agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
-    wire.be(Weather::NothingUp);
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
+    wire.set_condition(NetworkCondition::DropUp);
     let job = fleet.api.submit("digits-quick").await;
-    until("the offer to be there", async || host.attempt(&job, 1).join("spec.json").exists().then_some(())).await;
+    wait_until("the offer to be there", async || host.attempt_dir(&job, 1).join("spec.json").exists().then_some(()))
+        .await;
     agent.kill().await;
     assert_eq!(fleet.api.job(&job).await["status"], "offered");
-    wire.cut();
-    wire.be(Weather::Fair);
+    wire.close_all();
+    wire.set_condition(NetworkCondition::Normal);
     let _next = host.start();
     host.open_gate();
-    assert_done_once(&fleet, &job, trainers::THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
 }
 
 #[tokio::test]
-async fn a_proxy_that_ends_what_is_idle_does_not_end_a_stream() {
-    let fleet = Fleet::start().await;
+async fn proxy_idle_timeout_does_not_end_a_stream() {
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "proxied").await;
     // Longer than between two pings, and shorter than between three.
-    wire.be(Weather::IdleCut(Duration::from_secs(20)));
+    wire.set_condition(NetworkCondition::CloseIdle(Duration::from_secs(20)));
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
-    // Nothing else is said before the third heartbeat is due.
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
+    // Nothing else is sent before the third heartbeat.
     for _ in 0..2 {
-        fleet.api.until_heard_again(&host.worker).await;
+        fleet.api.wait_for_contact(&host.worker).await;
     }
-    assert_eq!(wire.streams(), 1, "the first stream is there still");
-    let job = fleet.running().await;
+    assert_eq!(wire.stream_count(), 1, "the first stream is there still");
+    let job = fleet.submit_running_job().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, trainers::THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
 }
 
 #[tokio::test]
 async fn a_slow_network_is_only_slow() {
-    let fleet = Fleet::start().await;
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "far").await;
-    wire.be(Weather::Slow(Duration::from_secs(1)));
+    wire.set_condition(NetworkCondition::Slow(Duration::from_secs(1)));
     let _agent = host.start();
-    let job = fleet.running().await;
+    let job = fleet.submit_running_job().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, trainers::THROUGH).await;
+    assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
 }
 
 #[tokio::test]
-async fn a_proxy_that_holds_streams_back_is_polled_around_and_the_stream_comes_back() {
-    let fleet = Fleet::start().await;
+async fn buffering_proxy_switches_to_polling_and_back() {
+    let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "behind-a-proxy").await;
-    let host = host.flags(&["--stream-patience", "2", "--poll-for", "2"]);
-    wire.be(Weather::StreamsHeld);
+    let host = host.with_flags(&["--stream-patience", "2", "--poll-for", "2"]);
+    wire.set_condition(NetworkCondition::BufferStreams);
     let agent = host.start();
-    until("the agent to poll", async || agent.said().contains("polling instead").then_some(())).await;
-    let job = fleet.running().await;
+    wait_until("the agent to poll", async || agent.output().contains("polling instead").then_some(())).await;
+    let job = fleet.submit_running_job().await;
     host.open_gate();
-    assert_done_once(&fleet, &job, trainers::THROUGH).await;
-    until("a poll to be counted", async || {
-        let metrics = String::from_utf8(fleet.api.bytes("/metrics").await).expect("text");
+    assert_done_once(&fleet, &job, trainers::AT_THE_GATE_OUTPUT).await;
+    wait_until("a poll to be counted", async || {
+        let metrics = String::from_utf8(fleet.api.get_bytes("/metrics").await).expect("text");
         metrics.contains("route=\"/api/workers/next\"").then_some(())
     })
     .await;
-    let before = wire.streams();
-    wire.be(Weather::Fair);
-    until("a stream again", async || (wire.streams() > before).then_some(())).await;
-    fleet.api.until_worker(&host.worker, "idle").await;
+    let before = wire.stream_count();
+    wire.set_condition(NetworkCondition::Normal);
+    wait_until("a stream again", async || (wire.stream_count() > before).then_some(())).await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }

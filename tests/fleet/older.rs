@@ -1,61 +1,65 @@
-//! SimpleTuner's own agent, as people have it installed, works unchanged.
+//! SimpleTuner's own agent works unchanged.
 
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::harness::{Fleet, Host, Program, repository, until};
+use crate::harness::{Program, TestFleet, WorkerHost, repository, wait_until};
 
-/// What its releases do differently; see `older_agent.py`.
+/// Differences between its releases; see `older_agent.py`.
 const RELEASES: [&str; 3] = ["A", "B", "C"];
 
-/// A fleet with a configuration that names no file beside its data loader: others an older agent is not sent.
-async fn fleet() -> Fleet {
-    let fleet = Fleet::start().await;
+/// A fleet with a configuration that only has a data loader: an older agent is not sent configurations with more files.
+async fn fleet() -> TestFleet {
+    let fleet = TestFleet::start().await;
     let files = json!({"config.json": "{\"model_type\": \"lora\"}", "multidatabackend.json": "[]"});
     fleet.api.put("/api/configs/plain", &json!({"files": files})).await;
     fleet
 }
 
-fn start(host: &Host, release: &str) -> Program {
+fn start(host: &WorkerHost, release: &str) -> Program {
     start_as(host, release, "older")
 }
 
-fn start_as(host: &Host, release: &str, name: &str) -> Program {
+fn start_as(host: &WorkerHost, release: &str, name: &str) -> Program {
     let mut command = Command::new("python3");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", host.home());
-    command.env("MEET", host.meet()).env("RELEASE", release);
+    command.env("MEET", host.meeting_dir()).env("RELEASE", release);
     command.env("SIMPLETUNER_ORCHESTRATOR_URL", host.url()).env("SIMPLETUNER_WORKER_TOKEN", &host.token);
     command.arg(repository("tests/fleet/older_agent.py"));
     Program::start(command, host.home().with_extension(format!("{name}.log")))
 }
 
+fn refused(agent: &Program) -> usize {
+    agent.output().matches("refused 409").count()
+}
+
 #[tokio::test]
-async fn it_runs_what_it_is_given_and_is_drained() {
+async fn older_agent_runs_jobs_and_drains() {
     for release in RELEASES {
         let fleet = fleet().await;
-        let host = fleet.host("old").await;
+        let host = fleet.add_host("old").await;
         let agent = start(&host, release);
-        let worker = fleet.api.until_worker(&host.worker, "idle").await;
+        let worker = fleet.api.wait_for_worker(&host.worker, "idle").await;
         assert_eq!((&worker["gpu_name"], &worker["gpu_count"]), (&"NVIDIA A100".into(), &1.into()));
         let job = fleet.api.submit_with(&json!({"config_name": "plain", "gpu_count": 1})).await;
-        fleet.api.until_job(&job, "running").await;
+        fleet.api.wait_for_job(&job, "running").await;
         fleet.api.post(&format!("/api/admin/workers/{}/drain", host.worker), &json!({})).await;
         let waiting = fleet.api.submit("plain").await;
         host.open_gate();
-        fleet.api.until_job(&job, "completed").await;
-        fleet.api.until_worker(&host.worker, "draining").await;
+        fleet.api.wait_for_job(&job, "completed").await;
+        fleet.api.wait_for_worker(&host.worker, "draining").await;
         assert_eq!(fleet.api.job(&waiting).await["attempt"], 0);
         fleet.api.post(&format!("/api/admin/workers/{}/resume", host.worker), &json!({})).await;
-        fleet.api.until_job(&waiting, "completed").await;
-        assert!(!agent.said().contains("Traceback"), "{release}: {}", agent.said());
+        fleet.api.wait_for_job(&waiting, "completed").await;
+        assert!(!agent.output().contains("Traceback"), "{release}: {}", agent.output());
     }
 }
 
 #[tokio::test]
-async fn each_job_is_taken_at_its_first_offer() {
+async fn older_agent_accepts_each_first_offer() {
     for release in RELEASES {
         let fleet = fleet().await;
-        let host = fleet.host("old").await;
+        let host = fleet.add_host("old").await;
         let agent = start(&host, release);
         host.open_gate();
         let mut jobs = Vec::new();
@@ -63,76 +67,80 @@ async fn each_job_is_taken_at_its_first_offer() {
             jobs.push(fleet.api.submit("plain").await);
         }
         for job in jobs {
-            let done = fleet.api.until_job(&job, "completed").await;
+            let done = fleet.api.wait_for_job(&job, "completed").await;
             assert_eq!(done["attempt"], 1, "{release}: {done:#}");
         }
-        assert!(!agent.said().contains("ignoring"), "{release}: {}", agent.said());
+        assert!(!agent.output().contains("ignoring"), "{release}: {}", agent.output());
     }
 }
 
 #[tokio::test]
-async fn a_configuration_without_a_data_loader_is_run() {
+async fn older_agent_runs_a_configuration_without_data_loader() {
     for release in RELEASES {
         let fleet = fleet().await;
         let files = json!({"files": {"config.json": "{\"model_type\": \"lora\"}"}});
         fleet.api.put("/api/configs/bare", &files).await;
-        let host = fleet.host("old").await;
+        let host = fleet.add_host("old").await;
         let agent = start(&host, release);
         host.open_gate();
         let job = fleet.api.submit("bare").await;
-        fleet.api.until_job(&job, "completed").await;
-        assert!(!agent.said().contains("worker error"), "{release}: {}", agent.said());
+        fleet.api.wait_for_job(&job, "completed").await;
+        assert!(!agent.output().contains("worker error"), "{release}: {}", agent.output());
     }
 }
 
 #[tokio::test]
-async fn its_training_is_cancelled_and_the_next_one_is_not() {
+async fn older_agent_cancels_only_the_cancelled_job() {
     for release in RELEASES {
         let fleet = fleet().await;
-        let host = fleet.host("old").await;
+        let host = fleet.add_host("old").await;
         let _agent = start(&host, release);
         let (first, second) = (fleet.api.submit("plain").await, fleet.api.submit("plain").await);
-        fleet.api.until_job(&first, "running").await;
+        fleet.api.wait_for_job(&first, "running").await;
         fleet.api.post(&format!("/api/queue/{first}/cancel"), &json!({})).await;
-        fleet.api.until_job(&first, "cancelled").await;
-        fleet.api.until_job(&second, "running").await;
+        fleet.api.wait_for_job(&first, "cancelled").await;
+        fleet.api.wait_for_job(&second, "running").await;
         host.open_gate();
-        let done = fleet.api.until_job(&second, "completed").await;
+        let done = fleet.api.wait_for_job(&second, "completed").await;
         assert_eq!(done["attempt"], 1, "{release}: {done:#}");
     }
 }
 
 #[tokio::test]
-async fn a_second_one_on_the_same_host_takes_no_job() {
-    let fleet = fleet().await;
-    let host = fleet.host("old").await;
-    let first = start(&host, "C");
-    let job = fleet.api.submit("plain").await;
-    fleet.api.until_job(&job, "running").await;
-    let second = start_as(&host, "C", "twin");
-    until("the twin to be refused", async || second.said().contains("refused 409").then_some(())).await;
-    let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
-    assert!(worker["token_conflict"].is_object(), "{worker:#}");
-    host.open_gate();
-    let done = fleet.api.until_job(&job, "completed").await;
-    assert_eq!(done["attempt"], 1, "{done:#}");
-    assert_eq!(first.said().matches("registered").count(), 1, "{}", first.said());
+async fn second_older_agent_on_a_host_gets_no_job() {
+    for release in RELEASES {
+        let fleet = fleet().await;
+        let host = fleet.add_host("old").await;
+        let first = start(&host, release);
+        let job = fleet.api.submit("plain").await;
+        fleet.api.wait_for_job(&job, "running").await;
+        let second = start_as(&host, release, "twin");
+        wait_until("the twin to be refused twice", async || (refused(&second) >= 2).then_some(())).await;
+        let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
+        assert!(worker["token_conflict"].is_object(), "{release}: {worker:#}");
+        // Without a job it loses its protection: the twin may then replace it.
+        assert_eq!(first.output().matches("registered").count(), 1, "{release}: {}", first.output());
+        host.open_gate();
+        let done = fleet.api.wait_for_job(&job, "completed").await;
+        assert_eq!(done["attempt"], 1, "{release}: {done:#}");
+        assert!(!second.output().contains("heard job_submit"), "{release}: {}", second.output());
+    }
 }
 
 #[tokio::test]
-async fn its_training_goes_on_through_a_restart_of_the_server() {
+async fn older_agents_training_survives_a_server_restart() {
     let mut fleet = fleet().await;
-    let host = fleet.host("old").await;
+    let host = fleet.add_host("old").await;
     let agent = start(&host, "C");
     let job = fleet.api.submit("plain").await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     fleet.kill_server().await;
     fleet.start_server().await;
-    until("the agent to be told to go on", async || {
-        agent.said().contains(&format!("resume {job} abandon False")).then_some(())
+    wait_until("the agent to continue", async || {
+        agent.output().contains(&format!("resume {job} abandon False")).then_some(())
     })
     .await;
     host.open_gate();
-    let done = fleet.api.until_job(&job, "completed").await;
+    let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
 }

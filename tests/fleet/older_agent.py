@@ -1,13 +1,13 @@
 """A stand-in for SimpleTuner's own worker agent, written from a description of what it sends and reads.
 
-It sends no attempt numbers, no GPU ids and no protocol version, ignores every answer but that of its registration,
-and takes any `job_cancel` to mean what it runs. It has a job until its last report was answered, and ignores offers until
+It sends no attempt numbers, no GPU ids and no protocol version, ignores every response except that of its registration,
+and applies any `job_cancel` to the job it runs. It has a job until its last report was answered, and ignores offers until
 then. Instead of training it waits for a gate in its home.
 
-RELEASE says which released behaviour it has:
+RELEASE selects the released behavior:
 
-  A  v4.0.0 to v4.4.1 \  fail if an offer has no `dataloader`, after they have noted the job as theirs; after a cancel
-  B  v4.5.0 to v4.7.0 /  the monitor of the old job wakes up a little later and reports the end of whatever is theirs then
+  A  v4.0.0 to v4.4.1 \  fail if an offer has no `dataloader`, after recording the job as their own; after a cancel
+  B  v4.5.0 to v4.7.0 /  the monitor of the old job wakes up later and reports the end of the current job
   C  since v4.7.1
 """
 
@@ -24,7 +24,7 @@ URL = os.environ["SIMPLETUNER_ORCHESTRATOR_URL"]
 TOKEN = os.environ["SIMPLETUNER_WORKER_TOKEN"]
 GATE = pathlib.Path(os.environ["MEET"], "gate")
 EARLY = os.environ["RELEASE"] in ("A", "B")
-# Between two looks of a monitor at its trainer.
+# The monitor's polling interval, in seconds.
 NAP = 0.5 if EARLY else 0.02
 running = {"job": None}
 cancelled = threading.Event()

@@ -1,41 +1,42 @@
-//! SIGTERM ends the server in order and soon, and everybody comes back to the next one.
+//! SIGTERM stops the server in order and quickly, and all clients reconnect to the next one.
 
 use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{ADMIN, Fleet, trainers, until};
+use crate::harness::{ADMIN, TestFleet, trainers, wait_until};
 
 #[tokio::test]
-async fn open_streams_do_not_hold_up_the_end() {
-    let mut fleet = Fleet::start().await;
-    let (idle, busy) = (fleet.host("idle").await, fleet.host("busy").await.training_with(trainers::AT_THE_GATE));
+async fn open_streams_do_not_delay_shutdown() {
+    let mut fleet = TestFleet::start().await;
+    let (idle, busy) =
+        (fleet.add_host("idle").await, fleet.add_host("busy").await.with_python_trainer(trainers::AT_THE_GATE));
     let _busy_agent = busy.start();
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     let _idle_agent = idle.start();
-    fleet.api.until_worker(&idle.worker, "idle").await;
+    fleet.api.wait_for_worker(&idle.worker, "idle").await;
     let events = format!("{}/api/events", fleet.api.url());
     let browser = reqwest::Client::new().get(events).bearer_auth(ADMIN).send().await.expect("a stream");
     assert_eq!(browser.status(), 200);
 
     let (code, said) = fleet.stop_server().await;
     assert_eq!(code, Some(0), "{said}");
-    assert!(!said.contains("did not end in time"), "the end was forced: {said}");
+    assert!(!said.contains("did not close in time"), "the end was forced: {said}");
     drop(browser);
 
     fleet.start_server().await;
-    fleet.api.until_worker(&idle.worker, "idle").await;
-    fleet.api.until_worker(&busy.worker, "busy").await;
+    fleet.api.wait_for_worker(&idle.worker, "idle").await;
+    fleet.api.wait_for_worker(&busy.worker, "busy").await;
     busy.open_gate();
-    let done = fleet.api.until_job(&job, "completed").await;
+    let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
 }
 
 #[tokio::test]
-async fn a_second_signal_does_not_wait_for_what_is_under_way() {
-    let mut fleet = Fleet::start().await;
-    // An answer waits for the rest of its request, which the server has asked for.
+async fn second_signal_stops_immediately() {
+    let mut fleet = TestFleet::start().await;
+    // A response waits for the rest of its request, which the server has asked for.
     let mut slow = TcpStream::connect(("127.0.0.1", fleet.port())).await.expect("connected");
     let head = format!(
         "POST /api/queue/submit HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {ADMIN}\r\n\
@@ -48,8 +49,11 @@ async fn a_second_signal_does_not_wait_for_what_is_under_way() {
 
     let server = fleet.server();
     server.signal(Signal::SIGTERM);
-    until("the end to begin", async || server.said().contains("a second signal ends at once").then_some(())).await;
-    assert!(server.is_running(), "it waits for what is under way: {}", server.said());
+    wait_until("the end to begin", async || {
+        server.output().contains("a second signal exits immediately").then_some(())
+    })
+    .await;
+    assert!(server.is_running(), "it waits for what is under way: {}", server.output());
     server.signal(Signal::SIGTERM);
-    assert_eq!(server.ended().await, Some(143), "{}", server.said());
+    assert_eq!(server.wait().await, Some(143), "{}", server.output());
 }

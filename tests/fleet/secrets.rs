@@ -1,12 +1,12 @@
-//! A secret on its way: kept by the server, given to the trainer, and nowhere else.
+//! A secret is stored by the server, passed to the trainer, and appears nowhere else.
 
 use serde_json::json;
 
-use crate::harness::Fleet;
+use crate::harness::TestFleet;
 
 const VALUE: &str = "hf_0123456789abcdef";
 
-/// Shows that it has the value without printing it, and then prints it as careless programs do.
+/// Shows that it has the value without printing it, and then prints it like careless programs do.
 const CARELESS: &str = r#"
 import hashlib, os, sys
 value = os.environ["HF_TOKEN"]
@@ -16,17 +16,17 @@ sys.exit("401: bad token " + value)
 "#;
 
 #[tokio::test]
-async fn a_secret_reaches_the_trainer_and_nobody_else() {
-    let mut fleet = Fleet::start().await;
+async fn secret_reaches_the_trainer_only() {
+    let mut fleet = TestFleet::start().await;
     fleet.api.put("/api/secrets/hf_token", &json!({"value": VALUE})).await;
-    // It is kept over a restart.
+    // It survives a restart.
     fleet.kill_server().await;
     fleet.start_server().await;
-    let host = fleet.host("careless").await.training_with(CARELESS);
+    let host = fleet.add_host("careless").await.with_python_trainer(CARELESS);
     let _agent = host.start();
     let named = json!({"config_name": "digits-quick", "target": "worker", "secrets": ["HF_TOKEN"]});
     let job = fleet.api.submit_with(&named).await;
-    let failed = fleet.api.until_job(&job, "failed").await;
+    let failed = fleet.api.wait_for_job(&job, "failed").await;
     let (log, stars) = (fleet.api.log(&job).await, "*".repeat(VALUE.len()));
     let digest = "b436ebb83a6770dd4e1fb8f706fdc7426e524930c6ad7c77189ac8b7c6f39868";
     assert!(log.contains(&format!("using token {stars}\n")), "{log}");

@@ -1,72 +1,72 @@
-//! Several servers on one PostgreSQL work as one.
+//! Several servers on one PostgreSQL database behave as one.
 
 use serde_json::json;
 
-use crate::harness::surroundings::Clock;
-use crate::harness::{Fleet, SOON, Wire, trainers, until};
+use crate::harness::environment::FakeTime;
+use crate::harness::{NetworkProxy, SHORT_HEARTBEAT_TIMEOUT, TestFleet, trainers, wait_until};
 
 #[tokio::test]
-async fn a_running_job_moves_with_its_agent_to_the_server_that_is_left() {
-    let mut fleet = Fleet::start_shared().await;
+async fn running_job_moves_with_its_agent_to_the_remaining_server() {
+    let mut fleet = TestFleet::start_shared().await;
     let (_second, other) = fleet.second_server().await;
-    let wire = Wire::to(fleet.port()).await;
-    let host = fleet.host("gpu-1").await.reaching(&wire.url()).training_with(trainers::AT_THE_GATE);
+    let wire = NetworkProxy::new(fleet.port()).await;
+    let host = fleet.add_host("gpu-1").await.with_url(&wire.url()).with_python_trainer(trainers::AT_THE_GATE);
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     let job = other.submit("digits-quick").await;
-    other.until_job(&job, "running").await;
+    other.wait_for_job(&job, "running").await;
 
-    wire.turn_to(other.port());
+    wire.set_target(other.port());
     fleet.kill_server().await;
-    other.until_heard_again(&host.worker).await;
+    other.wait_for_contact(&host.worker).await;
     host.open_gate();
-    let done = other.until_job(&job, "completed").await;
+    let done = other.wait_for_job(&job, "completed").await;
     assert_eq!(done["attempt"], 1, "{done:#}");
     let next = other.submit("digits-quick").await;
-    other.until_job(&next, "completed").await;
+    other.wait_for_job(&next, "completed").await;
 
     fleet.start_server().await;
     assert_eq!(fleet.api.job(&next).await["status"], "completed");
 }
 
 #[tokio::test]
-async fn a_rotation_on_one_server_is_felt_on_the_other() {
-    let fleet = Fleet::start_shared().await;
+async fn rotation_on_one_server_applies_on_the_other() {
+    let fleet = TestFleet::start_shared().await;
     let (_second, other) = fleet.second_server().await;
-    let host = fleet.host("gpu-1").await;
+    let host = fleet.add_host("gpu-1").await;
     let mut agent = host.start();
-    other.until_worker(&host.worker, "idle").await;
+    other.wait_for_worker(&host.worker, "idle").await;
     other.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
-    assert_eq!(agent.ended().await, Some(77), "{}", agent.said());
+    assert_eq!(agent.wait().await, Some(77), "{}", agent.output());
 }
 
 #[tokio::test]
-async fn a_leader_whose_machine_has_a_wrong_clock_judges_as_the_others_would() {
+async fn leader_with_a_wrong_clock_uses_the_database_clock() {
     for seconds in [600, -600] {
-        let mut fleet = Fleet::start_shared_with(&[SOON]).await;
-        let clock = Clock::wrong_by(fleet.path(), seconds);
-        let (_second, other) = fleet.second_server_by(|command| clock.rule(command)).await;
+        let mut fleet = TestFleet::start_shared_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
+        let clock = FakeTime::new(fleet.path(), seconds);
+        let (_second, other) = fleet.second_server_with(|command| clock.apply_to(command)).await;
         fleet.kill_server().await;
-        until("the second server to lead", async || {
-            let metrics = String::from_utf8(other.bytes("/metrics").await).expect("text");
+        wait_until("the second server to lead", async || {
+            let metrics = String::from_utf8(other.get_bytes("/metrics").await).expect("text");
             metrics.contains("simpletuner_leader 1").then_some(())
         })
         .await;
         fleet.start_server().await;
 
-        let host = fleet.host("gpu-1").await.training_with(trainers::AT_THE_GATE);
+        let host = fleet.add_host("gpu-1").await.with_python_trainer(trainers::AT_THE_GATE);
         let agent = host.start();
-        let job = fleet.running().await;
-        // Heard by the first, meanwhile judged by the second.
+        let job = fleet.submit_running_job().await;
+        // Connected to the first server while the second one checks for silent workers.
         for _ in 0..8 {
-            fleet.api.until_heard_again(&host.worker).await;
+            fleet.api.wait_for_contact(&host.worker).await;
         }
         host.open_gate();
-        let done = fleet.api.until_job(&job, "completed").await;
+        let done = fleet.api.wait_for_job(&job, "completed").await;
         assert_eq!(done["attempts"].as_array().map(Vec::len), Some(1), "{done:#}");
         let given_up = fleet.api.get("/api/audit?action=worker.offline").await;
         assert_eq!(given_up["entries"], json!([]), "{given_up:#}");
         agent.kill().await;
-        fleet.api.until_worker(&host.worker, "offline").await;
+        fleet.api.wait_for_worker(&host.worker, "offline").await;
     }
 }

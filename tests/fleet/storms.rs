@@ -1,4 +1,4 @@
-//! Much at once, while things break.
+//! Many clients at once, with failures.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,39 @@ use futures_util::stream::{StreamExt, iter};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, until};
+use crate::harness::{TestFleet, WorkerHost, wait_until};
 
-/// A trainer that takes no time, and notes that it ran.
+/// A trainer that ends immediately and records that it ran.
 const NOTED: &str = r#"echo "$SIMPLETUNER_JOB_ID $SIMPLETUNER_ATTEMPT" >>"$MEET/journal""#;
 const JOBS: usize = 200;
 
-async fn quick_host(fleet: &Fleet, name: &str) -> Host {
-    let host = fleet.host(name).await;
+async fn quick_host(fleet: &TestFleet, name: &str) -> WorkerHost {
+    let host = fleet.add_host(name).await;
     let script = host.home().join("trainer/trainer.sh");
     std::fs::write(&script, NOTED).expect("a trainer");
-    host.training_by(&format!("sh {}", script.display()))
+    host.with_trainer_command(&format!("sh {}", script.display()))
 }
 
 #[tokio::test]
-async fn two_hundred_jobs_outlive_kills_of_the_server_and_of_agents() {
-    let mut fleet = Fleet::start().await;
+async fn two_hundred_jobs_survive_kills_of_server_and_agents() {
+    let mut fleet = TestFleet::start().await;
     let hosts = [quick_host(&fleet, "one").await, quick_host(&fleet, "two").await, quick_host(&fleet, "three").await];
-    let mut agents: Vec<_> = hosts.iter().map(Host::start).collect();
+    let mut agents: Vec<_> = hosts.iter().map(WorkerHost::start).collect();
     let jobs = join_all((0..JOBS).map(|_| fleet.api.submit("digits-quick"))).await;
-    let completed = async |fleet: &Fleet| fleet.api.get("/api/queue/stats").await["completed"].as_u64().unwrap_or(0);
+    let completed =
+        async |fleet: &TestFleet| fleet.api.get("/api/queue/stats").await["completed"].as_u64().unwrap_or(0);
     for (host, enough) in hosts.iter().zip([10, 60, 110]) {
-        until("some jobs to be done", async || (completed(&fleet).await >= enough).then_some(())).await;
+        wait_until("some jobs to be done", async || (completed(&fleet).await >= enough).then_some(())).await;
         fleet.kill_server().await;
         agents.remove(0).kill().await;
         fleet.start_server().await;
         agents.push(host.start());
     }
-    until("all jobs to be done", async || (completed(&fleet).await == JOBS as u64).then_some(())).await;
+    wait_until("all jobs to be done", async || (completed(&fleet).await == JOBS as u64).then_some(())).await;
 
     let mut ran: BTreeMap<String, usize> = BTreeMap::new();
     for host in &hosts {
-        for line in host.left("journal").unwrap_or_default().lines() {
+        for line in host.trainer_file("journal").unwrap_or_default().lines() {
             *ran.entry(line.split(' ').next().unwrap_or_default().to_owned()).or_default() += 1;
         }
     }
@@ -46,7 +47,7 @@ async fn two_hundred_jobs_outlive_kills_of_the_server_and_of_agents() {
     assert_eq!(jobs.iter().filter(|job| ran.contains_key(*job)).count(), JOBS, "a job did not run");
 }
 
-/// An agent that only listens, and comes back whenever its stream ends.
+/// An agent that only holds a stream, and reconnects whenever it ends.
 async fn listen_for_ever(http: Client, url: String, token: String) {
     let sent = |request: reqwest::RequestBuilder, key: &str| request.header("x-worker-token", key).send();
     loop {
@@ -65,9 +66,9 @@ async fn listen_for_ever(http: Client, url: String, token: String) {
 }
 
 #[tokio::test]
-async fn five_hundred_agents_come_back_at_once() {
+async fn five_hundred_agents_reconnect_at_once() {
     const AGENTS: usize = 500;
-    let mut fleet = Fleet::start().await;
+    let mut fleet = TestFleet::start().await;
     let http = Client::builder().no_proxy().build().expect("a client");
     let api = &fleet.api;
     let create = async |n: usize| api.post("/api/admin/workers", &json!({"name": format!("storm-{n}")})).await;
@@ -76,7 +77,7 @@ async fn five_hundred_agents_come_back_at_once() {
     let url = fleet.api.url().to_owned();
     let agents: Vec<_> = tokens.map(|token| tokio::spawn(listen_for_ever(http.clone(), url.clone(), token))).collect();
     for restart in [true, false] {
-        until("every agent to listen", async || {
+        wait_until("every agent to listen", async || {
             let page = fleet.api.try_get("/api/admin/workers?limit=1").await?;
             (page["counts"]["idle"].as_u64()? == AGENTS as u64).then_some(())
         })

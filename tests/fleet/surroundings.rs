@@ -1,79 +1,79 @@
-//! Hosts on which something around the agent is wrong: its cable, its names, its clock.
+//! Hosts with a broken environment: network, name resolution, clock.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::harness::surroundings::{Cable, Clock, Names, are_ours};
-use crate::harness::{Fleet, Host, SOON, trainers, until};
+use crate::harness::environment::{FakeTime, HostsFile, VirtualCable, can_make_namespaces};
+use crate::harness::{SHORT_HEARTBEAT_TIMEOUT, TestFleet, WorkerHost, trainers, wait_until};
 
-async fn assert_done_once(fleet: &Fleet, host: &Host, job: &str) {
+async fn assert_done_once(fleet: &TestFleet, host: &WorkerHost, job: &str) {
     host.open_gate();
-    let done = fleet.api.until_job(job, "completed").await;
+    let done = fleet.api.wait_for_job(job, "completed").await;
     assert_eq!(done["attempts"].as_array().map(Vec::len), Some(1), "{done:#}");
-    assert_eq!(fleet.api.log(job).await, trainers::THROUGH);
+    assert_eq!(fleet.api.log(job).await, trainers::AT_THE_GATE_OUTPUT);
 }
 
 #[tokio::test]
-async fn packets_that_are_lost_without_a_word_lose_no_attempt() {
-    if !are_ours() {
+async fn silent_packet_loss_loses_no_attempt() {
+    if !can_make_namespaces() {
         return;
     }
-    let cable = Cable::new().await;
-    let address = cable.server().to_string();
-    let fleet = Fleet::start_with(&[SOON, ("SIMPLETUNER_HOST", &address)]).await;
-    let host = fleet.host("distant").await.training_with(trainers::AT_THE_GATE);
-    let agent = host.start_as(|command| Some(cable.at_the_far_end(command)));
-    let job = fleet.running().await;
+    let cable = VirtualCable::new().await;
+    let address = cable.server_address().to_string();
+    let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT, ("SIMPLETUNER_HOST", &address)]).await;
+    let host = fleet.add_host("distant").await.with_python_trainer(trainers::AT_THE_GATE);
+    let agent = host.start_with_changes(|command| Some(cable.agent_command(command)));
+    let job = fleet.submit_running_job().await;
 
-    cable.lose_what_the_agent_sends().await;
-    fleet.api.until_worker(&host.worker, "offline").await;
+    cable.drop_from_agent().await;
+    fleet.api.wait_for_worker(&host.worker, "offline").await;
     assert_eq!(fleet.api.job(&job).await["status"], "queued");
-    cable.plug_in().await;
-    fleet.api.until_job(&job, "running").await;
+    cable.restore().await;
+    fleet.api.wait_for_job(&job, "running").await;
 
-    cable.pull_out().await;
-    fleet.api.until_worker(&host.worker, "offline").await;
-    cable.plug_in().await;
-    fleet.api.until_job(&job, "running").await;
+    cable.drop_all().await;
+    fleet.api.wait_for_worker(&host.worker, "offline").await;
+    cable.restore().await;
+    fleet.api.wait_for_job(&job, "running").await;
     assert_done_once(&fleet, &host, &job).await;
     drop(agent);
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_known_is_named_and_asked_for_again() {
-    if !are_ours() {
+async fn unknown_host_name_is_reported_and_retried() {
+    if !can_make_namespaces() {
         return;
     }
-    let fleet = Fleet::start().await;
+    let fleet = TestFleet::start().await;
     let url = format!("http://orchestrator.test:{}", fleet.port());
-    let host = fleet.host("nameless").await.reaching(&url).training_with(trainers::AT_THE_GATE);
-    let names = Names::new(fleet.path());
-    let agent = host.start_as(|command| Some(names.for_(command)));
-    until("the name to be missed", async || {
-        let said = agent.said();
+    let host = fleet.add_host("nameless").await.with_url(&url).with_python_trainer(trainers::AT_THE_GATE);
+    let names = HostsFile::new(fleet.path());
+    let agent = host.start_with_changes(|command| Some(names.apply_to(command)));
+    wait_until("the name to be missed", async || {
+        let said = agent.output();
         (said.contains("orchestrator.test") && said.contains("name")).then_some(())
     })
     .await;
-    names.know("orchestrator.test");
-    let job = fleet.running().await;
+    names.add("orchestrator.test");
+    let job = fleet.submit_running_job().await;
     assert_done_once(&fleet, &host, &job).await;
     drop(agent);
 }
 
 #[tokio::test]
-async fn a_wrong_clock_of_an_agent_changes_nothing() {
-    let fleet = Fleet::start_with(&[SOON]).await;
-    let host = fleet.host("timeless").await.training_with(trainers::AT_THE_GATE);
-    let clock = Clock::wrong_by(fleet.path(), 600);
-    let agent = host.start_as(|command| {
-        clock.rule(command);
+async fn wrong_clock_of_an_agent_has_no_effect() {
+    let fleet = TestFleet::start_with(&[SHORT_HEARTBEAT_TIMEOUT]).await;
+    let host = fleet.add_host("timeless").await.with_python_trainer(trainers::AT_THE_GATE);
+    let clock = FakeTime::new(fleet.path(), 600);
+    let agent = host.start_with_changes(|command| {
+        clock.apply_to(command);
         None
     });
-    let job = fleet.running().await;
+    let job = fleet.submit_running_job().await;
     for seconds in [-600, 86_400, 0] {
-        clock.step_to(seconds);
-        fleet.api.until_heard_again(&host.worker).await;
+        clock.set_offset(seconds);
+        fleet.api.wait_for_contact(&host.worker).await;
         let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
         assert_eq!(worker["status"], "busy", "{worker:#}");
     }
@@ -82,19 +82,20 @@ async fn a_wrong_clock_of_an_agent_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_servers_clock_that_is_set_judges_nobody() {
+async fn clock_change_on_the_server_marks_no_worker_offline() {
     let directory = tempfile::TempDir::new().expect("a directory");
-    let clock = Arc::new(Clock::wrong_by(directory.path(), 0));
+    let clock = Arc::new(FakeTime::new(directory.path(), 0));
     let servers = Arc::clone(&clock);
-    let fleet = Fleet::start_by(&[SOON], move |command| servers.rule(command)).await;
-    let host = fleet.host("judged").await.training_with(trainers::AT_THE_GATE);
+    let fleet =
+        TestFleet::start_with_change(&[SHORT_HEARTBEAT_TIMEOUT], move |command| servers.apply_to(command)).await;
+    let host = fleet.add_host("judged").await.with_python_trainer(trainers::AT_THE_GATE);
     let _agent = host.start();
-    let job = fleet.running().await;
+    let job = fleet.submit_running_job().await;
     for seconds in [600, -600, 0] {
-        clock.step_to(seconds);
-        // Meanwhile it is looked who is silent.
+        clock.set_offset(seconds);
+        // Meanwhile the server checks for silent workers.
         for _ in 0..4 {
-            fleet.api.until_heard_again(&host.worker).await;
+            fleet.api.wait_for_contact(&host.worker).await;
         }
         let running: Value = fleet.api.job(&job).await;
         assert_eq!((&running["status"], &running["attempt"]), (&json!("running"), &json!(1)), "{running:#}");

@@ -1,5 +1,4 @@
-//! The operator's commands for whoever sits at a terminal: what is typed as a password is not shown, and a long upload
-//! shows how far it is.
+//! The operator's commands on a terminal: passwords are not echoed, and a long upload shows its progress.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +9,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use tokio::process::{Child, Command};
 
-use crate::harness::{Fleet, until};
+use crate::harness::{TestFleet, wait_until};
 use crate::operator::{logs_in, typed};
 
 const WINDOW: Winsize = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
@@ -34,7 +33,7 @@ impl Terminal {
         let seen = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It fails when nobody has the other end open any more.
+            // Reading fails when the other end is closed.
             while let Ok(length @ 1..) = screen.read(&mut bytes) {
                 seen.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
@@ -46,32 +45,32 @@ impl Terminal {
         self.shown.lock().expect("no panic").clone()
     }
 
-    /// Types a line when it is asked for and would not be shown.
+    /// Types a line at a prompt without echo.
     async fn type_unseen(&mut self, question: &str, line: &str) {
-        until(question, async || self.shows().contains(question).then_some(())).await;
+        wait_until(question, async || self.shows().contains(question).then_some(())).await;
         let echoes = || tcgetattr(&self.keyboard).expect("a terminal").local_flags.contains(LocalFlags::ECHO);
-        until("a terminal that does not echo", async || (!echoes()).then_some(())).await;
-        self.keyboard.write_all(format!("{line}\n").as_bytes()).expect("somebody reads");
+        wait_until("a terminal that does not echo", async || (!echoes()).then_some(())).await;
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).expect("the terminal is open");
     }
 
-    /// The program's exit code.
+    /// Returns the program's exit code.
     async fn ended(&mut self) -> Option<i32> {
-        until("the command's end", async || self.program.try_wait().expect("a child")).await.code()
+        wait_until("the command's end", async || self.program.try_wait().expect("a child")).await.code()
     }
 }
 
 #[tokio::test]
-async fn a_password_is_asked_for_twice_and_never_shown() {
-    let fleet = Fleet::start().await;
+async fn password_prompt_repeats_and_hides_input() {
+    let fleet = TestFleet::start().await;
     let mut terminal = Terminal::with(typed(&fleet, &["auth", "users", "create", "ada", "--role", "admin"]));
     terminal.type_unseen("New password of ada", PASSWORD).await;
-    terminal.type_unseen("The same again", PASSWORD).await;
+    terminal.type_unseen("Repeat the password", PASSWORD).await;
     assert_eq!(terminal.ended().await, Some(0), "{}", terminal.shows());
     assert!(logs_in(&fleet, "ada", PASSWORD).await);
 
     let mut terminal = Terminal::with(typed(&fleet, &["auth", "reset-password", "ada"]));
     terminal.type_unseen("New password of ada", "one-long-password").await;
-    terminal.type_unseen("The same again", "another-password").await;
+    terminal.type_unseen("Repeat the password", "another-password").await;
     assert_ne!(terminal.ended().await, Some(0), "{}", terminal.shows());
     for secret in [PASSWORD, "one-long-password", "another-password"] {
         assert!(!terminal.shows().contains(secret), "{}", terminal.shows());
@@ -80,8 +79,8 @@ async fn a_password_is_asked_for_twice_and_never_shown() {
 }
 
 #[tokio::test]
-async fn a_long_upload_shows_how_far_it_is_to_whoever_watches() {
-    let fleet = Fleet::start().await;
+async fn long_upload_shows_progress_on_a_terminal() {
+    let fleet = TestFleet::start().await;
     let directory = fleet.path().join("large");
     std::fs::create_dir(&directory).expect("made");
     std::fs::write(directory.join("config.json"), "{}").expect("written");
@@ -91,10 +90,10 @@ async fn a_long_upload_shows_how_far_it_is_to_whoever_watches() {
     let mut terminal = Terminal::with(typed(&fleet, &push));
     assert_eq!(terminal.ended().await, Some(0), "{}", terminal.shows());
     let shown =
-        until("the last word", async || Some(terminal.shows()).filter(|shown| shown.contains("revision 1"))).await;
+        wait_until("the last word", async || Some(terminal.shows()).filter(|shown| shown.contains("revision 1"))).await;
     assert!(shown.contains("/600.") && shown.contains("KiB"), "{shown}");
 
     let piped = typed(&fleet, &push).output().await.expect("a program");
     let said = String::from_utf8_lossy(&piped.stderr);
-    assert!(piped.status.success() && said.contains("large is at revision") && !said.contains("KiB"), "{said}");
+    assert!(piped.status.success() && said.contains("Stored large as revision") && !said.contains("KiB"), "{said}");
 }

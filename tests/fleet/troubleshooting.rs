@@ -1,26 +1,25 @@
-//! What the documentation says under "Troubleshooting": each headline is provoked, and its words are said where people
-//! look first.
+//! Causes each problem of "Troubleshooting" in the documentation, and checks that users find its message.
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fleet, Host, command, trainers};
+use crate::harness::{TestFleet, WorkerHost, command, trainers};
 
-/// What an agent says that gives up or is sent away.
-async fn said_at_the_end(host: &Host) -> String {
+/// Returns the last output of an agent that gives up or is rejected.
+async fn said_at_the_end(host: &WorkerHost) -> String {
     let mut agent = host.start();
-    agent.ended().await;
-    agent.said()
+    agent.wait().await;
+    agent.output()
 }
 
-async fn explained(fleet: &Fleet, job: &str) -> String {
+async fn explained(fleet: &TestFleet, job: &str) -> String {
     let explanation = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
     explanation["text"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
 async fn connection_refused() {
-    let mut fleet = Fleet::start().await;
-    let host = fleet.host_of("lost", "ephemeral").await.flags(&["--give-up-after", "1"]);
+    let mut fleet = TestFleet::start().await;
+    let host = fleet.add_host_of_type("lost", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
     fleet.kill_server().await;
     let said = said_at_the_end(&host).await;
     assert!(said.contains("Connection refused") && said.contains("--host 0.0.0.0"), "{said}");
@@ -28,39 +27,39 @@ async fn connection_refused() {
 
 #[tokio::test]
 async fn invalid_token() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("mistaken").await.holding("wt_not-a-token");
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host("mistaken").await.with_token("wt_not-a-token");
     let said = said_at_the_end(&host).await;
     assert!(said.contains("Invalid token") && said.contains("rotated"), "{said}");
-    // White space around it is nobody's fault.
-    let host = fleet.host("copied").await;
+    // White space around a token is ignored.
+    let host = fleet.add_host("copied").await;
     let padded = format!(" {}\n", host.token);
-    let host = host.holding(&padded);
+    let host = host.with_token(&padded);
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }
 
 #[tokio::test]
 async fn ssl_certificate_verify_failed() {
-    let fleet = Fleet::start_with(&[("SIMPLETUNER_SSL", "true")]).await;
-    let host = fleet.host_of("strict", "ephemeral").await.flags(&["--give-up-after", "1"]);
+    let fleet = TestFleet::start_with(&[("SIMPLETUNER_SSL", "true")]).await;
+    let host = fleet.add_host_of_type("strict", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
     let said = said_at_the_end(&host).await;
     assert!(said.contains("SSL certificate verify failed") && said.contains("--ssl-no-verify"), "{said}");
-    let host = fleet.host("trusting").await.flags(&["--ssl-no-verify"]);
+    let host = fleet.add_host("trusting").await.with_flags(&["--ssl-no-verify"]);
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }
 
 #[tokio::test]
 async fn heartbeat_timeout() {
-    let fleet = Fleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")]).await;
-    let host = fleet.host("silent").await.training_with(trainers::AT_THE_GATE);
+    let fleet = TestFleet::start_with(&[("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4")]).await;
+    let host = fleet.add_host("silent").await.with_python_trainer(trainers::AT_THE_GATE);
     let agent = host.start();
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "running").await;
+    fleet.api.wait_for_job(&job, "running").await;
     agent.kill().await;
-    fleet.api.until_worker(&host.worker, "offline").await;
-    let job = fleet.api.until_job(&job, "queued").await;
+    fleet.api.wait_for_worker(&host.worker, "offline").await;
+    let job = fleet.api.wait_for_job(&job, "queued").await;
     let error = job["attempts"][0]["error"].as_str().unwrap_or_default();
     assert!(error.contains("heartbeat timeout"), "{job:#}");
     host.open_gate();
@@ -68,24 +67,24 @@ async fn heartbeat_timeout() {
 
 #[tokio::test]
 async fn process_crash() {
-    let fleet = Fleet::start().await;
-    fleet.configure("breaking", &json!({"example_fail_at_step": 3})).await;
-    let host = fleet.host("crashing").await;
+    let fleet = TestFleet::start().await;
+    fleet.put_config("breaking", &json!({"example_fail_at_step": 3})).await;
+    let host = fleet.add_host("crashing").await;
     let _agent = host.start();
     let job = fleet.api.submit("breaking").await;
-    fleet.api.until_job(&job, "failed").await;
+    fleet.api.wait_for_job(&job, "failed").await;
     let log = fleet.api.log(&job).await;
     assert!(log.contains("Traceback (most recent call last)"), "{log}");
 }
 
 #[tokio::test]
 async fn no_idle_workers() {
-    let fleet = Fleet::start().await;
+    let fleet = TestFleet::start().await;
     let job = fleet.api.submit("digits-quick").await;
     assert!(explained(&fleet, &job).await.starts_with("No idle workers"));
-    let host = fleet.host("elsewhere").await;
+    let host = fleet.add_host("elsewhere").await;
     let _agent = host.start();
-    fleet.api.until_job(&job, "completed").await;
+    fleet.api.wait_for_job(&job, "completed").await;
     let labelled = json!({"config_name": "digits-quick", "worker_labels": {"team": "nlp"}});
     let job = fleet.api.submit_with(&labelled).await;
     let text = explained(&fleet, &job).await;
@@ -94,34 +93,34 @@ async fn no_idle_workers() {
 
 #[tokio::test]
 async fn gpu_requirements_not_met() {
-    let fleet = Fleet::start().await;
-    fleet.configure("large", &json!({"--num_processes": 8})).await;
-    let host = fleet.host("small").await;
+    let fleet = TestFleet::start().await;
+    fleet.put_config("large", &json!({"--num_processes": 8})).await;
+    let host = fleet.add_host("small").await;
     let _agent = host.start();
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
     let job = fleet.api.submit("large").await;
     let text = explained(&fleet, &job).await;
     assert!(text.starts_with("GPU requirements not met"), "{text}");
-    // More than the worker's GPUs can be asked for by mistake; the words name what to change.
+    // A submit may request more GPUs than the worker has; the message names what to change.
     let submit: Value = json!({"config_name": "digits-quick", "gpu_count": 3});
     let job = fleet.api.submit_with(&submit).await;
     let text = explained(&fleet, &job).await;
     assert!(text.starts_with("GPU requirements not met") && text.contains("3 GPUs"), "{text}");
 }
 
-/// Exit code and report of the doctor on this host.
-async fn examined(host: &Host) -> (Option<i32>, String) {
+/// Returns exit code and report of the doctor on this host.
+async fn examined(host: &WorkerHost) -> (Option<i32>, String) {
     let mut doctor = command("simpletuner", host.home());
     doctor.args(["worker", "doctor"]);
     doctor.env("SIMPLETUNER_ORCHESTRATOR_URL", host.url()).env("SIMPLETUNER_WORKER_TOKEN", &host.token);
-    let mut doctor = host.start_by(doctor);
-    (doctor.ended().await, doctor.said())
+    let mut doctor = host.start_command(doctor);
+    (doctor.wait().await, doctor.output())
 }
 
 #[tokio::test]
-async fn the_doctor_says_it_before_anybody_starts_anything() {
-    let mut fleet = Fleet::start().await;
-    let host = fleet.host("new").await;
+async fn doctor_reports_each_problem() {
+    let mut fleet = TestFleet::start().await;
+    let host = fleet.add_host("new").await;
     let (code, report) = examined(&host).await;
     assert_eq!(code, Some(0), "{report}");
     for what in ["tcp", "orchestrator", "clock", "token", "trainer"] {
@@ -130,7 +129,7 @@ async fn the_doctor_says_it_before_anybody_starts_anything() {
     let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
     assert!(worker["agent_version"].is_null() && worker["status"] != "idle", "it did not register: {worker:#}");
 
-    let mistaken = fleet.host("mistaken").await.holding("wt_not-a-token");
+    let mistaken = fleet.add_host("mistaken").await.with_token("wt_not-a-token");
     let (code, report) = examined(&mistaken).await;
     assert!(code == Some(1) && report.contains("fail  token: Invalid token: "), "{report}");
     fleet.kill_server().await;

@@ -1,17 +1,17 @@
-//! A job from its submit to its results.
+//! A job from submit to results.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::harness::{ADMIN, Fleet, trainers};
+use crate::harness::{ADMIN, TestFleet, trainers};
 
 #[tokio::test]
 async fn a_job_runs_from_submit_to_results() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("trainer").await;
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host("trainer").await;
     let _agent = host.start();
     let job = fleet.api.submit("digits-quick").await;
-    let done = fleet.api.until_job(&job, "completed").await;
+    let done = fleet.api.wait_for_job(&job, "completed").await;
 
     assert_eq!(done["attempt"], 1);
     assert_eq!(done["worker_name"], "trainer");
@@ -26,7 +26,7 @@ async fn a_job_runs_from_submit_to_results() {
 
     assert_progress(&fleet.api.get(&format!("/api/queue/{job}/progress")).await);
     assert_artifacts(&fleet, &job).await;
-    fleet.api.until_worker(&host.worker, "idle").await;
+    fleet.api.wait_for_worker(&host.worker, "idle").await;
 }
 
 fn assert_progress(series: &Value) {
@@ -37,11 +37,11 @@ fn assert_progress(series: &Value) {
     assert!(loss(points.last()) < loss(points.iter().find(|point| point["loss"].is_number())), "it has learnt nothing");
 }
 
-async fn assert_artifacts(fleet: &Fleet, job: &str) {
+async fn assert_artifacts(fleet: &TestFleet, job: &str) {
     let page = fleet.api.get(&format!("/api/queue/{job}/artifacts")).await;
     let artifacts = page["artifacts"].as_array().expect("artifacts");
     for artifact in artifacts {
-        let bytes = fleet.api.bytes(artifact["url"].as_str().expect("a URL")).await;
+        let bytes = fleet.api.get_bytes(artifact["url"].as_str().expect("a URL")).await;
         assert_eq!(artifact["size_bytes"], bytes.len(), "{artifact}");
         assert_eq!(artifact["sha256"], hex(&Sha256::digest(&bytes)), "{artifact}");
         if artifact["kind"] == "sample" {
@@ -59,12 +59,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_trainer_sees_no_credentials_of_its_worker() {
-    let fleet = Fleet::start().await;
-    let host = fleet.host("discreet").await.training_with(trainers::ENVIRONMENT);
+async fn trainer_has_no_worker_credentials() {
+    let fleet = TestFleet::start().await;
+    let host = fleet.add_host("discreet").await.with_python_trainer(trainers::ENVIRONMENT);
     let _agent = host.start();
     let job = fleet.api.submit("digits-quick").await;
-    fleet.api.until_job(&job, "completed").await;
+    fleet.api.wait_for_job(&job, "completed").await;
 
     let environment = fleet.api.log(&job).await;
     assert!(environment.contains(&format!("SIMPLETUNER_JOB_ID={job}\n")), "{environment}");

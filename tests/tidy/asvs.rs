@@ -1,11 +1,11 @@
-//! What docs/asvs.md says can be looked up: tests and files that it names exist, and no requirement is there twice.
+//! The tests and files that docs/asvs.md names exist, and each requirement is listed once.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::{everything, root};
 
-const VERDICTS: [&str; 4] = ["held", "partly", "not", "n.a."];
+const RESULTS: [&str; 4] = ["met", "partly", "not met", "n.a."];
 /// How many requirements of levels 1 and 2 each chapter has that applies.
 const CHAPTERS: [(&str, usize); 15] = [
     ("1", 27),
@@ -36,9 +36,9 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 
 /// What is wrong with a row.
 fn fault(cells: &[&str], tests: &[String]) -> Option<String> {
-    let [number, _, verdict, why] = cells else { return Some("has not four cells".to_owned()) };
-    if !VERDICTS.contains(verdict) {
-        return Some(format!("{number}: {verdict:?} is no verdict"));
+    let [number, _, result, why] = cells else { return Some("has not four cells".to_owned()) };
+    if !RESULTS.contains(result) {
+        return Some(format!("{number}: {result:?} is not a result"));
     }
     if why.trim().is_empty() {
         return Some(format!("{number} gives neither a test nor a reason"));
@@ -83,15 +83,15 @@ fn every_requirement_names_what_exists() {
 #[test]
 fn a_row_that_names_nothing_or_what_is_not_there_is_noticed() {
     let tests = ["#[test]\nfn this_is_a_test() {}\nfn this_is_not_one() {}".to_owned()];
-    let fault = |verdict, why| fault(&["1.1.1", "x", verdict, why], &tests);
-    assert_eq!(fault("held", "`this_is_a_test` in `docs/asvs.md`, with `--flag` and `name`"), None);
-    for (verdict, why) in [
-        ("held", " "),
+    let fault = |result, why| fault(&["1.1.1", "x", result, why], &tests);
+    assert_eq!(fault("met", "`this_is_a_test` in `docs/asvs.md`, with `--flag` and `name`"), None);
+    for (result, why) in [
+        ("met", " "),
         ("fine", "x"),
-        ("held", "`this_is_not_one`"),
-        ("held", "`there_is_no_such_test`"),
-        ("held", "`docs/none.md`"),
+        ("met", "`this_is_not_one`"),
+        ("met", "`there_is_no_such_test`"),
+        ("met", "`docs/none.md`"),
     ] {
-        assert!(fault(verdict, why).is_some(), "{verdict} {why}");
+        assert!(fault(result, why).is_some(), "{result} {why}");
     }
 }

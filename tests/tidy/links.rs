@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::documents::in_directory;
 use super::root;
 
 /// Every document that a reader is sent to.
 fn documents() -> Vec<PathBuf> {
-    let files = |dir: PathBuf| fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").path());
-    let all = files(root()).chain(files(root().join("docs"))).chain(files(root().join("examples")));
-    all.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+    ["", "docs", "docs/decisions", "docs/screens", "examples"].into_iter().flat_map(in_directory).collect()
 }
 
 /// Where its links lead to, outside of code.

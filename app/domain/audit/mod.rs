@@ -1,32 +1,32 @@
-//! The audit trail: one entry for each change, chained so that editing, inserting and removing are found.
+//! The audit log: one entry for each change, in hash chains that reveal edited, inserted and removed entries.
 
-pub mod flood;
+pub mod rate_limit;
 pub mod verify;
 
 use super::time::Timestamp;
 
-/// The words of the trail, each with what it says.
+/// The audit actions, each with its description.
 macro_rules! actions {
     ($(#[doc = $about:literal] $name:ident => $word:literal,)+) => {
-        /// What happened.
+        /// An audit action.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Action {
+        pub enum AuditAction {
             $(#[doc = $about] $name,)+
         }
 
-        impl Action {
-            /// All that can happen.
+        impl AuditAction {
+            /// All actions.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The word in the trail.
+            /// Returns the action's name in the audit log.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)+
                 }
             }
 
-            /// What the word says, as a sentence.
-            pub const fn about(self) -> &'static str {
+            /// Returns the action's description.
+            pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$name => $about.trim_ascii(),)+
                 }
@@ -36,140 +36,140 @@ macro_rules! actions {
 }
 
 actions! {
-    /// An admin made a worker.
+    /// An admin created a worker.
     WorkerCreated => "worker.created",
     /// An agent registered.
     WorkerRegistered => "worker.registered",
-    /// A worker listens.
+    /// A worker connected.
     WorkerOnline => "worker.online",
     /// A worker's stream ended.
     WorkerConnecting => "worker.connecting",
-    /// A worker said goodbye, or was silent for too long; the detail's `cause` says which.
+    /// A worker disconnected, was silent for too long, or had its token rotated; the detail's `cause` says which.
     WorkerOffline => "worker.offline",
-    /// A person wants a worker to drain.
+    /// A user drained a worker.
     WorkerDrained => "worker.drained",
-    /// A person took that back.
+    /// A user resumed a drained worker.
     WorkerResumed => "worker.resumed",
-    /// An ephemeral worker's job ended.
-    WorkerSpent => "worker.spent",
-    /// An older agent runs a job that it does not hold, or none any more.
-    WorkerAstray => "worker.astray",
-    /// A worker's agent puts GPUs into quarantine, or lets some out; the detail says which, and why.
+    /// An ephemeral worker was retired: its job ended.
+    WorkerRetired => "worker.spent",
+    /// An older agent runs a job that is not assigned to it, or no longer does.
+    WorkerUnassignedRun => "worker.astray",
+    /// A worker's agent quarantined or released GPUs; the detail says which, and why.
     WorkerGpus => "worker.gpus",
-    /// A worker's agent says that its host is fit for no new job (the detail's `unfit` says why), or that it is fit again.
-    WorkerFitness => "worker.fitness",
-    /// An admin gave a worker a new token.
+    /// A worker's agent reported its host as unhealthy (the detail's `unfit` says why), or as healthy again.
+    WorkerHostHealth => "worker.fitness",
+    /// An admin rotated a worker's token.
     WorkerTokenRotated => "worker.token_rotated",
-    /// An admin changed a worker's name, type, labels or networks, or settled its alarm.
+    /// An admin changed a worker's name, type, labels or networks, or dismissed its alert.
     WorkerEdited => "worker.edited",
-    /// An agent came with a token that another one is using.
+    /// A second agent used a token that is already in use.
     WorkerTokenInUse => "worker.token_in_use",
-    /// An agent could not register: its token opens nothing, is spent, or what it sent makes no sense.
+    /// An agent could not register: its token is invalid, its worker is retired, or the request is invalid.
     WorkerRegistrationRefused => "worker.registration_refused",
-    /// An ephemeral worker that had gone was removed.
+    /// The record of an offline ephemeral worker was removed.
     WorkerRemoved => "worker.removed",
-    /// An admin removed a worker.
+    /// An admin deleted a worker.
     WorkerDeleted => "worker.deleted",
-    /// A person submitted a job.
+    /// A user submitted a job.
     JobSubmitted => "job.submitted",
-    /// A person made a job more or less urgent.
-    JobPrioritised => "job.prioritised",
+    /// A user changed a job's priority.
+    JobPrioritized => "job.prioritised",
     /// An attempt was offered to a worker.
     JobOffered => "job.offered",
-    /// An offer was not answered in time, or was taken back: its worker drains, or is gone.
+    /// An offer timed out, or was withdrawn because its worker drains or is offline.
     JobOfferExpired => "job.offer_expired",
-    /// A worker took an offer.
+    /// A worker accepted an offer.
     JobStarting => "job.starting",
-    /// A trainer runs.
+    /// The trainer is running.
     JobRunning => "job.running",
-    /// An exclusive job waits longer, because its lost attempt was heard of and may still train.
-    JobKeptBack => "job.kept_back",
-    /// An attempt was lost; the job waits again.
+    /// The fencing delay of an exclusive job was extended, because its lost attempt was heard of and may still train.
+    JobHeld => "job.kept_back",
+    /// An attempt was lost; the job is queued again.
     JobRequeued => "job.requeued",
-    /// A person cancelled a job that runs.
+    /// A user cancelled a running job.
     JobCancelling => "job.cancelling",
     /// A job was cancelled.
     JobCancelled => "job.cancelled",
-    /// A job ended well.
+    /// A job completed.
     JobCompleted => "job.completed",
     /// A job failed.
     JobFailed => "job.failed",
-    /// A configuration came, new or changed.
+    /// A configuration was created or changed.
     ConfigStored => "config.stored",
-    /// A configuration was removed.
+    /// A configuration was deleted.
     ConfigDeleted => "config.deleted",
-    /// A setup code was exchanged for the first admin.
+    /// The setup code was used to create the first admin.
     SetupCompleted => "access.setup_completed",
-    /// An admin token came from the environment.
+    /// An admin token was created from the environment.
     TokenBootstrapped => "access.token_bootstrapped",
-    /// Somebody logged in.
+    /// A user signed in.
     LoggedIn => "access.logged_in",
-    /// Somebody gave their password once more, for what takes that.
-    SessionProved => "access.session_proved",
-    /// Somebody logged out.
+    /// A user confirmed the password again for a protected action.
+    SessionReauthenticated => "access.session_proved",
+    /// A user signed out.
     LoggedOut => "access.logged_out",
-    /// A browser was logged out from elsewhere.
+    /// A browser session was ended from elsewhere.
     SessionEnded => "access.session_ended",
-    /// Somebody was added.
+    /// A user was added.
     UserCreated => "access.user_created",
-    /// Somebody's role was changed, or whether they are let in.
+    /// A user's role was changed, or the user was enabled or disabled.
     UserEdited => "access.user_edited",
-    /// Somebody changed their password.
+    /// A user changed their password.
     PasswordChanged => "access.password_changed",
-    /// An admin gave somebody another password; each session that ended and each API token that was revoked has its own entry.
+    /// An admin reset a user's password; each session that ended and each API token that was revoked has its own entry.
     PasswordReset => "access.password_reset",
-    /// A person set up a second factor; the detail says which: `totp`, or `passkey` with its name.
+    /// A user set up a second factor; the detail says which: `totp`, or `passkey` with its name.
     FactorAdded => "access.factor_added",
-    /// A person's second factor was removed; the detail says which, or `all` if an admin removed it.
+    /// A user's second factor was removed; the detail says which, or `all` if an admin removed it.
     FactorRemoved => "access.factor_removed",
-    /// A person replaced their recovery codes.
+    /// A user replaced their recovery codes.
     RecoveryCodesRenewed => "access.recovery_codes_renewed",
-    /// A person logged in with a recovery code; the detail says how many are left.
+    /// A user signed in with a recovery code; the detail says how many are left.
     RecoveryCodeUsed => "access.recovery_code_used",
-    /// Somebody made an API token.
+    /// A user created an API token.
     TokenCreated => "access.token_created",
-    /// An API token was revoked, or had expired and made room for a new one.
+    /// An API token was revoked, or had expired and was replaced.
     TokenRevoked => "access.token_revoked",
-    /// Somebody could not log in.
+    /// A sign-in failed.
     LoginRefused => "access.login_refused",
-    /// Somebody asked for what they may not have.
+    /// A request was not permitted.
     AccessDenied => "access.denied",
-    /// A secret for jobs was set.
+    /// A job secret was saved.
     SecretSet => "secret.set",
-    /// A secret for jobs was removed.
+    /// A job secret was deleted.
     SecretRemoved => "secret.removed",
-    /// An attempt was given secrets.
-    SecretsGiven => "secret.given",
+    /// An attempt received secrets.
+    SecretsDelivered => "secret.given",
     /// The newest entry of this chain was signed.
     AuditCheckpoint => "audit.checkpoint",
-    /// The oldest entries of a chain were removed, because they were kept for long enough.
+    /// The oldest entries of a chain were deleted by retention.
     AuditExpired => "audit.expired",
-    /// Ended jobs, their logs or the files that they made were removed, because they were kept for long enough.
+    /// Ended jobs, their logs or their artifacts were deleted by retention.
     RetentionSwept => "retention.swept",
 }
 
-/// One entry, before it has its place in a chain.
+/// An audit entry before it is added to a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// When.
+pub struct AuditEvent {
+    /// When it happened.
     pub at: Timestamp,
-    /// Who: `admin`, `worker:w_…`, `system`, `unknown`.
+    /// The actor: `admin`, `worker:w_…`, `system`, `unknown`.
     pub actor: String,
-    /// What.
-    pub action: Action,
-    /// To what: an id or a name.
+    /// The action.
+    pub action: AuditAction,
+    /// The target: an ID or a name.
     pub target: String,
-    /// Particulars, as JSON text.
+    /// Details, as JSON text.
     pub detail: String,
-    /// The request it came with, if any.
+    /// The ID of the request that caused it, if any.
     pub request_id: Option<String>,
 }
 
-impl Entry {
-    /// The same as every database can keep it. PostgreSQL has no place for NUL characters in texts, and what is hashed
-    /// must be what is kept.
+impl AuditEvent {
+    /// Removes what a database cannot store: PostgreSQL allows no NUL characters in text, and the hash must match the
+    /// stored text.
     #[must_use]
-    pub fn storable(self) -> Self {
+    pub fn sanitized(self) -> Self {
         let plain = |text: String| if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
         Self {
             actor: plain(self.actor),
@@ -180,10 +180,10 @@ impl Entry {
         }
     }
 
-    /// The entry in its place: which chain, its number from 1, and the hash of the one before it, in hex (empty for the
-    /// first).
-    pub fn placed<'a>(&'a self, chain: &'a str, seq: i64, previous: &'a str) -> Record<'a> {
-        Record {
+    /// Returns the entry at its place: its chain, its sequence number from 1, and the hash of the previous entry, in
+    /// hex (empty for the first).
+    pub fn to_record<'a>(&'a self, chain: &'a str, seq: i64, previous: &'a str) -> AuditRecord<'a> {
+        AuditRecord {
             chain,
             seq,
             previous,
@@ -197,33 +197,33 @@ impl Entry {
     }
 }
 
-/// An entry in its place, as it is kept. It may have been tampered with, so every word is possible.
+/// A stored audit entry. It may have been tampered with, so `action` can be any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// Which chain: one for each server process.
+pub struct AuditRecord<'a> {
+    /// The chain: one for each server process.
     pub chain: &'a str,
-    /// Its number in the chain, from 1.
+    /// The sequence number in the chain, from 1.
     pub seq: i64,
-    /// The hash of the entry before it, in hex; empty for the first.
+    /// Hash of the previous entry, in hex; empty for the first.
     pub previous: &'a str,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who.
+    /// The actor.
     pub actor: &'a str,
-    /// What, as a word.
+    /// The action's name.
     pub action: &'a str,
-    /// To what.
+    /// The target.
     pub target: &'a str,
-    /// Particulars, as JSON text.
+    /// Details, as JSON text.
     pub detail: &'a str,
-    /// The request it came with, if any.
+    /// The ID of the request that caused it, if any.
     pub request_id: Option<&'a str>,
 }
 
-impl Record<'_> {
-    /// The bytes that an entry's hash is taken of: every field, each after its length, so that no two entries read
-    /// alike. What is absent has a length that no text has.
-    pub fn canonical(&self) -> Vec<u8> {
+impl AuditRecord<'_> {
+    /// Returns the bytes that are hashed: all fields, each prefixed by its length, so that different entries never have
+    /// the same bytes. A missing field has a length that no text can have.
+    pub fn canonical_bytes(&self) -> Vec<u8> {
         let fields = [
             Some(self.chain),
             Some(&self.seq.to_string()),
@@ -244,9 +244,8 @@ impl Record<'_> {
     }
 }
 
-/// How many of a chain's oldest entries have been kept for long enough: those from before a moment, up to the first
-/// that is not.
-pub fn expired(oldest: impl IntoIterator<Item = Timestamp>, before: Timestamp) -> usize {
+/// Returns how many of a chain's oldest entries have expired: those before a time, up to the first entry that has not.
+pub fn count_expired(oldest: impl IntoIterator<Item = Timestamp>, before: Timestamp) -> usize {
     oldest.into_iter().take_while(|at| *at < before).count()
 }
 
@@ -254,11 +253,11 @@ pub fn expired(oldest: impl IntoIterator<Item = Timestamp>, before: Timestamp) -
 mod tests {
     use super::*;
 
-    fn entry() -> Entry {
-        Entry {
+    fn entry() -> AuditEvent {
+        AuditEvent {
             at: Timestamp(1),
             actor: "admin".to_owned(),
-            action: Action::WorkerCreated,
+            action: AuditAction::WorkerCreated,
             target: "w_1".to_owned(),
             detail: "{}".to_owned(),
             request_id: Some("r".to_owned()),
@@ -266,55 +265,59 @@ mod tests {
     }
 
     #[test]
-    fn every_field_counts_and_none_runs_into_the_next() {
-        let (entry, other) = (entry(), |change: fn(&mut Entry)| {
+    fn every_field_is_hashed_unambiguously() {
+        let (entry, other) = (entry(), |change: fn(&mut AuditEvent)| {
             let mut entry = entry();
             change(&mut entry);
-            entry.placed("c", 1, "p").canonical()
+            entry.to_record("c", 1, "p").canonical_bytes()
         });
         let changed = [
-            entry.placed("d", 1, "p").canonical(),
-            entry.placed("c", 2, "p").canonical(),
-            entry.placed("c", 1, "q").canonical(),
+            entry.to_record("d", 1, "p").canonical_bytes(),
+            entry.to_record("c", 2, "p").canonical_bytes(),
+            entry.to_record("c", 1, "q").canonical_bytes(),
             other(|entry| entry.at = Timestamp(2)),
             other(|entry| entry.actor = "adminw".to_owned()),
-            other(|entry| entry.action = Action::WorkerDeleted),
+            other(|entry| entry.action = AuditAction::WorkerDeleted),
             other(|entry| entry.target = "w_2".to_owned()),
             other(|entry| entry.detail = "[]".to_owned()),
             other(|entry| entry.request_id = None),
             other(|entry| entry.request_id = Some(String::new())),
             other(|entry| (entry.target, entry.detail) = ("w_1{".to_owned(), "}".to_owned())),
         ];
-        let original = entry.placed("c", 1, "p").canonical();
+        let original = entry.to_record("c", 1, "p").canonical_bytes();
         assert!(changed.iter().all(|bytes| *bytes != original));
-        assert_ne!(changed[8], changed[9], "no request id is not an empty one");
+        assert_ne!(changed[8], changed[9], "a missing request ID differs from an empty one");
     }
 
     #[test]
-    fn words_are_used_once_and_have_a_sentence() {
-        let words: std::collections::BTreeSet<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
-        assert_eq!(words.len(), Action::ALL.len());
-        assert!(Action::ALL.iter().all(|action| action.about().ends_with('.') && !action.about().starts_with(' ')));
+    fn action_names_are_unique_and_described() {
+        let words: std::collections::BTreeSet<_> = AuditAction::ALL.iter().map(|action| action.as_str()).collect();
+        assert_eq!(words.len(), AuditAction::ALL.len());
+        assert!(
+            AuditAction::ALL
+                .iter()
+                .all(|action| action.description().ends_with('.') && !action.description().starts_with(' '))
+        );
     }
 
     #[test]
-    fn nothing_is_hashed_that_a_database_cannot_keep() {
-        let odd = Entry {
+    fn hashed_text_can_be_stored_in_every_database() {
+        let odd = AuditEvent {
             actor: "a\0".to_owned(),
             target: "t\0".to_owned(),
             detail: "d\0".to_owned(),
             request_id: Some("r\0".to_owned()),
             ..entry()
         };
-        let kept = odd.storable();
-        let texts = [&kept.actor, &kept.target, &kept.detail, kept.request_id.as_ref().expect("it has one")];
+        let kept = odd.sanitized();
+        let texts = [&kept.actor, &kept.target, &kept.detail, kept.request_id.as_ref().expect("a request ID")];
         assert!(texts.iter().all(|text| text.ends_with('\u{fffd}') && !text.contains('\0')));
-        assert_eq!(entry().storable(), entry());
+        assert_eq!(entry().sanitized(), entry());
     }
 
     #[test]
-    fn only_the_beginning_of_a_chain_expires() {
-        let expired = |times: &[i64]| expired(times.iter().map(|at| Timestamp(*at)), Timestamp(10));
+    fn only_the_start_of_a_chain_expires() {
+        let expired = |times: &[i64]| count_expired(times.iter().map(|at| Timestamp(*at)), Timestamp(10));
         assert_eq!((expired(&[]), expired(&[1, 9, 10, 3]), expired(&[11, 2]), expired(&[1, 2])), (0, 2, 0, 2));
     }
 }

@@ -1,121 +1,128 @@
-//! Why a job waits, and what would change it.
+//! Explains why a job is pending, and what would change that.
 
-mod outlook;
+mod feasibility;
 mod summary;
 #[cfg(test)]
 mod tests;
 
-use self::outlook::distance;
-pub use self::outlook::{Outlook, Outlooks};
-pub use self::summary::{Ask, Step, Summary};
+use self::feasibility::distance;
+pub use self::feasibility::{Feasibility, FeasibilityCache};
+pub use self::summary::{FitStep, FitSummary, JobRequirement};
 use super::ids::WorkerId;
-use super::job::{Job, State};
+use super::job::{Job, JobState};
 use super::matching::Blocker;
-use super::plan::{Fleet, Limited, Plan, plan, rank};
+use super::plan::{AssignmentPlan, PlannerFleet, ReachedLimit, job_sort_key, plan};
 use super::time::Timestamp;
 use super::worker::Worker;
 
-/// Why a job waits.
+/// Why a job is pending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// In short.
-    pub verdict: Verdict,
-    /// How many workers are left after each thing that the job asks for; none if it does not wait or there are none.
-    pub summary: Option<Summary>,
-    /// What each worker says to it, the one that is nearest to fitting first.
-    pub workers: Vec<Answer>,
+    /// The result.
+    pub verdict: ExplainVerdict,
+    /// Number of workers left after each requirement; none if the job is not pending or there are no workers.
+    pub summary: Option<FitSummary>,
+    /// The result for each worker, the closest match first.
+    pub workers: Vec<WorkerExplanation>,
 }
 
-/// What one worker says to a job.
+/// The scheduling result for one worker.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct WorkerExplanation {
     /// The worker.
     pub worker: WorkerId,
     /// Its name.
     pub name: String,
-    /// Everything in the way, the most telling first; nothing if it would take the job now.
+    /// All blockers, the most relevant first; empty if it would run the job now.
     pub blockers: Vec<Blocker>,
 }
 
-/// Why a job waits, in short.
+/// The result of an explanation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// It does not wait.
+pub enum ExplainVerdict {
+    /// The job is not pending.
     NotWaiting,
-    /// A worker takes it now.
+    /// A worker would run it now.
     Fits {
-        /// Which.
+        /// The worker.
         worker: WorkerId,
     },
-    /// Its last attempt was lost; it is tried again then.
+    /// Its last attempt was lost; it is retried later.
     BackOff {
         /// When.
         until: Timestamp,
     },
-    /// It is exclusive, and a trainer of it may run until then that nobody hears of.
-    KeptBack {
-        /// When that is over.
+    /// Exclusive job: a trainer of an earlier attempt may still run.
+    Held {
+        /// Until when.
         until: Timestamp,
     },
-    /// As many jobs run as may.
-    Limited(Limited),
-    /// A worker will take it when it has time.
+    /// The limit on running jobs is reached.
+    LimitReached(ReachedLimit),
+    /// Matching workers are busy.
     Busy,
-    /// A worker would take it if somebody saw to that worker.
-    Away,
-    /// No worker can take it as it was submitted, as far as it is known what they have.
-    Never,
-    /// It is for the server's own GPUs, and the server runs no jobs itself.
+    /// A worker matches but needs the attention of an admin.
+    WorkerUnavailable,
+    /// No known worker meets the job's requirements.
+    Unsatisfiable,
+    /// The job requires the server's own GPUs, but the server runs no jobs itself.
     NoLocalWorker,
     /// There are no workers.
     NoWorkers,
 }
 
-/// Explains why `job` waits among the others that wait. `waiting` need not contain it: so a submit is previewed.
+/// Explains why `job` is pending among other pending jobs. `waiting` need not contain it, so this also previews a
+/// submit.
 pub fn explain<'w>(
     job: &'w Job,
     waiting: impl IntoIterator<Item = &'w Job>,
-    fleet: Fleet<'w>,
+    fleet: PlannerFleet<'w>,
     now: Timestamp,
 ) -> Explanation {
-    let State::Queued { .. } = job.state else {
-        return Explanation { verdict: Verdict::NotWaiting, summary: None, workers: Vec::new() };
+    let JobState::Queued { .. } = job.state else {
+        return Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: Vec::new() };
     };
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
-    waiting.sort_by_key(|job| rank(job));
+    waiting.sort_by_key(|job| job_sort_key(job));
     let mut plan = plan(waiting, fleet, now);
-    plan.fleet.draw_all();
-    let mut workers: Vec<Answer> =
-        plan.fleet.candidates.iter().map(|candidate| answer(candidate.worker, plan.blockers(job, candidate))).collect();
+    plan.fleet.load_all();
+    let mut workers: Vec<WorkerExplanation> = plan
+        .fleet
+        .candidates
+        .iter()
+        .map(|candidate| explain_worker(candidate.worker, plan.blockers(job, candidate)))
+        .collect();
     let placed = plan.assignments.iter().find(|assignment| assignment.job == job.id);
     if let Some(placed) = placed {
         for answer in workers.iter_mut().filter(|answer| answer.worker == placed.worker) {
             answer.blockers.clear();
         }
     }
-    let summary = Summary::of(&job.spec, workers.iter().map(|answer| answer.blockers.as_slice()));
+    let summary = FitSummary::from_blockers(&job.spec, workers.iter().map(|answer| answer.blockers.as_slice()));
     workers.sort_by_cached_key(|answer| (distance(&answer.blockers), answer.name.clone()));
-    let verdict = match (placed, job.due()) {
-        (Some(placed), _) => Verdict::Fits { worker: placed.worker.clone() },
-        (None, Some(until)) if until > now && job.kept_back == Some(until) => Verdict::KeptBack { until },
-        (None, Some(until)) if until > now => Verdict::BackOff { until },
-        (None, _) => waits(job, &plan, &workers),
+    let verdict = match (placed, job.earliest_offer()) {
+        (Some(placed), _) => ExplainVerdict::Fits { worker: placed.worker.clone() },
+        (None, Some(until)) if until > now && job.hold_until == Some(until) => ExplainVerdict::Held { until },
+        (None, Some(until)) if until > now => ExplainVerdict::BackOff { until },
+        (None, _) => waiting_verdict(job, &plan, &workers),
     };
     Explanation { verdict, summary, workers }
 }
 
-fn answer(worker: &Worker, blockers: Vec<Blocker>) -> Answer {
-    Answer { worker: worker.id.clone(), name: worker.name.clone(), blockers }
+fn explain_worker(worker: &Worker, blockers: Vec<Blocker>) -> WorkerExplanation {
+    WorkerExplanation { worker: worker.id.clone(), name: worker.name.clone(), blockers }
 }
 
-fn waits(job: &Job, plan: &Plan<'_>, workers: &[Answer]) -> Verdict {
+fn waiting_verdict(job: &Job, plan: &AssignmentPlan<'_>, workers: &[WorkerExplanation]) -> ExplainVerdict {
     let nearest = workers.first().map(|answer| distance(&answer.blockers));
     let has_local = plan.fleet.candidates.iter().any(|candidate| candidate.worker.local);
-    match Outlook::of(job.spec.target, nearest, has_local) {
-        Outlook::Busy => plan.fleet.limited(&job.submitted_by).map_or(Verdict::Busy, Verdict::Limited),
-        Outlook::Away => Verdict::Away,
-        Outlook::Never => Verdict::Never,
-        Outlook::NoLocalWorker => Verdict::NoLocalWorker,
-        Outlook::NoWorkers => Verdict::NoWorkers,
+    match Feasibility::from_nearest(job.spec.target, nearest, has_local) {
+        Feasibility::Busy => {
+            plan.fleet.reached_limit(&job.submitted_by).map_or(ExplainVerdict::Busy, ExplainVerdict::LimitReached)
+        }
+        Feasibility::WorkerUnavailable => ExplainVerdict::WorkerUnavailable,
+        Feasibility::Unsatisfiable => ExplainVerdict::Unsatisfiable,
+        Feasibility::NoLocalWorker => ExplainVerdict::NoLocalWorker,
+        Feasibility::NoWorkers => ExplainVerdict::NoWorkers,
     }
 }

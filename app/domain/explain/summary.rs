@@ -1,67 +1,67 @@
-//! How many workers are left after each thing that a job asks for: "8 workers: 3 have site=graz, 0 of them have 16 GPUs".
+//! The number of workers left after each requirement: "8 workers: 3 have site=graz, 0 of them have 16 GPUs".
 
-use crate::domain::job::{Spec, Target};
+use crate::domain::job::{JobSpec, JobTarget};
 use crate::domain::matching::{Blocker, Remedy};
 use crate::domain::sandbox::SandboxLevel;
 
-/// See the module.
+/// A summary; see the module documentation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summary {
-    /// How many workers there are.
+pub struct FitSummary {
+    /// Total number of workers.
     pub workers: usize,
-    /// One thing after the other, until nobody is left.
-    pub steps: Vec<Step>,
+    /// The requirements in order, until no worker is left.
+    pub steps: Vec<FitStep>,
 }
 
-/// How many workers are left.
+/// One requirement and its result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// What is asked of those that were left before.
-    pub ask: Ask,
-    /// How many of them have it.
-    pub left: usize,
+pub struct FitStep {
+    /// The requirement.
+    pub requirement: JobRequirement,
+    /// Number of the remaining workers that meet it.
+    pub remaining: usize,
 }
 
-/// What is asked of workers.
+/// A requirement on workers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
-    /// To be remote, or the server's own.
-    Target(Target),
-    /// A label.
+pub enum JobRequirement {
+    /// Remote, or the server's own.
+    Target(JobTarget),
+    /// Has a label.
     Label {
-        /// Its key.
+        /// The label's key.
         key: String,
-        /// A glob.
+        /// The required glob.
         wanted: String,
     },
-    /// To have connected: before that nobody knows what it has.
+    /// Has connected; before that, its capability is not known.
     HasConnected,
-    /// A kind of accelerator.
+    /// Has this kind of accelerator.
     Accelerator(String),
-    /// So many GPUs.
+    /// Has this many GPUs.
     Gpus(u32),
-    /// So many GPUs with so much memory.
+    /// Has this many GPUs with this much memory.
     Vram {
-        /// In GB.
+        /// The memory in GB.
         gb: f64,
-        /// How many.
+        /// Number of GPUs.
         gpus: u32,
     },
-    /// To confine the trainer as closely.
+    /// Supports the sandbox level.
     Sandbox(SandboxLevel),
-    /// An agent that is not an older one.
-    NewerAgent,
-    /// To give jobs directories of these names.
+    /// Has an agent that is not an older one.
+    CurrentAgent,
+    /// Provides directories with these names.
     Paths(Vec<String>),
-    /// To be connected, and to take new jobs.
+    /// Is connected, and accepts new jobs.
     Ready,
-    /// Nothing that passes by itself.
+    /// Has no blockers that disappear by waiting.
     Free,
 }
 
-impl Ask {
-    /// Whether the worker lacks it that this keeps a job from.
-    fn is_missed(&self, blocker: &Blocker) -> bool {
+impl JobRequirement {
+    /// Returns whether a worker with this blocker does not meet the requirement.
+    fn is_unmet_by(&self, blocker: &Blocker) -> bool {
         match (self, blocker) {
             (Self::Target(_), Blocker::WrongTarget { .. })
             | (Self::HasConnected, Blocker::NeverConnected)
@@ -69,58 +69,62 @@ impl Ask {
             | (Self::Gpus(_), Blocker::Gpus { .. })
             | (Self::Vram { .. }, Blocker::Gpus { .. } | Blocker::Vram { .. })
             | (Self::Sandbox(_), Blocker::Sandbox { .. })
-            | (Self::NewerAgent, Blocker::CannotStop | Blocker::LacksFiles { .. })
+            | (Self::CurrentAgent, Blocker::CannotSelfStop | Blocker::LacksFiles { .. })
             | (Self::Paths(_), Blocker::LacksPaths { .. })
             | (Self::Free, _) => true,
             (Self::Label { key, .. }, Blocker::Label { key: missed, .. }) => key == missed,
-            (Self::Ready, blocker) => blocker.remedy() > Remedy::Time,
+            (Self::Ready, blocker) => blocker.remedy() > Remedy::Wait,
             _ => false,
         }
     }
 
-    /// Whether it is only worth telling where a worker lacks it.
-    const fn goes_without_saying(&self) -> bool {
-        matches!(self, Self::HasConnected | Self::NewerAgent | Self::Ready)
+    /// Returns whether the requirement is shown only if a worker does not meet it.
+    const fn is_implicit(&self) -> bool {
+        matches!(self, Self::HasConnected | Self::CurrentAgent | Self::Ready)
     }
 }
 
-/// In the order of the rules.
-fn asks(spec: &Spec) -> Vec<Ask> {
+/// Returns the requirements in the order of the rules.
+fn requirements(spec: &JobSpec) -> Vec<JobRequirement> {
     let demand = &spec.demand;
-    let target = (spec.target != Target::Auto).then_some(Ask::Target(spec.target));
-    let labels = demand.labels.0.iter().map(|(key, wanted)| Ask::Label { key: key.clone(), wanted: wanted.clone() });
-    let vram = demand.min_vram_gb.zip(demand.gpus()).map(|(gb, gpus)| Ask::Vram { gb, gpus });
-    let asks = target.into_iter().chain(labels).chain([Ask::HasConnected]);
-    let asks = asks.chain(demand.accelerator.clone().map(Ask::Accelerator));
-    let asks = asks.chain(demand.gpu_count.map(Ask::Gpus)).chain(vram);
-    let asks = asks.chain((demand.sandbox != SandboxLevel::None).then_some(Ask::Sandbox(demand.sandbox)));
-    let paths = (!spec.paths.is_empty()).then(|| Ask::Paths(spec.paths.clone()));
-    asks.chain([Ask::NewerAgent]).chain(paths).chain([Ask::Ready, Ask::Free]).collect()
+    let target = (spec.target != JobTarget::Auto).then_some(JobRequirement::Target(spec.target));
+    let labels =
+        demand.labels.0.iter().map(|(key, wanted)| JobRequirement::Label { key: key.clone(), wanted: wanted.clone() });
+    let vram = demand.min_vram_gb.zip(demand.required_gpus()).map(|(gb, gpus)| JobRequirement::Vram { gb, gpus });
+    let asks = target.into_iter().chain(labels).chain([JobRequirement::HasConnected]);
+    let asks = asks.chain(demand.accelerator.clone().map(JobRequirement::Accelerator));
+    let asks = asks.chain(demand.gpu_count.map(JobRequirement::Gpus)).chain(vram);
+    let asks = asks.chain((demand.sandbox != SandboxLevel::None).then_some(JobRequirement::Sandbox(demand.sandbox)));
+    let paths = (!spec.paths.is_empty()).then(|| JobRequirement::Paths(spec.paths.clone()));
+    asks.chain([JobRequirement::CurrentAgent])
+        .chain(paths)
+        .chain([JobRequirement::Ready, JobRequirement::Free])
+        .collect()
 }
 
-impl Summary {
-    /// By what is in the way of the job on each worker; none if there are no workers.
-    pub fn of<B: AsRef<[Blocker]>>(spec: &Spec, workers: impl IntoIterator<Item = B>) -> Option<Self> {
-        let asks = asks(spec);
+impl FitSummary {
+    /// Creates a summary from the blockers of each worker; none if there are no workers.
+    pub fn from_blockers<B: AsRef<[Blocker]>>(spec: &JobSpec, workers: impl IntoIterator<Item = B>) -> Option<Self> {
+        let asks = requirements(spec);
         let (mut count, mut missing) = (0, vec![0; asks.len()]);
         for blockers in workers {
             count += 1;
-            let first = asks.iter().position(|ask| blockers.as_ref().iter().any(|blocker| ask.is_missed(blocker)));
+            let first = asks.iter().position(|ask| blockers.as_ref().iter().any(|blocker| ask.is_unmet_by(blocker)));
             if let Some(first) = first {
                 missing[first] += 1;
             }
         }
-        (count > 0).then(|| Self { workers: count, steps: steps(asks, &missing, count) })
+        (count > 0).then(|| Self { workers: count, steps: fit_steps(asks, &missing, count) })
     }
 }
 
-fn steps(asks: Vec<Ask>, missing: &[usize], workers: usize) -> Vec<Step> {
+fn fit_steps(asks: Vec<JobRequirement>, missing: &[usize], workers: usize) -> Vec<FitStep> {
     let mut steps = Vec::new();
     let mut left = workers;
     for (ask, missing) in asks.into_iter().zip(missing) {
         left -= missing;
-        if *missing > 0 || !ask.goes_without_saying() {
-            steps.push(Step { ask, left });
+        if *missing > 0 || !ask.is_implicit() {
+            steps.push(FitStep { requirement: ask, remaining: left });
         }
         if left == 0 {
             break;

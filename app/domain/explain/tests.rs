@@ -1,46 +1,48 @@
-//! Each verdict, and that it agrees with the planner.
+//! Tests of each result, and of its agreement with the planner.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::fixtures::{LEASE, NOW, job, job_id, label, spec, unseen, wants, withholding, worker, worker_id};
-use crate::domain::job::{Demand, Loss, Spec, Target};
-use crate::domain::plan::{Limits, STARVING};
+use crate::domain::fixtures::{
+    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, spec, unseen_worker, with_withheld_gpus, worker, worker_id,
+};
+use crate::domain::job::{AttemptLoss, Demand, JobSpec, JobTarget};
+use crate::domain::plan::{ConcurrencyLimits, STARVATION_AFTER};
 use crate::domain::worker::OfflineCause;
 
 fn explained(job: &Job, others: &[Job], workers: &[Worker]) -> Explanation {
-    explain(job, others, Fleet::new(workers, &[], Limits::default()), NOW)
+    explain(job, others, PlannerFleet::new(workers, &[], ConcurrencyLimits::default()), NOW)
 }
 
-fn any(n: u16) -> Job {
+fn any_gpu_job(n: u16) -> Job {
     job(n, Demand::default())
 }
 
 #[test]
-fn verdicts_row_by_row() {
+fn verdict_table() {
     let fit = || worker(1, &[80], 1);
     let small = || worker(2, &[24], 1);
-    let large = job(1, wants(2));
+    let large = job(1, gpu_demand(2));
     let local = |worker: Worker| Worker { local: true, ..worker };
-    let at = |target| Job { spec: Spec { target, ..spec(Demand::default()) }, ..any(1) };
+    let at = |target| Job { spec: JobSpec { target, ..spec(Demand::default()) }, ..any_gpu_job(1) };
     let rows = [
-        (any(1), vec![], Verdict::NoWorkers),
-        (any(1), vec![fit()], Verdict::Fits { worker: worker_id(1) }),
-        (large.clone(), vec![fit(), small()], Verdict::Never),
-        (any(1), vec![fit().stopped_listening(NOW, "s")], Verdict::Busy),
-        (any(1), vec![fit().drained(NOW, None, None)], Verdict::Away),
-        (any(1), vec![withholding(fit(), &[0])], Verdict::Away),
-        (any(1), vec![unseen(3)], Verdict::Away),
-        (large.clone(), vec![fit(), unseen(3)], Verdict::Never),
-        (large.clone(), vec![unseen(3)], Verdict::Away),
-        (large, vec![Worker { spent: Some(NOW), ..fit() }, unseen(3)], Verdict::Away),
-        (any(1), vec![fit().drained(NOW, None, None), unseen(3)], Verdict::Away),
-        (at(Target::Worker), vec![local(fit()), unseen(3)], Verdict::Away),
-        (at(Target::Worker), vec![local(fit())], Verdict::Never),
-        (at(Target::Local), vec![], Verdict::NoLocalWorker),
-        (at(Target::Local), vec![fit(), unseen(3)], Verdict::NoLocalWorker),
-        (at(Target::Local), vec![local(fit()).drained(NOW, None, None)], Verdict::Away),
-        (any(1), vec![fit().drained(NOW, None, None), small().stopped_listening(NOW, "s")], Verdict::Busy),
+        (any_gpu_job(1), vec![], ExplainVerdict::NoWorkers),
+        (any_gpu_job(1), vec![fit()], ExplainVerdict::Fits { worker: worker_id(1) }),
+        (large.clone(), vec![fit(), small()], ExplainVerdict::Unsatisfiable),
+        (any_gpu_job(1), vec![fit().stream_closed(NOW, "s")], ExplainVerdict::Busy),
+        (any_gpu_job(1), vec![fit().drained(NOW, None, None)], ExplainVerdict::WorkerUnavailable),
+        (any_gpu_job(1), vec![with_withheld_gpus(fit(), &[0])], ExplainVerdict::WorkerUnavailable),
+        (any_gpu_job(1), vec![unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (large.clone(), vec![fit(), unseen_worker(3)], ExplainVerdict::Unsatisfiable),
+        (large.clone(), vec![unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (large, vec![Worker { retired_at: Some(NOW), ..fit() }, unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (any_gpu_job(1), vec![fit().drained(NOW, None, None), unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (at(JobTarget::Worker), vec![local(fit()), unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
+        (at(JobTarget::Worker), vec![local(fit())], ExplainVerdict::Unsatisfiable),
+        (at(JobTarget::Local), vec![], ExplainVerdict::NoLocalWorker),
+        (at(JobTarget::Local), vec![fit(), unseen_worker(3)], ExplainVerdict::NoLocalWorker),
+        (at(JobTarget::Local), vec![local(fit()).drained(NOW, None, None)], ExplainVerdict::WorkerUnavailable),
+        (any_gpu_job(1), vec![fit().drained(NOW, None, None), small().stream_closed(NOW, "s")], ExplainVerdict::Busy),
     ];
     for (n, (job, workers, verdict)) in rows.into_iter().enumerate() {
         assert_eq!(explained(&job, &[], &workers).verdict, verdict, "row {n}");
@@ -48,72 +50,78 @@ fn verdicts_row_by_row() {
 }
 
 #[test]
-fn others_come_first() {
+fn earlier_jobs_are_considered_first() {
     let workers = [worker(1, &[80], 1)];
-    let waits = explained(&any(2), &[any(1), any(2)], &workers);
-    assert_eq!(waits.verdict, Verdict::Busy);
-    assert_eq!(waits.workers[0].blockers, [Blocker::Occupied { max_jobs: 1 }]);
-    let fits = explained(&any(1), &[any(1), any(2)], &[worker(1, &[80], 1), worker(2, &[], 1)]);
-    assert_eq!(fits.verdict, Verdict::Fits { worker: worker_id(1) });
-    assert_eq!(fits.workers[0].blockers, [], "who takes it has nothing against it");
-    assert_eq!(fits.workers[1].blockers, [Blocker::Occupied { max_jobs: 1 }], "the next in line takes the other");
+    let waits = explained(&any_gpu_job(2), &[any_gpu_job(1), any_gpu_job(2)], &workers);
+    assert_eq!(waits.verdict, ExplainVerdict::Busy);
+    assert_eq!(waits.workers[0].blockers, [Blocker::AtCapacity { max_jobs: 1 }]);
+    let fits = explained(&any_gpu_job(1), &[any_gpu_job(1), any_gpu_job(2)], &[worker(1, &[80], 1), worker(2, &[], 1)]);
+    assert_eq!(fits.verdict, ExplainVerdict::Fits { worker: worker_id(1) });
+    assert_eq!(fits.workers[0].blockers, [], "the assigned worker has no blockers");
+    assert_eq!(fits.workers[1].blockers, [Blocker::AtCapacity { max_jobs: 1 }], "the next job gets the other worker");
 }
 
 #[test]
-fn what_has_been_offered_or_ended_does_not_wait() {
-    let offered = any(1).offered(NOW, worker_id(1), vec![], NOW).expect("it waits");
-    let ended = any(2).cancelled(NOW).expect("it waits");
+fn offered_or_ended_job_is_not_pending() {
+    let offered = any_gpu_job(1).offered(NOW, worker_id(1), vec![], NOW).expect("queued");
+    let ended = any_gpu_job(2).cancelled(NOW).expect("queued");
     for job in [offered, ended] {
         assert_eq!(
             explained(&job, &[], &[worker(1, &[80], 1)]),
-            Explanation { verdict: Verdict::NotWaiting, summary: None, workers: vec![] }
+            Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: vec![] }
         );
     }
 }
 
 #[test]
-fn only_who_takes_the_job_has_nothing_against_it() {
+fn only_the_assigned_worker_has_no_blockers() {
     let workers = [worker(1, &[80], 1), worker(2, &[], 1).drained(NOW, None, None)];
-    let fits = explained(&any(1), &[], &workers);
+    let fits = explained(&any_gpu_job(1), &[], &workers);
     assert_eq!(fits.workers[0].blockers, []);
     assert_eq!(fits.workers[1].blockers, [Blocker::Draining]);
 }
 
 #[test]
-fn a_lost_job_waits_out_its_back_off() {
-    let lost = any(1).offered(NOW, worker_id(9), vec![], NOW).expect("it waits").lost(NOW, Loss::WorkerOffline, LEASE);
+fn lost_job_waits_for_its_back_off() {
+    let lost = any_gpu_job(1).offered(NOW, worker_id(9), vec![], NOW).expect("queued").lost(
+        NOW,
+        AttemptLoss::WorkerOffline,
+        LEASE_DURATION,
+    );
     let workers = [worker(1, &[80], 1)];
-    assert_eq!(explained(&lost, &[], &workers).verdict, Verdict::BackOff { until: Timestamp(NOW.0 + 10_000) });
-    let fleet = || Fleet::new(&workers, &[], Limits::default());
-    let nobody = explain(&lost, &[], Fleet::new(&[], &[], Limits::default()), Timestamp(NOW.0 + 10_000));
-    assert_eq!(nobody.verdict, Verdict::NoWorkers, "the wait is over, and still nobody is there");
+    assert_eq!(explained(&lost, &[], &workers).verdict, ExplainVerdict::BackOff { until: Timestamp(NOW.0 + 10_000) });
+    let fleet = || PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
+    let without_workers =
+        explain(&lost, &[], PlannerFleet::new(&[], &[], ConcurrencyLimits::default()), Timestamp(NOW.0 + 10_000));
+    assert_eq!(without_workers.verdict, ExplainVerdict::NoWorkers, "the back-off is over, but there are no workers");
     let later = explain(&lost, &[], fleet(), Timestamp(NOW.0 + 10_000));
-    assert_eq!(later.verdict, Verdict::Fits { worker: worker_id(1) });
+    assert_eq!(later.verdict, ExplainVerdict::Fits { worker: worker_id(1) });
 }
 
 #[test]
-fn limits_are_named() {
+fn reached_limit_is_named() {
     let workers = [worker(1, &[80], 1)];
-    let fleet = Fleet::new(&workers, &[], Limits { jobs: Some(0), jobs_per_user: None });
-    assert_eq!(explain(&any(1), &[], fleet, NOW).verdict, Verdict::Limited(Limited::InAll(0)));
+    let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits { jobs: Some(0), jobs_per_user: None });
+    assert_eq!(explain(&any_gpu_job(1), &[], fleet, NOW).verdict, ExplainVerdict::LimitReached(ReachedLimit::Total(0)));
 }
 
 #[test]
-fn a_worker_that_is_kept_for_another_says_so() {
+fn reserved_worker_is_a_blocker() {
     let workers = [worker(1, &[80, 80], 2)];
-    let holder = job(8, wants(1)).offered(NOW, worker_id(1), vec!["GPU-1-0".to_owned()], NOW).expect("it waits");
-    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVING.0), ..job(1, wants(2)) };
+    let holder = job(8, gpu_demand(1)).offered(NOW, worker_id(1), vec!["GPU-1-0".to_owned()], NOW).expect("queued");
+    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..job(1, gpu_demand(2)) };
     let leased = [holder];
-    let explanation = explain(&any(2), &[starving], Fleet::new(&workers, &leased, Limits::default()), NOW);
-    assert_eq!(explanation.verdict, Verdict::Busy);
+    let explanation =
+        explain(&any_gpu_job(2), &[starving], PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+    assert_eq!(explanation.verdict, ExplainVerdict::Busy);
     assert_eq!(explanation.workers[0].blockers, [Blocker::Reserved { job: job_id(1) }]);
 }
 
 #[test]
-fn the_nearest_worker_comes_first() {
+fn closest_worker_comes_first() {
     let elsewhere = Worker { labels: label("rack", "b"), ..worker(1, &[], 1) };
     let workers = [elsewhere, worker(2, &[80], 1).drained(NOW, None, None), worker(3, &[80], 1)];
-    let demand = Demand { labels: label("rack", "a"), ..wants(1) };
+    let demand = Demand { labels: label("rack", "a"), ..gpu_demand(1) };
     let workers = [workers[0].clone(), Worker { labels: label("rack", "a"), ..workers[1].clone() }, workers[2].clone()];
     let explanation = explained(&job(1, demand), &[], &workers);
     let names: Vec<&str> = explanation.workers.iter().map(|answer| answer.name.as_str()).collect();
@@ -123,70 +131,78 @@ fn the_nearest_worker_comes_first() {
 }
 
 #[test]
-fn a_worker_that_has_never_connected_is_the_last_to_be_near() {
+fn never_connected_worker_comes_last() {
     let in_graz = |worker: Worker| Worker { labels: label("site", "graz"), ..worker };
-    let workers = [in_graz(unseen(1)), worker(2, &[80], 1), in_graz(worker(3, &[80, 80], 1))];
-    let demand = Demand { labels: label("site", "graz"), ..wants(16) };
+    let workers = [in_graz(unseen_worker(1)), worker(2, &[80], 1), in_graz(worker(3, &[80, 80], 1))];
+    let demand = Demand { labels: label("site", "graz"), ..gpu_demand(16) };
     let explanation = explained(&job(1, demand), &[], &workers);
-    assert_eq!(explanation.verdict, Verdict::Never);
+    assert_eq!(explanation.verdict, ExplainVerdict::Unsatisfiable);
     let names: Vec<&str> = explanation.workers.iter().map(|answer| answer.name.as_str()).collect();
     assert_eq!(names, ["w3", "w2", "w1"]);
     assert_eq!(explanation.workers[2].blockers, [Blocker::NeverConnected]);
 }
 
-/// How many are left after each step, of how many.
-fn counted(summary: &Summary) -> (usize, Vec<(Ask, usize)>) {
-    (summary.workers, summary.steps.iter().map(|step| (step.ask.clone(), step.left)).collect())
+/// The number of workers left after each step, and their total.
+fn summary_counts(summary: &FitSummary) -> (usize, Vec<(JobRequirement, usize)>) {
+    (summary.workers, summary.steps.iter().map(|step| (step.requirement.clone(), step.remaining)).collect())
 }
 
 #[test]
-fn a_summary_says_where_nobody_is_left() {
+fn summary_ends_where_no_worker_is_left() {
     let site = |worker: Worker, site: &str| Worker { labels: label("site", site), ..worker };
-    let graz = || Ask::Label { key: "site".to_owned(), wanted: "graz".to_owned() };
+    let graz = || JobRequirement::Label { key: "site".to_owned(), wanted: "graz".to_owned() };
     let fleet = [
         site(worker(1, &[80, 80], 1), "graz"),
         site(worker(2, &[40], 1), "graz").drained(NOW, None, None),
-        site(unseen(3), "graz"),
+        site(unseen_worker(3), "graz"),
         site(worker(4, &[80; 16], 1), "wien"),
-        unseen(5),
+        unseen_worker(5),
     ];
     let in_graz = |demand: Demand| Demand { labels: label("site", "graz"), ..demand };
     let vram = |gb: f64| Demand { min_vram_gb: Some(gb), ..Demand::default() };
-    let known = || vec![(graz(), 3), (Ask::HasConnected, 2)];
+    let known = || vec![(graz(), 3), (JobRequirement::HasConnected, 2)];
     let rows = [
-        (in_graz(wants(16)), [known(), vec![(Ask::Gpus(16), 0)]].concat()),
-        (in_graz(vram(60.0)), [known(), vec![(Ask::Vram { gb: 60.0, gpus: 1 }, 1), (Ask::Free, 1)]].concat()),
-        (in_graz(Demand::default()), [known(), vec![(Ask::Ready, 1), (Ask::Free, 1)]].concat()),
+        (in_graz(gpu_demand(16)), [known(), vec![(JobRequirement::Gpus(16), 0)]].concat()),
+        (
+            in_graz(vram(60.0)),
+            [known(), vec![(JobRequirement::Vram { gb: 60.0, gpus: 1 }, 1), (JobRequirement::Free, 1)]].concat(),
+        ),
+        (in_graz(Demand::default()), [known(), vec![(JobRequirement::Ready, 1), (JobRequirement::Free, 1)]].concat()),
         (
             Demand { accelerator: Some("rocm".to_owned()), ..Demand::default() },
-            vec![(Ask::HasConnected, 3), (Ask::Accelerator("rocm".to_owned()), 0)],
+            vec![(JobRequirement::HasConnected, 3), (JobRequirement::Accelerator("rocm".to_owned()), 0)],
         ),
         (
-            Demand { labels: label("site", "linz"), ..wants(1) },
-            vec![(Ask::Label { key: "site".to_owned(), wanted: "linz".to_owned() }, 0)],
+            Demand { labels: label("site", "linz"), ..gpu_demand(1) },
+            vec![(JobRequirement::Label { key: "site".to_owned(), wanted: "linz".to_owned() }, 0)],
         ),
     ];
     for (demand, steps) in rows {
         let summary = explained(&job(1, demand), &[], &fleet).summary.expect("there are workers");
-        assert_eq!(counted(&summary), (5, steps));
+        assert_eq!(summary_counts(&summary), (5, steps));
     }
-    assert_eq!(explained(&any(1), &[], &[]).summary, None);
-    let busy = explained(&any(2), &[any(1)], &fleet[..1]).summary.expect("there is one");
-    assert_eq!(counted(&busy), (1, vec![(Ask::Free, 0)]));
+    assert_eq!(explained(&any_gpu_job(1), &[], &[]).summary, None);
+    let busy = explained(&any_gpu_job(2), &[any_gpu_job(1)], &fleet[..1]).summary.expect("there is one");
+    assert_eq!(summary_counts(&busy), (1, vec![(JobRequirement::Free, 0)]));
 }
 
 #[test]
-fn what_asks_for_the_same_is_judged_once_and_not_more_than_was_allowed() {
+fn equal_requirements_are_checked_once_within_the_budget() {
     let workers: Vec<Worker> = (1..=4).map(|n| worker(n, &[80], 1)).collect();
-    let jobs: Vec<Job> = (1..=100).map(|n| job(n, wants(2 + u32::from(n % 2)))).collect();
-    let mut outlooks = Outlooks::within(Fleet::new(&workers, &[], Limits::default()), 1_000);
-    assert!(jobs.iter().all(|job| outlooks.of(job) == Some(Outlook::Never)));
-    assert_eq!(outlooks.compared(), 2 * 4, "two demands, four workers");
-    let mut outlooks = Outlooks::within(Fleet::new(&workers, &[], Limits::default()), 1);
-    assert_eq!([outlooks.of(&jobs[0]), outlooks.of(&jobs[1])], [Some(Outlook::Never), None]);
-    let takes_it = any(1);
-    let mut outlooks = Outlooks::within(Fleet::new(&workers, &[], Limits::default()), 1_000);
-    assert_eq!((outlooks.of(&takes_it), outlooks.compared()), (Some(Outlook::Busy), 1));
+    let jobs: Vec<Job> = (1..=100).map(|n| job(n, gpu_demand(2 + u32::from(n % 2)))).collect();
+    let mut outlooks =
+        FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
+    assert!(jobs.iter().all(|job| outlooks.feasibility(job) == Some(Feasibility::Unsatisfiable)));
+    assert_eq!(outlooks.comparisons(), 2 * 4, "two sets of requirements, four workers");
+    let mut outlooks = FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1);
+    assert_eq!(
+        [outlooks.feasibility(&jobs[0]), outlooks.feasibility(&jobs[1])],
+        [Some(Feasibility::Unsatisfiable), None]
+    );
+    let takes_it = any_gpu_job(1);
+    let mut outlooks =
+        FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
+    assert_eq!((outlooks.feasibility(&takes_it), outlooks.comparisons()), (Some(Feasibility::Busy), 1));
 }
 
 prop_compose! {
@@ -198,26 +214,26 @@ prop_compose! {
     ) -> Worker {
         let there = worker(n, &sizes, 1);
         let worker = match link {
-            0 => unseen(n),
-            1 => there.gone(NOW, OfflineCause::Silent),
+            0 => unseen_worker(n),
+            1 => there.went_offline(NOW, OfflineCause::HeartbeatTimeout),
             _ => there,
         };
         let worker = if drains { worker.drained(NOW, None, None) } else { worker };
-        let spent = (is_spent && link > 0).then_some(NOW);
-        Worker { labels: site.map(|site| label("site", site)).unwrap_or_default(), spent, local, ..worker }
+        let retired_at = (is_spent && link > 0).then_some(NOW);
+        Worker { labels: site.map(|site| label("site", site)).unwrap_or_default(), retired_at, local, ..worker }
     }
 }
 
 prop_compose! {
     fn any_job(n: u16)(
-        target in prop_oneof![3 => Just(Target::Auto), 1 => Just(Target::Worker), 1 => Just(Target::Local)],
+        target in prop_oneof![3 => Just(JobTarget::Auto), 1 => Just(JobTarget::Worker), 1 => Just(JobTarget::Local)],
         gpu_count in prop::option::of(1_u32..5),
         min_vram_gb in prop::option::of(prop_oneof![Just(24.0), Just(60.0)]),
         site in prop::option::of(prop_oneof![Just("graz"), Just("wien"), Just("linz")]),
     ) -> Job {
         let labels = site.map(|site| label("site", site)).unwrap_or_default();
         let demand = Demand { labels, gpu_count, min_vram_gb, ..Demand::default() };
-        Job { spec: Spec { target, ..spec(demand) }, ..any(n) }
+        Job { spec: JobSpec { target, ..spec(demand) }, ..any_gpu_job(n) }
     }
 }
 
@@ -230,36 +246,36 @@ proptest! {
     ) {
         let workers = &[workers.0, workers.1, workers.2, workers.3][..count];
         let jobs = [jobs.0, jobs.1, jobs.2];
-        let fleet = || Fleet::new(workers, &[], Limits::default());
+        let fleet = || PlannerFleet::new(workers, &[], ConcurrencyLimits::default());
         let planned = plan(&jobs, fleet(), NOW).assignments;
-        let mut outlooks = Outlooks::within(fleet(), 1_000);
+        let mut outlooks = FeasibilityCache::with_budget(fleet(), 1_000);
         for job in &jobs {
             let taken = planned.iter().find(|assignment| assignment.job == job.id);
             let explanation = explain(job, &jobs, fleet(), NOW);
             let outlook = match &explanation.verdict {
-                Verdict::Fits { .. } | Verdict::Busy => Outlook::Busy,
-                Verdict::Away => Outlook::Away,
-                Verdict::Never => Outlook::Never,
-                Verdict::NoLocalWorker => Outlook::NoLocalWorker,
-                Verdict::NoWorkers => Outlook::NoWorkers,
+                ExplainVerdict::Fits { .. } | ExplainVerdict::Busy => Feasibility::Busy,
+                ExplainVerdict::WorkerUnavailable => Feasibility::WorkerUnavailable,
+                ExplainVerdict::Unsatisfiable => Feasibility::Unsatisfiable,
+                ExplainVerdict::NoLocalWorker => Feasibility::NoLocalWorker,
+                ExplainVerdict::NoWorkers => Feasibility::NoWorkers,
                 other => return Err(TestCaseError::fail(format!("{other:?}"))),
             };
-            prop_assert_eq!(outlooks.of(job), Some(outlook));
-            let fits = matches!(explanation.verdict, Verdict::Fits { .. });
+            prop_assert_eq!(outlooks.feasibility(job), Some(outlook));
+            let fits = matches!(explanation.verdict, ExplainVerdict::Fits { .. });
             prop_assert_eq!(taken.is_some(), fits, "{:?}", explanation.verdict);
             let Some(summary) = &explanation.summary else {
                 prop_assert_eq!(count, 0);
                 continue;
             };
-            // Time alone is in the way of those that are left in the end, and of nobody else.
+            // The workers left at the end are blocked only by waiting, and all others are not.
             let last = summary.steps.last().expect("a step");
-            prop_assert_eq!(outlook == Outlook::Busy, last.ask == Ask::Free, "{:?}", summary);
-            prop_assert_eq!(taken.is_some(), last.ask == Ask::Free && last.left > 0);
-            prop_assert!(summary.steps.iter().map(|step| step.left).is_sorted_by(|a, b| a >= b));
+            prop_assert_eq!(outlook == Feasibility::Busy, last.requirement == JobRequirement::Free, "{:?}", summary);
+            prop_assert_eq!(taken.is_some(), last.requirement == JobRequirement::Free && last.remaining > 0);
+            prop_assert!(summary.steps.iter().map(|step| step.remaining).is_sorted_by(|a, b| a >= b));
             for answer in &explanation.workers {
                 let matches = !answer.blockers.iter().any(Blocker::is_mismatch);
                 prop_assert!(!matches || !answer.blockers.contains(&Blocker::NeverConnected));
-                prop_assert!(!matches || outlook <= Outlook::Away, "{} matches", answer.name);
+                prop_assert!(!matches || outlook <= Feasibility::WorkerUnavailable, "{} matches", answer.name);
             }
         }
     }

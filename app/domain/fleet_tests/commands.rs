@@ -1,160 +1,159 @@
-//! What can happen to a fleet, in words that are short to read when a story fails.
+//! Commands of generated fleet tests, in a format that is short to read when a test fails.
 
 use std::fmt;
 
 use proptest::prelude::*;
 use proptest::{collection, option, sample};
 
-use crate::domain::ids::Attempt;
-use crate::domain::job::{Report, Target};
-use crate::domain::plan::Limits;
-use crate::domain::worker::Kind;
+use crate::domain::ids::AttemptNumber;
+use crate::domain::job::{AttemptReport, JobTarget};
+use crate::domain::plan::ConcurrencyLimits;
+use crate::domain::worker::WorkerKind;
 
-/// Hosts in a story; they are named by their places.
+/// Number of hosts; they are identified by index.
 const HOSTS: usize = 3;
-/// Jobs that commands speak of; later ones are only planned.
+/// Number of jobs that commands refer to; later ones are only planned.
 const JOBS: usize = 4;
 
-/// What a worker is.
 #[derive(Debug, Clone)]
-pub(super) struct Host {
-    /// The memory of each GPU in GB.
+pub(super) struct HostSpec {
+    /// Memory of each GPU in GB.
     pub gpus: Vec<u32>,
     pub max_jobs: u32,
-    pub kind: Kind,
+    pub kind: WorkerKind,
     pub local: bool,
-    /// Whether its agent is an older one: while its stream is open it needs no heartbeats.
+    /// Whether its agent is an older one, which needs no heartbeats while its stream is open.
     pub older: bool,
-    /// Whether it has registered when the story begins.
-    pub comes: bool,
+    /// Whether it has registered at the start of the test.
+    pub registers_first: bool,
 }
 
-/// What somebody asks for.
+/// A submit.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
+pub(super) struct JobRequest {
     pub by: &'static str,
     pub priority: u8,
     pub gpus: Option<u32>,
     pub vram_gb: Option<u32>,
     pub rack: Option<&'static str>,
-    pub target: Target,
+    pub target: JobTarget,
     pub max_retries: u32,
     pub retry_on_failure: bool,
-    /// How many seconds an attempt may train.
+    /// Time limit of an attempt in seconds.
     pub max_runtime: Option<i64>,
-    /// Whether no two of its trainers may ever run at once.
+    /// Whether two trainers of the job must never run at the same time.
     pub exclusive: bool,
 }
 
-/// The newest offer of a job: to which worker, and which attempt.
-pub(super) type Newest = Option<(usize, Attempt)>;
+/// The newest offer of a job: the worker and the attempt.
+pub(super) type NewestAttempt = Option<(usize, AttemptNumber)>;
 
-/// Which attempt somebody speaks of.
+/// The attempt that a message refers to.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Which {
+pub(super) enum AttemptChoice {
     Newest,
-    /// A zombie's.
+    /// An older attempt, as from a zombie.
     Older,
-    /// One that was never offered.
+    /// An attempt that was never offered.
     Newer,
-    /// Older agents do not say.
-    Unsaid,
+    /// Older agents do not send it.
+    Unspecified,
 }
 
-impl Which {
-    pub fn of(self, newest: Newest) -> Option<Attempt> {
-        let Attempt(number) = newest.map(|(_, attempt)| attempt).unwrap_or_default();
+impl AttemptChoice {
+    pub fn resolve(self, newest: NewestAttempt) -> Option<AttemptNumber> {
+        let AttemptNumber(number) = newest.map(|(_, attempt)| attempt).unwrap_or_default();
         match self {
-            Self::Newest => Some(Attempt(number)),
-            Self::Older => Some(Attempt(number.saturating_sub(1))),
-            Self::Newer => Some(Attempt(number + 1)),
-            Self::Unsaid => None,
+            Self::Newest => Some(AttemptNumber(number)),
+            Self::Older => Some(AttemptNumber(number.saturating_sub(1))),
+            Self::Newer => Some(AttemptNumber(number + 1)),
+            Self::Unspecified => None,
         }
     }
 }
 
-/// What an agent says that it runs.
+/// The attempts that an agent claims to run.
 #[derive(Debug, Clone)]
-pub(super) enum Claims {
+pub(super) enum ClaimedAttempts {
     Nothing,
-    /// All that it was given last, whatever became of it.
-    All(Which),
-    One(usize, Which),
+    /// All attempts that it was last offered, whatever their outcome.
+    All(AttemptChoice),
+    One(usize, AttemptChoice),
 }
 
-impl Claims {
-    /// Jobs and attempts.
-    pub fn of(&self, worker: usize, newest: &[Newest]) -> Vec<(usize, Option<Attempt>)> {
+impl ClaimedAttempts {
+    /// Returns jobs and attempts.
+    pub fn resolve(&self, worker: usize, newest: &[NewestAttempt]) -> Vec<(usize, Option<AttemptNumber>)> {
         let given = |job: &usize| newest[*job].is_some_and(|(to, _)| to == worker);
         match *self {
             Self::Nothing => Vec::new(),
-            Self::All(which) => (0..newest.len()).filter(given).map(|job| (job, which.of(newest[job]))).collect(),
-            Self::One(job, which) => vec![(job, which.of(newest.get(job).copied().flatten()))],
+            Self::All(which) => (0..newest.len()).filter(given).map(|job| (job, which.resolve(newest[job]))).collect(),
+            Self::One(job, which) => vec![(job, which.resolve(newest.get(job).copied().flatten()))],
         }
     }
 }
 
-/// Who reports.
+/// The sender of a report.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum By {
-    /// Whom the newest attempt was offered to, with the job's token, which outlives the worker.
+pub(super) enum Reporter {
+    /// The worker of the newest attempt, with the job token, which outlives the worker.
     Holder,
     /// A worker, with its own token.
     Worker(usize),
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Command {
-    Submit(Ask),
+pub(super) enum FleetCommand {
+    Submit(JobRequest),
     Cancel(usize),
     Retry(usize),
     SetPriority(usize, u8),
-    /// With a deadline in so many seconds.
+    /// With a deadline in seconds.
     Drain(usize, Option<i64>),
     Resume(usize),
     SetRack(usize, &'static str),
     Delete(usize),
-    /// From the host that was first, or from another with the same token.
+    /// From the first host, or from another one with the same token.
     Register {
         worker: usize,
         elsewhere: bool,
-        claims: Claims,
+        claims: ClaimedAttempts,
     },
     Heartbeat {
         worker: usize,
-        claims: Claims,
+        claims: ClaimedAttempts,
     },
-    /// An older agent's heartbeat: which job it runs, if any.
-    Word(usize, Option<usize>),
-    /// A heartbeat that withholds some of the worker's GPUs: a bit for each.
-    Gpus(usize, u8),
-    /// The stream of this number opened.
-    Listen(usize, u8),
+    /// An older agent's heartbeat: the job that it runs, if any.
+    AgentClaim(usize, Option<usize>),
+    /// A heartbeat that reports some of the worker's GPUs as unavailable: one bit for each.
+    GpusReported(usize, u8),
+    /// The stream with this number was opened.
+    StreamOpened(usize, u8),
     StreamEnded(usize, u8),
-    Goodbye(usize),
+    Disconnect(usize),
     Report {
         job: usize,
-        by: By,
-        attempt: Which,
-        report: Report,
+        by: Reporter,
+        attempt: AttemptChoice,
+        report: AttemptReport,
     },
-    /// So many seconds.
-    Pass(i64),
+    /// In seconds.
+    TimePassed(i64),
     SweepOffers,
     CheckHealth(usize),
     RestartServer,
 }
 
-/// A fleet, its limits, and what happens to it.
+/// A fleet, its limits, and a sequence of commands.
 #[derive(Clone)]
-pub(super) struct Story {
-    pub hosts: Vec<Host>,
-    pub limits: Limits,
-    pub commands: Vec<Command>,
+pub(super) struct Scenario {
+    pub hosts: Vec<HostSpec>,
+    pub limits: ConcurrencyLimits,
+    pub commands: Vec<FleetCommand>,
 }
 
-/// A line for each host and each command.
-impl fmt::Debug for Story {
+/// One line for each host and each command.
+impl fmt::Debug for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.hosts.iter().try_for_each(|host| write!(f, "\n  {host:?}"))?;
         write!(f, "\n  {:?}", self.limits)?;
@@ -162,30 +161,52 @@ impl fmt::Debug for Story {
     }
 }
 
-pub(super) fn story() -> impl Strategy<Value = Story> {
+pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     let limits = (option::weighted(0.3, 1_u32..5), option::weighted(0.3, 1_u32..4));
     (collection::vec(host(), HOSTS), limits, collection::vec(command(), 1..100)).prop_map(
-        |(hosts, (jobs, jobs_per_user), commands)| Story { hosts, limits: Limits { jobs, jobs_per_user }, commands },
+        |(hosts, (jobs, jobs_per_user), commands)| Scenario {
+            hosts,
+            limits: ConcurrencyLimits { jobs, jobs_per_user },
+            commands,
+        },
     )
 }
 
-fn host() -> impl Strategy<Value = Host> {
+fn host() -> impl Strategy<Value = HostSpec> {
     let gpus = collection::vec(sample::select(vec![24_u32, 80]), 0..4);
-    let kind = prop_oneof![3 => Just(Kind::Persistent), 1 => Just(Kind::Ephemeral)];
+    let kind = prop_oneof![3 => Just(WorkerKind::Persistent), 1 => Just(WorkerKind::Ephemeral)];
     let how = (prop::bool::weighted(0.2), prop::bool::weighted(0.2), prop::bool::weighted(0.9));
-    let host = |(gpus, max_jobs, kind, (local, older, comes))| Host { gpus, max_jobs, kind, local, older, comes };
+    let host = |(gpus, max_jobs, kind, (local, older, comes))| HostSpec {
+        gpus,
+        max_jobs,
+        kind,
+        local,
+        older,
+        registers_first: comes,
+    };
     (gpus, 1_u32..4, kind, how).prop_map(host)
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn job_request() -> impl Strategy<Value = JobRequest> {
     let wish = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
-    let target = prop_oneof![8 => Just(Target::Auto), 1 => Just(Target::Worker), 1 => Just(Target::Local)];
+    let target = prop_oneof![8 => Just(JobTarget::Auto), 1 => Just(JobTarget::Worker), 1 => Just(JobTarget::Local)];
     let who = (sample::select(vec!["ada", "bob"]), 9_u8..12);
     let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
     (wish, target, who, tries).prop_map(
         |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime, exclusive))| {
             let rack = (rack == "b").then_some(rack);
-            Ask { by, priority, gpus, vram_gb, rack, target, max_retries, retry_on_failure, max_runtime, exclusive }
+            JobRequest {
+                by,
+                priority,
+                gpus,
+                vram_gb,
+                rack,
+                target,
+                max_retries,
+                retry_on_failure,
+                max_runtime,
+                exclusive,
+            }
         },
     )
 }
@@ -194,57 +215,63 @@ fn rack() -> impl Strategy<Value = &'static str> {
     prop_oneof![4 => Just("a"), 1 => Just("b")]
 }
 
-fn command() -> impl Strategy<Value = Command> {
+fn command() -> impl Strategy<Value = FleetCommand> {
     let (worker, job) = (0..HOSTS, 0..JOBS);
     let stream = (worker.clone(), 0_u8..2);
     let elsewhere = prop::bool::weighted(0.2);
     prop_oneof![
-        5 => ask().prop_map(Command::Submit),
-        2 => job.clone().prop_map(Command::Cancel),
-        1 => job.clone().prop_map(Command::Retry),
-        1 => (job.clone(), 9_u8..12).prop_map(|(job, priority)| Command::SetPriority(job, priority)),
+        5 => job_request().prop_map(FleetCommand::Submit),
+        2 => job.clone().prop_map(FleetCommand::Cancel),
+        1 => job.clone().prop_map(FleetCommand::Retry),
+        1 => (job.clone(), 9_u8..12).prop_map(|(job, priority)| FleetCommand::SetPriority(job, priority)),
         2 => (worker.clone(), option::of(sample::select(vec![0_i64, 40])))
-            .prop_map(|(worker, seconds)| Command::Drain(worker, seconds)),
-        1 => worker.clone().prop_map(Command::Resume),
-        1 => (worker.clone(), rack()).prop_map(|(worker, rack)| Command::SetRack(worker, rack)),
-        1 => worker.clone().prop_map(Command::Delete),
+            .prop_map(|(worker, seconds)| FleetCommand::Drain(worker, seconds)),
+        1 => worker.clone().prop_map(FleetCommand::Resume),
+        1 => (worker.clone(), rack()).prop_map(|(worker, rack)| FleetCommand::SetRack(worker, rack)),
+        1 => worker.clone().prop_map(FleetCommand::Delete),
         3 => (worker.clone(), elsewhere, claims())
-            .prop_map(|(worker, elsewhere, claims)| Command::Register { worker, elsewhere, claims }),
-        3 => (worker.clone(), claims()).prop_map(|(worker, claims)| Command::Heartbeat { worker, claims }),
-        3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| Command::Word(worker, runs)),
-        3 => (worker.clone(), 0_u8..16).prop_map(|(worker, withheld)| Command::Gpus(worker, withheld)),
-        4 => stream.clone().prop_map(|(worker, stream)| Command::Listen(worker, stream)),
-        1 => stream.prop_map(|(worker, stream)| Command::StreamEnded(worker, stream)),
-        1 => worker.clone().prop_map(Command::Goodbye),
-        16 => said(),
-        4 => sample::select(vec![1_i64, 15, 40, 130, 2_000]).prop_map(Command::Pass),
-        2 => Just(Command::SweepOffers),
-        3 => worker.prop_map(Command::CheckHealth),
-        1 => Just(Command::RestartServer),
+            .prop_map(|(worker, elsewhere, claims)| FleetCommand::Register { worker, elsewhere, claims }),
+        3 => (worker.clone(), claims()).prop_map(|(worker, claims)| FleetCommand::Heartbeat { worker, claims }),
+        3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| FleetCommand::AgentClaim(worker, runs)),
+        3 => (worker.clone(), 0_u8..16).prop_map(|(worker, withheld)| FleetCommand::GpusReported(worker, withheld)),
+        4 => stream.clone().prop_map(|(worker, stream)| FleetCommand::StreamOpened(worker, stream)),
+        1 => stream.prop_map(|(worker, stream)| FleetCommand::StreamEnded(worker, stream)),
+        1 => worker.clone().prop_map(FleetCommand::Disconnect),
+        16 => report_command(),
+        4 => sample::select(vec![1_i64, 15, 40, 130, 2_000]).prop_map(FleetCommand::TimePassed),
+        2 => Just(FleetCommand::SweepOffers),
+        3 => worker.prop_map(FleetCommand::CheckHealth),
+        1 => Just(FleetCommand::RestartServer),
     ]
 }
 
-fn claims() -> impl Strategy<Value = Claims> {
+fn claims() -> impl Strategy<Value = ClaimedAttempts> {
     prop_oneof![
-        2 => Just(Claims::Nothing),
-        3 => which().prop_map(Claims::All),
-        1 => (0..JOBS, which()).prop_map(|(job, which)| Claims::One(job, which)),
+        2 => Just(ClaimedAttempts::Nothing),
+        3 => attempt_choice().prop_map(ClaimedAttempts::All),
+        1 => (0..JOBS, attempt_choice()).prop_map(|(job, which)| ClaimedAttempts::One(job, which)),
     ]
 }
 
-fn which() -> impl Strategy<Value = Which> {
-    prop_oneof![8 => Just(Which::Newest), 2 => Just(Which::Older), 1 => Just(Which::Newer), 2 => Just(Which::Unsaid)]
+fn attempt_choice() -> impl Strategy<Value = AttemptChoice> {
+    prop_oneof![8 => Just(AttemptChoice::Newest), 2 => Just(AttemptChoice::Older), 1 => Just(AttemptChoice::Newer), 2 => Just(AttemptChoice::Unspecified)]
 }
 
-fn said() -> impl Strategy<Value = Command> {
-    let by = prop_oneof![4 => Just(By::Holder), 1 => (0..HOSTS).prop_map(By::Worker)];
+fn report_command() -> impl Strategy<Value = FleetCommand> {
+    let by = prop_oneof![4 => Just(Reporter::Holder), 1 => (0..HOSTS).prop_map(Reporter::Worker)];
     let report = prop_oneof![
-        3 => Just(Report::Starting),
-        2 => Just(Report::Running),
-        2 => Just(Report::Completed),
-        1 => Just(Report::Failed { exit_code: Some(1), error: String::new() }),
-        1 => Just(Report::Cancelled),
-        2 => Just(Report::Requeue { error: String::new() }),
+        3 => Just(AttemptReport::Starting),
+        2 => Just(AttemptReport::Running),
+        2 => Just(AttemptReport::Completed),
+        1 => Just(AttemptReport::Failed { exit_code: Some(1), error: String::new() }),
+        1 => Just(AttemptReport::Cancelled),
+        2 => Just(AttemptReport::Requeue { error: String::new() }),
+        1 => Just(AttemptReport::HostUnhealthy { error: String::new() }),
     ];
-    (0..JOBS, by, which(), report).prop_map(|(job, by, attempt, report)| Command::Report { job, by, attempt, report })
+    (0..JOBS, by, attempt_choice(), report).prop_map(|(job, by, attempt, report)| FleetCommand::Report {
+        job,
+        by,
+        attempt,
+        report,
+    })
 }

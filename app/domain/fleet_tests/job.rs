@@ -1,143 +1,163 @@
-//! The reference for one job.
+//! The model of a job.
 
-use super::commands::{Ask, Newest};
+use super::commands::{JobRequest, NewestAttempt};
 use super::server::HEARTBEAT_TIMEOUT;
-use crate::domain::ids::Attempt;
-use crate::domain::job::Report;
+use crate::domain::ids::AttemptNumber;
+use crate::domain::job::AttemptReport;
 use crate::domain::time::{Millis, Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum JobEnd {
     Completed,
     Failed,
-    OverTime,
+    RuntimeExceeded,
     Cancelled,
 }
 
-/// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum ModelJobState {
     Waiting { due: Timestamp },
     Offered { until: Timestamp },
     Starting,
     Running { since: Timestamp },
     Cancelling,
-    Ended(How),
+    Ended(JobEnd),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Job {
-    pub ask: Ask,
+pub(super) struct ModelJob {
+    pub request: JobRequest,
     pub submitted_at: Timestamp,
     pub priority: u8,
-    /// Worker and GPUs of each offer; the last is the newest attempt.
+    /// Worker and GPUs of each offer; the last one is the newest attempt.
     pub offers: Vec<(usize, Vec<String>)>,
     pub losses: u32,
-    pub stands: Stands,
-    /// Not offered before, because a trainer of it may run that nobody hears of.
-    pub kept_back: Option<Timestamp>,
-    /// When an agent was last told that it may go on with it; none if it is known that nothing runs.
-    pub renewed: Option<Timestamp>,
+    pub state: ModelJobState,
+    /// Earliest next offer, because an unreported trainer may still run.
+    pub hold_until: Option<Timestamp>,
+    /// When an agent last received a response that lets it continue; none if it is known that nothing runs.
+    pub renewed_at: Option<Timestamp>,
 }
 
-impl Job {
-    pub fn new(ask: Ask, priority: u8, now: Timestamp) -> Self {
-        let stands = Stands::Waiting { due: Timestamp(0) };
+impl ModelJob {
+    pub fn new(ask: JobRequest, priority: u8, now: Timestamp) -> Self {
+        let stands = ModelJobState::Waiting { due: Timestamp(0) };
         let (offers, losses) = (Vec::new(), 0);
-        Self { ask, submitted_at: now, priority, offers, losses, stands, kept_back: None, renewed: None }
+        Self {
+            request: ask,
+            submitted_at: now,
+            priority,
+            offers,
+            losses,
+            state: stands,
+            hold_until: None,
+            renewed_at: None,
+        }
     }
 
-    /// When it may be offered, if it waits.
-    pub fn due(&self) -> Option<Timestamp> {
-        let Stands::Waiting { due } = self.stands else { return None };
-        Some(due.max(self.kept_back.unwrap_or_default()))
+    /// Earliest time of an offer, if it is pending.
+    pub fn earliest_offer(&self) -> Option<Timestamp> {
+        let ModelJobState::Waiting { due } = self.state else { return None };
+        Some(due.max(self.hold_until.unwrap_or_default()))
     }
 
-    /// The worker that it keeps from others.
+    /// The worker that it occupies.
     pub fn holder(&self) -> Option<usize> {
-        let holds = !matches!(self.stands, Stands::Waiting { .. } | Stands::Ended(_));
+        let holds = !matches!(self.state, ModelJobState::Waiting { .. } | ModelJobState::Ended(_));
         self.offers.last().filter(|_| holds).map(|(worker, _)| *worker)
     }
 
-    /// The worker of the newest attempt, and its number.
-    pub fn newest(&self) -> Newest {
+    /// The worker and the number of the newest attempt.
+    pub fn newest(&self) -> NewestAttempt {
         let number = u32::try_from(self.offers.len()).expect("few");
-        self.offers.last().map(|(worker, _)| (*worker, Attempt(number)))
+        self.offers.last().map(|(worker, _)| (*worker, AttemptNumber(number)))
     }
 
     pub fn has_ended(&self) -> bool {
-        matches!(self.stands, Stands::Ended(_))
+        matches!(self.state, ModelJobState::Ended(_))
     }
 
-    /// Its attempt is gone, and its agent has not said so: what it trains may go on for as long as agents may be silent.
-    pub fn lose_unheard(&mut self, now: Timestamp) {
-        if self.ask.exclusive && self.holder().is_some() {
-            self.kept_back = self.kept_back.max(Some(now + HEARTBEAT_TIMEOUT));
+    /// Its attempt is lost without a report of its agent, so its trainer may run for as long as agents may be silent.
+    pub fn lose_without_report(&mut self, now: Timestamp) {
+        if self.request.exclusive && self.holder().is_some() {
+            self.hold_until = self.hold_until.max(Some(now + HEARTBEAT_TIMEOUT));
         }
         self.lose(now);
     }
 
-    /// Its attempt is gone, and not by its fault.
+    /// Its attempt is lost, but not because of the job.
     fn lose(&mut self, now: Timestamp) {
-        match self.stands {
-            Stands::Ended(_) => {}
-            Stands::Cancelling => self.stands = Stands::Ended(How::Cancelled),
+        match self.state {
+            ModelJobState::Ended(_) => {}
+            ModelJobState::Cancelling => self.state = ModelJobState::Ended(JobEnd::Cancelled),
             _ => {
-                // While it waits, this attempt's loss was counted, or its offer was never answered.
+                // If it is pending, the loss of this attempt was counted, or its offer was not accepted.
                 self.losses += u32::from(self.holder().is_some());
                 let seconds = [10, 10, 20, 40, 80, 160].get(self.losses as usize).copied().unwrap_or(300);
-                let due = now + Millis::seconds(seconds);
-                let exhausted = self.losses > self.ask.max_retries;
-                self.stands = if exhausted { Stands::Ended(How::Failed) } else { Stands::Waiting { due } };
+                let due = now + Millis::from_secs(seconds);
+                let exhausted = self.losses > self.request.max_retries;
+                self.state =
+                    if exhausted { ModelJobState::Ended(JobEnd::Failed) } else { ModelJobState::Waiting { due } };
             }
         }
     }
 
-    /// Whether it has trained as long as it may, and is told to stop.
-    pub fn overdue(&self, now: Timestamp) -> bool {
-        let Stands::Running { since } = self.stands else { return false };
-        self.ask.max_runtime.is_some_and(|seconds| now - since >= Millis::seconds(seconds))
+    /// Whether it has exceeded its time limit and must stop.
+    pub fn exceeded_runtime(&self, now: Timestamp) -> bool {
+        let ModelJobState::Running { since } = self.state else { return false };
+        self.request.max_runtime.is_some_and(|seconds| now - since >= Millis::from_secs(seconds))
     }
 
     pub fn cancel(&mut self) {
-        let runs = matches!(self.stands, Stands::Starting | Stands::Running { .. } | Stands::Cancelling);
-        self.stands = if runs { Stands::Cancelling } else { Stands::Ended(How::Cancelled) };
+        let runs =
+            matches!(self.state, ModelJobState::Starting | ModelJobState::Running { .. } | ModelJobState::Cancelling);
+        self.state = if runs { ModelJobState::Cancelling } else { ModelJobState::Ended(JobEnd::Cancelled) };
     }
 
-    pub fn put_back(&mut self) {
-        self.stands = Stands::Waiting { due: Timestamp(0) };
+    pub fn withdraw_offer(&mut self) {
+        self.state = ModelJobState::Waiting { due: Timestamp(0) };
     }
 
-    /// What the holder of the newest attempt says of it; false if it is refused.
-    pub fn hear(&mut self, report: &Report, now: Timestamp) -> bool {
-        self.stands = match (self.stands, report) {
-            (Stands::Ended(how), said) => return says_the_same(how, said),
-            (Stands::Cancelling, Report::Starting | Report::Running) => Stands::Cancelling,
-            (Stands::Cancelling, _) => Stands::Ended(How::Cancelled),
-            (Stands::Waiting { .. } | Stands::Offered { .. }, Report::Starting) => Stands::Starting,
-            (stands, Report::Starting) => stands,
-            (Stands::Running { since }, Report::Running) => Stands::Running { since },
-            (_, Report::Running) => Stands::Running { since: now },
-            (_, Report::Completed) => Stands::Ended(How::Completed),
-            (_, Report::Cancelled | Report::Requeue { .. }) if self.overdue(now) => Stands::Ended(How::OverTime),
-            (_, Report::Failed { .. }) if !self.ask.retry_on_failure => Stands::Ended(How::Failed),
-            (Stands::Waiting { due }, Report::Evicted) => Stands::Waiting { due },
-            (_, Report::Evicted) => Stands::Waiting { due: Timestamp(0) },
-            (_, Report::Failed { .. } | Report::Cancelled | Report::Requeue { .. }) => {
+    /// Applies a report of the worker of the newest attempt; false if it is rejected.
+    pub fn apply_report(&mut self, report: &AttemptReport, now: Timestamp) -> bool {
+        self.state = match (self.state, report) {
+            (ModelJobState::Ended(how), said) => return is_repeat(how, said),
+            (ModelJobState::Cancelling, AttemptReport::Starting | AttemptReport::Running) => ModelJobState::Cancelling,
+            (ModelJobState::Cancelling, _) => ModelJobState::Ended(JobEnd::Cancelled),
+            (ModelJobState::Waiting { .. } | ModelJobState::Offered { .. }, AttemptReport::Starting) => {
+                ModelJobState::Starting
+            }
+            (stands, AttemptReport::Starting) => stands,
+            (ModelJobState::Running { since }, AttemptReport::Running) => ModelJobState::Running { since },
+            (_, AttemptReport::Running) => ModelJobState::Running { since: now },
+            (_, AttemptReport::Completed) => ModelJobState::Ended(JobEnd::Completed),
+            (_, AttemptReport::Cancelled | AttemptReport::Requeue { .. }) if self.exceeded_runtime(now) => {
+                ModelJobState::Ended(JobEnd::RuntimeExceeded)
+            }
+            (_, AttemptReport::Failed { .. }) if !self.request.retry_on_failure => ModelJobState::Ended(JobEnd::Failed),
+            (ModelJobState::Waiting { due }, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => {
+                ModelJobState::Waiting { due }
+            }
+            (_, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => {
+                ModelJobState::Waiting { due: Timestamp(0) }
+            }
+            (_, AttemptReport::Failed { .. } | AttemptReport::Cancelled | AttemptReport::Requeue { .. }) => {
                 self.lose(now);
-                self.stands
+                self.state
             }
         };
         true
     }
 }
 
-fn says_the_same(how: How, said: &Report) -> bool {
+fn is_repeat(how: JobEnd, said: &AttemptReport) -> bool {
     matches!(
         (how, said),
-        (How::OverTime, Report::Failed { .. } | Report::Cancelled | Report::Requeue { .. })
-            | (How::Completed, Report::Completed)
-            | (How::Failed, Report::Failed { .. })
-            | (How::Cancelled, Report::Cancelled)
+        (
+            JobEnd::RuntimeExceeded,
+            AttemptReport::Failed { .. } | AttemptReport::Cancelled | AttemptReport::Requeue { .. }
+        ) | (JobEnd::Completed, AttemptReport::Completed)
+            | (JobEnd::Failed, AttemptReport::Failed { .. })
+            | (JobEnd::Cancelled, AttemptReport::Cancelled)
     )
 }

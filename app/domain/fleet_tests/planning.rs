@@ -1,100 +1,100 @@
-//! What a round of planning has to be: a walk down the queue, most urgent first.
+//! The expected planning round: through the queue, most urgent first.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use super::model::{Job, Link, Model};
+use super::model::{FleetModel, ModelConnection, ModelJob};
 use super::server::HEARTBEAT_TIMEOUT;
 use crate::domain::gpu::Gpu;
-use crate::domain::job::Target;
-use crate::domain::plan::{AGING, STARVING};
+use crate::domain::job::JobTarget;
+use crate::domain::plan::{AGING_PER_POINT, STARVATION_AFTER};
 
-/// What the planner decided, by places.
+/// The planner's result, by indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Round {
+pub(super) struct PlannedRound {
     /// Job, worker, GPUs.
     pub offers: Vec<(usize, usize, Vec<String>)>,
-    /// Worker, and the job that it is kept for.
+    /// Worker, and the job that it is reserved for.
     pub kept: Vec<(usize, usize)>,
 }
 
-impl Model {
-    /// Checks a round, and makes its offers.
-    pub fn plan(&mut self, round: &Round) -> Result<(), TestCaseError> {
+impl FleetModel {
+    /// Checks a round, and applies its offers.
+    pub fn plan(&mut self, round: &PlannedRound) -> Result<(), TestCaseError> {
         let (mut offers, mut kept) = (round.offers.iter().peekable(), Vec::new());
         for job in self.queue() {
             if let Some((_, worker, gpus)) = offers.next_if(|(offered, ..)| *offered == job) {
                 prop_assert!(!self.limited(job), "job {job} is offered beyond the limits");
-                prop_assert!(!kept.contains(worker), "job {job} gets worker {worker}, which is kept for another");
+                prop_assert!(!kept.contains(worker), "job {job} gets worker {worker}, which is reserved for another");
                 self.check_grant(job, *worker, gpus)?;
                 self.check_alone(job)?;
                 self.offer(job, *worker, gpus.clone());
             } else if !self.limited(job) {
                 let open = (0..self.workers.len()).find(|worker| !kept.contains(worker) && self.fits(job, *worker));
-                prop_assert_eq!(open, None, "job {} waits, though a worker has room for it (I4)", job);
-                self.check_kept(job, round, &mut kept)?;
+                prop_assert_eq!(open, None, "job {} is pending, although a worker could run it (I4)", job);
+                self.check_reserved(job, round, &mut kept)?;
             }
         }
         prop_assert_eq!(offers.next(), None, "offered out of turn");
         Ok(())
     }
 
-    /// What waits and is due: an hour of waiting counts as much as one point of priority.
+    /// Pending and eligible jobs: an hour of waiting counts as much as one point of priority.
     fn queue(&self) -> Vec<usize> {
-        let due = |job: &usize| self.jobs[*job].due().is_some_and(|due| due <= self.now);
+        let due = |job: &usize| self.jobs[*job].earliest_offer().is_some_and(|due| due <= self.now);
         let mut queue: Vec<usize> = (0..self.jobs.len()).filter(due).collect();
-        let as_if_since = |job: &Job| job.submitted_at.0 - i64::from(job.priority) * AGING.0;
+        let as_if_since = |job: &ModelJob| job.submitted_at.0 - i64::from(job.priority) * AGING_PER_POINT.0;
         queue.sort_by_key(|job| (as_if_since(&self.jobs[*job]), self.jobs[*job].submitted_at));
         queue
     }
 
     fn limited(&self, job: usize) -> bool {
-        let by = self.jobs[job].ask.by;
-        let held: Vec<&Job> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
-        let of_user = held.iter().filter(|job| job.ask.by == by).count();
+        let by = self.jobs[job].request.by;
+        let held: Vec<&ModelJob> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
+        let of_user = held.iter().filter(|job| job.request.by == by).count();
         let reached = |limit: Option<u32>, held| limit.is_some_and(|limit| held >= limit as usize);
         reached(self.limits.jobs, held.len()) || reached(self.limits.jobs_per_user, of_user)
     }
 
     fn fits(&self, job: usize, worker: usize) -> bool {
         let there = &self.workers[worker];
-        let listens = matches!(there.link, Link::Listening(_)) && there.astray.is_none();
+        let listens = matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
         let has_slot = self.held_by(worker).count() < self.workers[worker].host.max_jobs as usize;
         listens && has_slot && self.would_do(job, worker) && self.free(job, worker).len() >= self.wanted(job, worker)
     }
 
-    /// Whether time alone stands between them.
+    /// Whether the job matches except for blockers that disappear by waiting.
     fn would_do(&self, job: usize, worker: usize) -> bool {
-        let (ask, there) = (&self.jobs[job].ask, &self.workers[worker]);
+        let (ask, there) = (&self.jobs[job].request, &self.workers[worker]);
         let target = match ask.target {
-            Target::Auto => true,
-            Target::Worker => !there.host.local,
-            Target::Local => there.host.local,
+            JobTarget::Auto => true,
+            JobTarget::Worker => !there.host.local,
+            JobTarget::Local => there.host.local,
         };
-        let open = there.connected() && there.drain.is_none() && !there.spent && !there.removed;
+        let open = there.is_connected() && there.drain.is_none() && !there.retired && !there.removed;
         let rack = ask.rack.is_none_or(|rack| there.rack == Some(rack));
         let stops = !(ask.exclusive && there.host.older);
-        target && open && rack && stops && self.suiting(job, worker).count() >= self.wanted(job, worker)
+        target && open && rack && stops && self.suitable_gpus(job, worker).count() >= self.wanted(job, worker)
     }
 
-    /// How many GPUs the job takes on this worker.
+    /// Number of GPUs that the job gets on this worker.
     fn wanted(&self, job: usize, worker: usize) -> usize {
-        let ask = &self.jobs[job].ask;
+        let ask = &self.jobs[job].request;
         let has_any = !self.workers[worker].host.gpus.is_empty();
         let least = usize::from(has_any || ask.vram_gb.is_some());
         ask.gpus.map_or(least, |count| count as usize)
     }
 
-    /// GPUs with memory enough that a job may have.
-    fn suiting(&self, job: usize, worker: usize) -> impl Iterator<Item = &String> {
-        let least = self.jobs[job].ask.vram_gb.map_or(0.0, f64::from);
+    /// GPUs that the job can use and that have enough memory.
+    fn suitable_gpus(&self, job: usize, worker: usize) -> impl Iterator<Item = &String> {
+        let least = self.jobs[job].request.vram_gb.map_or(0.0, f64::from);
         let suits = move |gpu: &&Gpu| gpu.vram_gb.is_some_and(|gb| gb >= least);
-        self.given(worker).filter(suits).map(|gpu| &gpu.uuid)
+        self.usable_gpus(worker).filter(suits).map(|gpu| &gpu.uuid)
     }
 
     fn free(&self, job: usize, worker: usize) -> Vec<&String> {
         let held: Vec<&String> = self.held_by(worker).flat_map(|job| &job.offers.last().expect("held").1).collect();
-        self.suiting(job, worker).filter(|gpu| !held.contains(gpu)).collect()
+        self.suitable_gpus(job, worker).filter(|gpu| !held.contains(gpu)).collect()
     }
 
     fn check_grant(&self, job: usize, worker: usize, gpus: &[String]) -> Result<(), TestCaseError> {
@@ -102,37 +102,38 @@ impl Model {
         let (free, whole_host) = (self.free(job, worker), self.workers[worker].host.max_jobs == 1);
         let number = if whole_host { free.len() } else { self.wanted(job, worker) };
         let chosen = free.into_iter().filter(|gpu| gpus.contains(gpu)).count();
-        prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as asked for (I3)");
+        prop_assert_eq!((gpus.len(), chosen), (number, number), "free GPUs, as many as required (I3)");
         Ok(())
     }
 
-    /// Nothing of an exclusive job may still run: its agent has said so, or has had to stop it by now (I1).
+    /// No trainer of an exclusive job may still run: its agent has reported the end, or must have stopped it by now
+    /// (I1).
     fn check_alone(&self, job: usize) -> Result<(), TestCaseError> {
         let job = &self.jobs[job];
-        let ended = job.renewed.is_none_or(|at| self.now - at >= HEARTBEAT_TIMEOUT);
-        prop_assert!(!job.ask.exclusive || ended, "two trainers of one exclusive job may run");
+        let ended = job.renewed_at.is_none_or(|at| self.now - at >= HEARTBEAT_TIMEOUT);
+        prop_assert!(!job.request.exclusive || ended, "two trainers of one exclusive job may run");
         Ok(())
     }
 
-    /// A job that has waited too long keeps one worker for itself, if one would do.
-    fn check_kept(&self, job: usize, round: &Round, kept: &mut Vec<usize>) -> Result<(), TestCaseError> {
+    /// A job that has waited too long reserves one worker, if one matches.
+    fn check_reserved(&self, job: usize, round: &PlannedRound, kept: &mut Vec<usize>) -> Result<(), TestCaseError> {
         let for_it: Vec<usize> = round.kept.iter().filter(|(_, of)| *of == job).map(|(worker, _)| *worker).collect();
-        let starves = self.now - self.jobs[job].submitted_at >= STARVING;
+        let starves = self.now - self.jobs[job].submitted_at >= STARVATION_AFTER;
         let candidates: Vec<usize> =
             (0..self.workers.len()).filter(|worker| !kept.contains(worker) && self.would_do(job, *worker)).collect();
-        prop_assert!(for_it.iter().all(|worker| starves && candidates.contains(worker)), "kept without need");
+        prop_assert!(for_it.iter().all(|worker| starves && candidates.contains(worker)), "reserved without need");
         let due = usize::from(starves && !candidates.is_empty());
-        // Nothing is kept when there is nothing left to give.
-        prop_assert!(for_it.len() == due || !self.any_room(), "job {job} keeps {for_it:?} of {candidates:?}");
+        // Nothing is reserved when there is no capacity left.
+        prop_assert!(for_it.len() == due || !self.has_capacity(), "job {job} reserves {for_it:?} of {candidates:?}");
         kept.extend(for_it);
         Ok(())
     }
 
-    fn any_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         let room = |worker: usize| {
             let there = &self.workers[worker];
-            let hears = matches!(there.link, Link::Listening(_)) && there.astray.is_none();
-            let open = hears && there.drain.is_none() && !there.removed && self.gives(worker);
+            let hears = matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
+            let open = hears && there.drain.is_none() && !there.removed && self.can_run_jobs(worker);
             open && self.held_by(worker).count() < there.host.max_jobs as usize
         };
         (0..self.workers.len()).any(room)

@@ -1,41 +1,41 @@
-//! The real rules, called in the way in which `src/server/service` calls them; a database's part is played by two lists.
+//! The real rules, called like in `src/server/service`; two lists replace the database.
 
-use super::commands::{Ask, By, Claims, Command, Host, Newest};
-use crate::domain::astray::Word;
+use super::commands::{ClaimedAttempts, FleetCommand, HostSpec, JobRequest, NewestAttempt, Reporter};
 use crate::domain::capability::Capability;
 use crate::domain::fixtures::{self, NOW, gpus, job_id, label, worker_id};
-use crate::domain::health::{self, Verdict};
-use crate::domain::ids::{Attempt, WorkerId};
-use crate::domain::job::{Demand, Job, Loss, Report, Spec, State};
+use crate::domain::ids::{AttemptNumber, WorkerId};
+use crate::domain::job::{AttemptLoss, AttemptReport, Demand, Job, JobSpec, JobState};
 use crate::domain::labels::Labels;
-use crate::domain::plan::{self, Fleet, Limits, Plan};
-use crate::domain::queue::MAX_PRIORITY;
-use crate::domain::reconcile::{self, Claim, unclaimed};
+use crate::domain::liveness::{self, LivenessVerdict};
+use crate::domain::plan::{self, AssignmentPlan, ConcurrencyLimits, PlannerFleet};
+use crate::domain::priority::MAX_PRIORITY;
+use crate::domain::reconcile::{self, AttemptClaim, resolve_unclaimed};
 use crate::domain::time::{Millis, Timestamp};
-use crate::domain::worker::{Edit, OfflineCause, Worker};
+use crate::domain::unassigned_run::AgentClaim;
+use crate::domain::worker::{OfflineCause, Worker, WorkerEdit};
 
 /// As in the server's policy.
-pub(super) const HEARTBEAT_TIMEOUT: Millis = Millis::seconds(120);
+pub(super) const HEARTBEAT_TIMEOUT: Millis = Millis::from_secs(120);
 /// As in the server's policy.
-pub(super) const OFFER_TIMEOUT: Millis = Millis::seconds(30);
+pub(super) const OFFER_TIMEOUT: Millis = Millis::from_secs(30);
 
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     pub now: Timestamp,
-    /// None where one was removed.
+    /// None for a removed worker.
     pub workers: Vec<Option<Worker>>,
     pub jobs: Vec<Job>,
     ids: Vec<WorkerId>,
-    hosts: Vec<Host>,
+    hosts: Vec<HostSpec>,
     seen: Vec<Option<Timestamp>>,
     serving_since: Timestamp,
-    limits: Limits,
+    limits: ConcurrencyLimits,
 }
 
-/// What came of a command: whether planning follows. None if it was refused.
-type Outcome = Option<Planning>;
+/// The result of a command: whether planning follows. None if it was rejected.
+type CommandOutcome = Option<PlanningTrigger>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Planning {
+pub(super) enum PlanningTrigger {
     Follows,
     No,
 }
@@ -44,9 +44,9 @@ fn number(place: usize) -> u16 {
     u16::try_from(place).expect("few")
 }
 
-impl Server {
-    pub fn new(hosts: &[Host], limits: Limits) -> Self {
-        let made = |(n, host): (u16, &Host)| Some(Worker { local: host.local, ..fixtures::unseen(n) });
+impl SimulatedServer {
+    pub fn new(hosts: &[HostSpec], limits: ConcurrencyLimits) -> Self {
+        let made = |(n, host): (u16, &HostSpec)| Some(Worker { local: host.local, ..fixtures::unseen_worker(n) });
         Self {
             now: NOW,
             workers: (0..).zip(hosts).map(made).collect(),
@@ -59,85 +59,86 @@ impl Server {
         }
     }
 
-    /// The place of a worker among all.
+    /// Returns the index of a worker.
     pub fn place(&self, id: &WorkerId) -> usize {
-        self.ids.iter().position(|other| other == id).expect("one of ours")
+        self.ids.iter().position(|other| other == id).expect("a known ID")
     }
 
-    pub fn newest(&self) -> Vec<Newest> {
+    pub fn newest(&self) -> Vec<NewestAttempt> {
         let newest = |job: &Job| job.last_lease().map(|lease| (self.place(&lease.worker), lease.attempt));
         self.jobs.iter().map(newest).collect()
     }
 
-    pub fn fleet(&self) -> Fleet<'_> {
-        Fleet::new(self.workers.iter().flatten(), &self.jobs, self.limits)
+    pub fn fleet(&self) -> PlannerFleet<'_> {
+        PlannerFleet::new(self.workers.iter().flatten(), &self.jobs, self.limits)
     }
 
-    /// What waits, by rank.
+    /// Returns the pending jobs, in order.
     pub fn waiting(&self) -> Vec<&Job> {
-        let mut waiting: Vec<&Job> = self.jobs.iter().filter(|job| matches!(job.state, State::Queued { .. })).collect();
-        waiting.sort_by_key(|job| plan::rank(job));
+        let mut waiting: Vec<&Job> =
+            self.jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })).collect();
+        waiting.sort_by_key(|job| plan::job_sort_key(job));
         waiting
     }
 
-    pub fn plan(&self) -> Plan<'_> {
+    pub fn plan(&self) -> AssignmentPlan<'_> {
         plan::plan(self.waiting(), self.fleet(), self.now)
     }
 
     pub fn offer(&mut self, job: usize, worker: usize, gpus: Vec<String>) {
         let until = self.now + OFFER_TIMEOUT;
         let offered = self.jobs[job].clone().offered(self.now, self.ids[worker].clone(), gpus, until);
-        self.jobs[job] = offered.expect("what is planned waits");
+        self.jobs[job] = offered.expect("planned jobs are queued");
     }
 
-    pub fn take(&mut self, command: &Command) -> Outcome {
+    pub fn apply(&mut self, command: &FleetCommand) -> CommandOutcome {
         match command {
-            Command::Submit(ask) => Some(self.add(submitted(ask, number(self.jobs.len()), self.now))),
-            Command::Retry(job) => self.retry(*job),
-            Command::Cancel(job) => self.change_job(*job, |job, now| job.cancelled(now).ok()),
-            Command::SetPriority(job, priority) => self.change_job(*job, |job, _| job.prioritised(*priority).ok()),
-            Command::Drain(worker, seconds) => self.drain(*worker, *seconds),
-            Command::Resume(worker) => self.change_worker(*worker, |worker, _| Some(worker.resumed())),
-            Command::SetRack(worker, rack) => {
-                let edit = Edit { labels: Some(label("rack", rack)), ..Edit::default() };
+            FleetCommand::Submit(ask) => Some(self.add(submitted(ask, number(self.jobs.len()), self.now))),
+            FleetCommand::Retry(job) => self.retry(*job),
+            FleetCommand::Cancel(job) => self.change_job(*job, |job, now| job.cancelled(now).ok()),
+            FleetCommand::SetPriority(job, priority) => self.change_job(*job, |job, _| job.prioritized(*priority).ok()),
+            FleetCommand::Drain(worker, seconds) => self.drain(*worker, *seconds),
+            FleetCommand::Resume(worker) => self.change_worker(*worker, |worker, _| Some(worker.resumed())),
+            FleetCommand::SetRack(worker, rack) => {
+                let edit = WorkerEdit { labels: Some(label("rack", rack)), ..WorkerEdit::default() };
                 self.change_worker(*worker, |worker, _| Some(worker.edited(edit)))
             }
-            Command::Delete(worker) => self.delete(*worker),
-            Command::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims),
-            Command::Heartbeat { worker, claims } => self.heartbeat(*worker, claims),
-            Command::Word(worker, runs) => {
-                self.heard(*worker)?;
-                self.workers[*worker].as_ref()?.may_beat().ok()?;
-                let word = runs.map_or(Word::Idle, |job| Word::Runs(job_id(number(job))));
-                self.beat(*worker, &word)
+            FleetCommand::Delete(worker) => self.delete(*worker),
+            FleetCommand::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims),
+            FleetCommand::Heartbeat { worker, claims } => self.heartbeat(*worker, claims),
+            FleetCommand::AgentClaim(worker, runs) => {
+                self.record_contact(*worker)?;
+                self.workers[*worker].as_ref()?.check_heartbeat().ok()?;
+                let word = runs.map_or(AgentClaim::Idle, |job| AgentClaim::Running(job_id(number(job))));
+                self.claim_heartbeat(*worker, &word)
             }
-            Command::Gpus(worker, withheld) => self.gpus_said(*worker, *withheld),
-            Command::Listen(worker, stream) => self.listen(*worker, *stream),
-            Command::StreamEnded(worker, stream) => self.stream_ended(*worker, *stream),
-            Command::Goodbye(worker) => self.goodbye(*worker),
-            Command::Report { job, by, attempt, report } => {
+            FleetCommand::GpusReported(worker, withheld) => self.gpus_reported(*worker, *withheld),
+            FleetCommand::StreamOpened(worker, stream) => self.listen(*worker, *stream),
+            FleetCommand::StreamEnded(worker, stream) => self.stream_ended(*worker, *stream),
+            FleetCommand::Disconnect(worker) => self.disconnect(*worker),
+            FleetCommand::Report { job, by, attempt, report } => {
                 let newest = self.newest().get(*job).copied()?;
                 let worker = self.reporter(*by, newest)?;
-                let reported = self.report(*job, worker, attempt.of(newest), report.clone());
-                let spoke = self.spoke(worker, &Word::of(&job_id(number(*job)), report));
-                reported.map(|planning| if spoke == Planning::Follows { spoke } else { planning })
+                let reported = self.report(*job, worker, attempt.resolve(newest), report.clone());
+                let spoke = self.apply_agent_claim(worker, &AgentClaim::from_report(&job_id(number(*job)), report));
+                reported.map(|planning| if spoke == PlanningTrigger::Follows { spoke } else { planning })
             }
-            Command::Pass(seconds) => Some(self.pass(*seconds)),
-            Command::SweepOffers => Some(self.sweep_offers()),
-            Command::CheckHealth(worker) => self.check_health(*worker),
-            Command::RestartServer => Some(self.restart()),
+            FleetCommand::TimePassed(seconds) => Some(self.advance_time(*seconds)),
+            FleetCommand::SweepOffers => Some(self.sweep_offers()),
+            FleetCommand::CheckHealth(worker) => self.check_health(*worker),
+            FleetCommand::RestartServer => Some(self.restart()),
         }
     }
 
-    fn add(&mut self, job: Job) -> Planning {
+    fn add(&mut self, job: Job) -> PlanningTrigger {
         self.jobs.push(job);
-        Planning::Follows
+        PlanningTrigger::Follows
     }
 
-    fn change_job(&mut self, job: usize, change: impl FnOnce(Job, Timestamp) -> Option<Job>) -> Outcome {
+    fn change_job(&mut self, job: usize, change: impl FnOnce(Job, Timestamp) -> Option<Job>) -> CommandOutcome {
         let job = self.jobs.get_mut(job)?;
         *job = change(job.clone(), self.now)?;
-        Some(Planning::Follows)
+        Some(PlanningTrigger::Follows)
     }
 
     fn change_leased(&mut self, worker: usize, change: impl Fn(Job, Timestamp) -> Job) {
@@ -146,59 +147,66 @@ impl Server {
         }
     }
 
-    fn change_worker(&mut self, worker: usize, change: impl FnOnce(Worker, Timestamp) -> Option<Worker>) -> Outcome {
+    fn change_worker(
+        &mut self,
+        worker: usize,
+        change: impl FnOnce(Worker, Timestamp) -> Option<Worker>,
+    ) -> CommandOutcome {
         let worker = self.workers[worker].as_mut()?;
         *worker = change(worker.clone(), self.now)?;
-        Some(Planning::Follows)
+        Some(PlanningTrigger::Follows)
     }
 
-    /// A worker's token was accepted.
-    pub fn heard(&mut self, worker: usize) -> Option<()> {
+    /// Records that a worker's token was accepted.
+    pub fn record_contact(&mut self, worker: usize) -> Option<()> {
         self.workers[worker].as_ref()?;
         self.seen[worker] = Some(self.now);
         Some(())
     }
 
-    fn retry(&mut self, job: usize) -> Outcome {
+    fn retry(&mut self, job: usize) -> CommandOutcome {
         let (ended, id) = (self.jobs.get(job)?, job_id(number(self.jobs.len())));
         let again = ended.retried(id, self.now, ended.submitted_by.clone(), MAX_PRIORITY).ok()?;
         Some(self.add(again))
     }
 
-    fn drain(&mut self, worker: usize, seconds: Option<i64>) -> Outcome {
-        let deadline = seconds.map(|seconds| self.now + Millis::seconds(seconds));
+    fn drain(&mut self, worker: usize, seconds: Option<i64>) -> CommandOutcome {
+        let deadline = seconds.map(|seconds| self.now + Millis::from_secs(seconds));
         let planning = self.change_worker(worker, |worker, now| Some(worker.drained(now, None, deadline)))?;
         self.change_leased(worker, Job::offer_withdrawn);
         Some(planning)
     }
 
-    fn delete(&mut self, worker: usize) -> Outcome {
-        self.workers[worker].as_ref()?.may_be_deleted().ok()?;
+    fn delete(&mut self, worker: usize) -> CommandOutcome {
+        let (stored, seen) = (self.workers[worker].as_ref()?, self.seen[worker]);
+        let offline_at = liveness::offline_at(stored, seen, self.serving_since, HEARTBEAT_TIMEOUT);
+        stored.check_deletion(&self.held(worker), offline_at).ok()?;
         Some(self.remove(worker))
     }
 
-    fn listen(&mut self, worker: usize, stream: u8) -> Outcome {
-        self.heard(worker)?;
-        self.change_worker(worker, |worker, now| worker.listening(now, &stream.to_string()).ok())
+    fn listen(&mut self, worker: usize, stream: u8) -> CommandOutcome {
+        self.record_contact(worker)?;
+        self.change_worker(worker, |worker, now| worker.stream_opened(now, &stream.to_string()).ok())
     }
 
-    fn stream_ended(&mut self, worker: usize, stream: u8) -> Outcome {
-        self.change_worker(worker, |worker, now| Some(worker.stopped_listening(now, &stream.to_string())))?;
-        Some(Planning::No)
+    fn stream_ended(&mut self, worker: usize, stream: u8) -> CommandOutcome {
+        self.change_worker(worker, |worker, now| Some(worker.stream_closed(now, &stream.to_string())))?;
+        Some(PlanningTrigger::No)
     }
 
-    fn goodbye(&mut self, worker: usize) -> Outcome {
-        self.heard(worker)?;
-        let planning = self.change_worker(worker, |worker, now| Some(worker.gone(now, OfflineCause::Disconnected)))?;
+    fn disconnect(&mut self, worker: usize) -> CommandOutcome {
+        self.record_contact(worker)?;
+        let planning =
+            self.change_worker(worker, |worker, now| Some(worker.went_offline(now, OfflineCause::Disconnected)))?;
         self.change_leased(worker, Job::offer_withdrawn);
         Some(planning)
     }
 
-    /// Whose token comes with a report.
-    fn reporter(&mut self, by: By, newest: Newest) -> Option<usize> {
+    /// Returns the worker whose token authenticates a report.
+    fn reporter(&mut self, by: Reporter, newest: NewestAttempt) -> Option<usize> {
         match by {
-            By::Holder => newest.map(|(worker, _)| worker),
-            By::Worker(worker) => self.heard(worker).map(|()| worker),
+            Reporter::Holder => newest.map(|(worker, _)| worker),
+            Reporter::Worker(worker) => self.record_contact(worker).map(|()| worker),
         }
     }
 
@@ -208,137 +216,146 @@ impl Server {
 
     fn lose_leases(&mut self, worker: usize) {
         self.change_leased(worker, Job::offer_withdrawn);
-        self.change_leased(worker, |job, now| job.lost(now, Loss::WorkerOffline, HEARTBEAT_TIMEOUT));
+        self.change_leased(worker, |job, now| job.lost(now, AttemptLoss::WorkerOffline, HEARTBEAT_TIMEOUT));
     }
 
-    fn remove(&mut self, worker: usize) -> Planning {
+    fn remove(&mut self, worker: usize) -> PlanningTrigger {
         self.lose_leases(worker);
         self.workers[worker] = None;
-        Planning::No
+        PlanningTrigger::No
     }
 
-    fn verdict(&self, worker: usize) -> Option<Verdict> {
+    fn verdict(&self, worker: usize) -> Option<LivenessVerdict> {
         let (stored, seen) = (self.workers[worker].as_ref()?, self.seen[worker]);
-        health::judge(stored, seen, self.serving_since, HEARTBEAT_TIMEOUT, self.now)
+        liveness::judge_liveness(stored, seen, self.serving_since, HEARTBEAT_TIMEOUT, self.now)
     }
 
-    fn register(&mut self, worker: usize, elsewhere: bool, claims: &Claims) -> Outcome {
+    fn register(&mut self, worker: usize, elsewhere: bool, claims: &ClaimedAttempts) -> CommandOutcome {
         let capability = capability(&self.hosts[worker], number(worker), elsewhere);
         let (alive, kind) = (self.verdict(worker).is_none(), self.hosts[worker].kind);
         let holds = self.held(worker).len();
         self.change_worker(worker, |worker, now| {
-            worker.may_register(&capability, alive, holds).ok()?;
+            worker.check_registration(&capability, alive, holds).ok()?;
             Some(worker.registered(now, capability, kind))
         })?;
-        self.heard(worker)?;
-        let claims = claims.of(worker, &self.newest());
-        self.keep_claims(worker, &claims);
+        self.record_contact(worker)?;
+        let claims = claims.resolve(worker, &self.newest());
+        self.apply_claims(worker, &claims);
         for job in (0..self.jobs.len()).filter(|job| claims.iter().all(|(claimed, _)| claimed != job)) {
             if is_leased_to(&self.ids[worker], &self.jobs[job]) {
                 let Some(there) = &self.workers[worker] else { continue };
-                self.jobs[job] = unclaimed(self.now, there, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
+                self.jobs[job] = resolve_unclaimed(self.now, there, self.jobs[job].clone(), HEARTBEAT_TIMEOUT);
             }
         }
-        Some(Planning::Follows)
+        Some(PlanningTrigger::Follows)
     }
 
-    fn heartbeat(&mut self, worker: usize, claims: &Claims) -> Outcome {
-        self.heard(worker)?;
-        self.workers[worker].as_ref()?.may_beat().ok()?;
+    fn heartbeat(&mut self, worker: usize, claims: &ClaimedAttempts) -> CommandOutcome {
+        self.record_contact(worker)?;
+        self.workers[worker].as_ref()?.check_heartbeat().ok()?;
         let claims: Vec<_> =
-            claims.of(worker, &self.newest()).into_iter().filter(|(_, attempt)| attempt.is_some()).collect();
-        self.keep_claims(worker, &claims);
-        Some(Planning::No)
+            claims.resolve(worker, &self.newest()).into_iter().filter(|(_, attempt)| attempt.is_some()).collect();
+        self.apply_claims(worker, &claims);
+        Some(PlanningTrigger::No)
     }
 
-    fn keep_claims(&mut self, worker: usize, claims: &[(usize, Option<Attempt>)]) {
+    fn apply_claims(&mut self, worker: usize, claims: &[(usize, Option<AttemptNumber>)]) {
         for (job, attempt) in claims {
-            let claim = Claim { job: job_id(number(*job)), attempt: *attempt };
+            let claim = AttemptClaim { job: job_id(number(*job)), attempt: *attempt };
             let (stored, held) = (self.jobs.get(*job), self.held(worker));
             let Some(keeper) = &self.workers[worker] else { continue };
-            if let reconcile::Verdict::Keep(kept) = reconcile::judge(self.now, keeper, &held, &claim, stored) {
+            if let reconcile::ClaimVerdict::Keep(kept) = reconcile::judge_claim(self.now, keeper, &held, &claim, stored)
+            {
                 self.jobs[*job] = *kept;
             }
         }
     }
 
-    fn report(&mut self, job: usize, worker: usize, attempt: Option<Attempt>, report: Report) -> Outcome {
-        let overdue = self.jobs[job].overdue(self.now).is_some();
-        let evicts = !overdue && self.workers[worker].as_ref().is_some_and(|worker| worker.evicts(self.now));
+    fn report(
+        &mut self,
+        job: usize,
+        worker: usize,
+        attempt: Option<AttemptNumber>,
+        report: AttemptReport,
+    ) -> CommandOutcome {
+        let overdue = self.jobs[job].exceeded_runtime(self.now).is_some();
+        let evicts = !overdue && self.workers[worker].as_ref().is_some_and(|worker| worker.should_evict(self.now));
         let report = match report {
-            Report::Cancelled | Report::Requeue { .. } if evicts => Report::Evicted,
+            AttemptReport::Cancelled | AttemptReport::Requeue { .. } if evicts => AttemptReport::Evicted,
             other => other,
         };
         let (before, id) = (self.jobs[job].clone(), self.ids[worker].clone());
         let attempt = attempt.unwrap_or(before.attempt);
         let after = before.clone().reported(self.now, &id, attempt, report).ok()?;
-        if reconcile::displaced(&before, &after, self.workers[worker].as_ref(), &self.held(worker)) {
+        if reconcile::has_lost_place(&before, &after, self.workers[worker].as_ref(), &self.held(worker)) {
             return None;
         }
         if after.has_ended() && !before.has_ended() {
-            // One that was removed has nothing to spend.
+            // A removed worker cannot be retired.
             let _ = self.change_worker(worker, |worker, now| Some(worker.job_ended(now)));
         }
-        let freed = before.live_lease().is_some() && after.live_lease().is_none();
+        let freed = before.active_lease().is_some() && after.active_lease().is_none();
         self.jobs[job] = after;
-        Some(if freed { Planning::Follows } else { Planning::No })
+        Some(if freed { PlanningTrigger::Follows } else { PlanningTrigger::No })
     }
 
-    fn check_health(&mut self, worker: usize) -> Outcome {
+    fn check_health(&mut self, worker: usize) -> CommandOutcome {
         match self.verdict(worker) {
-            None => Some(Planning::No),
-            Some(Verdict::Silent) => {
-                self.change_worker(worker, |worker, now| Some(worker.gone(now, OfflineCause::Silent)))?;
+            None => Some(PlanningTrigger::No),
+            Some(LivenessVerdict::HeartbeatTimeout) => {
+                self.change_worker(worker, |worker, now| {
+                    Some(worker.went_offline(now, OfflineCause::HeartbeatTimeout))
+                })?;
                 self.lose_leases(worker);
-                Some(Planning::Follows)
+                Some(PlanningTrigger::Follows)
             }
-            Some(Verdict::Abandoned) => {
+            Some(LivenessVerdict::Abandoned) => {
                 self.lose_leases(worker);
-                Some(Planning::Follows)
+                Some(PlanningTrigger::Follows)
             }
-            Some(Verdict::Removed) => Some(self.remove(worker)),
+            Some(LivenessVerdict::Removed) => Some(self.remove(worker)),
         }
     }
 
-    fn pass(&mut self, seconds: i64) -> Planning {
-        self.now = self.now + Millis::seconds(seconds);
-        Planning::No
+    fn advance_time(&mut self, seconds: i64) -> PlanningTrigger {
+        self.now = self.now + Millis::from_secs(seconds);
+        PlanningTrigger::No
     }
 
-    fn sweep_offers(&mut self) -> Planning {
+    fn sweep_offers(&mut self) -> PlanningTrigger {
         for job in &mut self.jobs {
             *job = job.clone().offer_expired(self.now);
         }
-        Planning::Follows
+        PlanningTrigger::Follows
     }
 
-    fn restart(&mut self) -> Planning {
+    fn restart(&mut self) -> PlanningTrigger {
         self.serving_since = self.now;
         for worker in self.workers.iter_mut().flatten() {
-            if let Some(stream) = worker.stream().map(str::to_owned) {
-                *worker = worker.clone().stopped_listening(self.now, &stream);
+            if let Some(stream) = worker.stream_id().map(str::to_owned) {
+                *worker = worker.clone().stream_closed(self.now, &stream);
             }
         }
-        Planning::No
+        PlanningTrigger::No
     }
 }
 
 fn is_leased_to(id: &WorkerId, job: &Job) -> bool {
-    job.live_lease().is_some_and(|lease| lease.worker == *id)
+    job.active_lease().is_some_and(|lease| lease.worker == *id)
 }
 
-fn submitted(ask: &Ask, number: u16, now: Timestamp) -> Job {
+fn submitted(ask: &JobRequest, number: u16, now: Timestamp) -> Job {
     let demand = Demand {
         labels: ask.rack.map_or_else(Labels::default, |rack| label("rack", rack)),
         gpu_count: ask.gpus,
         min_vram_gb: ask.vram_gb.map(f64::from),
         ..Demand::default()
     };
-    let spec = Spec {
+    let spec = JobSpec {
         target: ask.target,
         max_retries: ask.max_retries,
         retry_on_failure: ask.retry_on_failure,
-        max_runtime: ask.max_runtime.map(Millis::seconds),
+        max_runtime: ask.max_runtime.map(Millis::from_secs),
         exclusive: ask.exclusive,
         secrets: None,
         ..fixtures::spec(demand)
@@ -346,7 +363,7 @@ fn submitted(ask: &Ask, number: u16, now: Timestamp) -> Job {
     Job { priority: ask.priority, ..Job::submitted(job_id(number), spec, now, ask.by.to_owned()) }
 }
 
-fn capability(host: &Host, number: u16, elsewhere: bool) -> Capability {
+fn capability(host: &HostSpec, number: u16, elsewhere: bool) -> Capability {
     Capability {
         gpus: gpus(number, &host.gpus),
         protocol: (!host.older).then_some(1),

@@ -2,41 +2,41 @@
 
 use crate::domain::time::Millis;
 
-/// Why an attempt, or a job, failed.
+/// Why an attempt or a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// The trainer, or the agent on its behalf, gave up.
+pub enum JobFailure {
+    /// The trainer failed, as reported by the trainer or the agent.
     Trainer {
-        /// Its exit code, 128 + signal if it was killed; none if it never started.
+        /// The exit code, 128 + signal if the trainer was killed; none if it never started.
         exit_code: Option<i32>,
-        /// In its words.
+        /// The error text.
         error: String,
     },
-    /// The attempt was lost more often than the retries allow.
-    Lost(Loss),
-    /// The trainer ran longer than the submit allowed.
-    OverTime {
-        /// How long that was.
+    /// Attempts were lost more often than the retries allow.
+    Lost(AttemptLoss),
+    /// The trainer exceeded its time limit.
+    RuntimeExceeded {
+        /// The time limit.
         allowed: Millis,
     },
 }
 
-/// How an attempt was lost.
+/// Why an attempt was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Loss {
-    /// The agent came back without it.
-    AgentForgot,
-    /// The worker went offline with it.
+pub enum AttemptLoss {
+    /// The agent registered again without it.
+    UnknownToAgent,
+    /// The worker went offline.
     WorkerOffline,
-    /// The agent stopped it, and not by the job's fault (shutdown, exit code 75, …).
+    /// The agent stopped it for reasons other than the job (shutdown, exit code 75, …).
     Requeued(String),
-    /// Its worker's drain came to its deadline.
+    /// The deadline of its worker's drain passed.
     Evicted,
-    /// The trainer failed, and the submit said to try again.
+    /// The trainer failed, and the submit allows retries on failure.
     TrainerFailed {
-        /// Its exit code.
+        /// The exit code.
         exit_code: Option<i32>,
-        /// In its words.
+        /// The error text.
         error: String,
     },
 }

@@ -1,94 +1,94 @@
-//! A job's life: `Queued → Offered → Starting → Running → Completed | Failed | Cancelled`, with `Cancelling` on the
-//! way to the last. A lost attempt goes back to `Queued`; a terminal state never changes (invariant I2).
+//! The life cycle of a job: `Queued → Offered → Starting → Running → Completed | Failed | Cancelled`, with `Cancelling`
+//! before `Cancelled`. A lost attempt goes back to `Queued`; a terminal state never changes (invariant I2).
 
 mod failure;
 mod overrides;
-mod start;
+mod start_point;
 mod transitions;
 
 #[cfg(test)]
 mod tests;
 
-pub use failure::{Failure, Loss};
-pub use overrides::{Override, Overrides};
-pub use start::{SavedBy, Start};
+pub use failure::{AttemptLoss, JobFailure};
+pub use overrides::{JobOverrides, OverriddenValue};
+pub use start_point::{CheckpointRef, StartPoint};
 
-use super::ids::{Attempt, JobId, WorkerId};
+use super::ids::{AttemptNumber, JobId, WorkerId};
 use super::labels::Labels;
 use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
-use super::trace::Trace;
+use super::trace_context::TraceContext;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its id.
+    /// The job's ID.
     pub id: JobId,
-    /// What was asked for.
-    pub spec: Spec,
-    /// When it was submitted. First come, first served.
+    /// The requirements of the submit.
+    pub spec: JobSpec,
+    /// When it was submitted.
     pub submitted_at: Timestamp,
-    /// By whom.
+    /// The user who submitted it.
     pub submitted_by: String,
-    /// The newest attempt that was offered; 0 before the first.
-    pub attempt: Attempt,
-    /// How many attempts were lost.
+    /// The number of the newest offered attempt; 0 before the first.
+    pub attempt: AttemptNumber,
+    /// Number of lost attempts.
     pub losses: u32,
-    /// How urgent it is, 0 to [`MAX_PRIORITY`](super::queue::MAX_PRIORITY).
+    /// The priority, 0 to [`MAX_PRIORITY`](super::priority::MAX_PRIORITY).
     pub priority: u8,
-    /// The job that this one tries again.
+    /// The job that this one retries.
     pub retry_of: Option<JobId>,
-    /// The trace that it belongs to.
-    pub trace: Option<Trace>,
-    /// Of an exclusive job whose attempt was lost without its agent's word: a trainer may run until then, so no other
-    /// begins before.
-    pub kept_back: Option<Timestamp>,
-    /// Where it stands.
-    pub state: State,
+    /// Its trace context.
+    pub trace: Option<TraceContext>,
+    /// For an exclusive job whose attempt was lost without a report of its agent: a trainer may run until this time, so
+    /// no other attempt starts before.
+    pub hold_until: Option<Timestamp>,
+    /// The job's state.
+    pub state: JobState,
 }
 
-/// What was asked for at the submit; it never changes.
+/// The immutable requirements of a submit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spec {
-    /// The configuration.
+pub struct JobSpec {
+    /// The name of the configuration.
     pub config_name: String,
-    /// Its revision, pinned.
+    /// The pinned revision.
     pub config_revision: u32,
     /// Where it may run.
-    pub target: Target,
-    /// What the worker must be like.
+    pub target: JobTarget,
+    /// Requirements on the worker.
     pub demand: Demand,
-    /// How many processes the trainer is to start, if the configuration says so.
+    /// Number of trainer processes, if the configuration sets it.
     pub num_processes: Option<u32>,
-    /// How many lost attempts are tried again.
+    /// Maximum number of retries after lost attempts.
     pub max_retries: u32,
-    /// Whether the trainer's own failure counts as a loss too.
+    /// Whether a failure of the trainer also counts as a loss.
     pub retry_on_failure: bool,
-    /// How long the trainer of an attempt may run.
+    /// Time limit of an attempt's trainer.
     pub max_runtime: Option<Millis>,
-    /// Whether no two trainers of it may ever run at once: an agent that loses contact stops its own in time, and no
-    /// attempt begins before that time is over.
+    /// Whether two trainers of the job must never run at the same time: an agent that loses contact stops its trainer
+    /// in time, and no attempt starts before that time has passed.
     pub exclusive: bool,
-    /// Which checkpoints are sent to the orchestrator.
-    pub checkpoints: Checkpoints,
-    /// The secrets that it is given, by name; none (of a job of an earlier version) for every one that its owner can use.
+    /// Which checkpoints are uploaded.
+    pub checkpoints: CheckpointUploads,
+    /// Names of the secrets that the job gets; none (for a job of an earlier version) for all that its owner can use.
     pub secrets: Option<Vec<String>>,
-    /// Whether the job gets shared secrets only: another person retried it and named no secrets of their own.
+    /// Whether the job gets shared secrets only: another user retried it without naming secrets.
     pub shared_secrets_only: bool,
-    /// Files that the configuration names beside its data loader. Older agents are sent neither these nor their names.
+    /// Files that the configuration refers to, besides its data loader. Older agents do not receive them.
     pub files: Vec<String>,
-    /// The names of directories of the host that the configuration needs: `data_root`.
+    /// Placeholders for directories of the host that the configuration uses: `data_root`.
     pub paths: Vec<String>,
-    /// Values of the configuration that this job changes.
-    pub overrides: Overrides,
-    /// Where a job that is run again begins.
-    pub start: Start,
+    /// Values of the configuration that this job overrides.
+    pub overrides: JobOverrides,
+    /// Where a retried job starts.
+    pub start: StartPoint,
 }
 
 /// Where a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// Remote workers first, then the orchestrator's own GPUs.
+pub enum JobTarget {
+    /// Prefers remote workers, then the orchestrator's own GPUs.
     Auto,
     /// Remote workers only.
     Worker,
@@ -96,8 +96,8 @@ pub enum Target {
     Local,
 }
 
-impl Target {
-    /// Its word: in the database, on the wire and on the page.
+impl JobTarget {
+    /// Returns its name in the database, the API and on pages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -107,20 +107,20 @@ impl Target {
     }
 }
 
-/// Which of the trainer's checkpoints the orchestrator is sent.
+/// Which of the trainer's checkpoints are uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Checkpoints {
-    /// None: an attempt on another worker begins at the beginning.
+pub enum CheckpointUploads {
+    /// None: an attempt on another worker starts from scratch.
     None,
     /// The newest.
     #[default]
     Last,
-    /// Every one.
+    /// All checkpoints.
     All,
 }
 
-impl Checkpoints {
-    /// Its word in the database.
+impl CheckpointUploads {
+    /// Returns its name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -130,117 +130,117 @@ impl Checkpoints {
     }
 }
 
-/// What a worker must be like.
+/// Requirements on a worker.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Demand {
     /// Labels that must match; values are globs.
     pub labels: Labels,
-    /// How many GPUs; none asks for one slot on any worker.
+    /// Number of GPUs; none requires one slot on any worker.
     pub gpu_count: Option<u32>,
-    /// Least memory of each GPU in GB.
+    /// Minimum memory of each GPU in GB.
     pub min_vram_gb: Option<f64>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: Option<String>,
-    /// How closely it confines the trainer at least; a host's owner may want more.
+    /// The minimum sandbox level of the trainer.
     pub sandbox: SandboxLevel,
 }
 
-/// What an attempt holds: a worker and its GPUs.
+/// The right of an attempt to run: a worker and its GPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// The worker.
     pub worker: WorkerId,
     /// The attempt.
-    pub attempt: Attempt,
-    /// UUIDs of the granted GPUs.
+    pub attempt: AttemptNumber,
+    /// UUIDs of the allocated GPUs.
     pub gpus: Vec<String>,
 }
 
 impl Lease {
-    /// UUIDs of the granted GPUs, as the planner's ledger has them.
-    pub fn held(&self) -> Vec<&str> {
+    /// Returns the UUIDs of the allocated GPUs, in the planner's format.
+    pub fn gpu_uuids(&self) -> Vec<&str> {
         self.gpus.iter().map(String::as_str).collect()
     }
 }
 
-/// The attempt before, of a job that waits again.
+/// The previous attempt of a job that is pending again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Previous {
-    /// What it held.
+pub struct PreviousAttempt {
+    /// Its lease.
     pub lease: Lease,
-    /// How it was lost; none if its offer was not answered.
-    pub loss: Option<Loss>,
+    /// How it was lost; none if its offer was not accepted.
+    pub loss: Option<AttemptLoss>,
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq)]
-pub enum State {
+pub enum JobState {
     /// Waits for a worker.
     Queued {
         /// Since when.
         since: Timestamp,
-        /// Not offered before this moment (back-off after a loss).
+        /// Earliest time of the next offer (back-off after a loss).
         not_before: Option<Timestamp>,
-        /// The attempt before: until a newer one is offered it may come back (I1).
-        previous: Option<Previous>,
+        /// The previous attempt: it can be recovered until a newer one is offered (I1).
+        previous: Option<PreviousAttempt>,
     },
-    /// Offered to a worker that has not answered.
+    /// Offered to a worker that has not accepted it yet.
     Offered {
-        /// To whom.
+        /// The offered lease.
         lease: Lease,
         /// Since when.
         since: Timestamp,
-        /// The offer ends then.
+        /// When the offer expires.
         until: Timestamp,
     },
-    /// The worker took it and prepares the trainer.
+    /// The worker accepted it and prepares the trainer.
     Starting {
-        /// Who has it.
+        /// The lease.
         lease: Lease,
         /// Since when.
         since: Timestamp,
     },
     /// The trainer runs.
     Running {
-        /// Who has it.
+        /// The lease.
         lease: Lease,
         /// Since when.
         since: Timestamp,
     },
-    /// A person cancelled it; the worker has not confirmed.
+    /// A user cancelled it; the worker has not confirmed yet.
     Cancelling {
-        /// Who has it.
+        /// The lease.
         lease: Lease,
         /// Since when.
         since: Timestamp,
     },
-    /// The trainer ended well.
+    /// The trainer exited successfully.
     Completed {
-        /// When.
+        /// When it ended.
         at: Timestamp,
-        /// Who had it.
+        /// The last lease.
         lease: Lease,
     },
-    /// It failed for good.
+    /// The job failed.
     Failed {
-        /// When.
+        /// When it ended.
         at: Timestamp,
-        /// Who had it last.
+        /// The last lease.
         lease: Lease,
-        /// Why.
-        failure: Failure,
+        /// The reason.
+        failure: JobFailure,
     },
-    /// A person cancelled it.
+    /// A user cancelled it.
     Cancelled {
-        /// When.
+        /// When it ended.
         at: Timestamp,
-        /// Who had it, if anyone.
+        /// The last lease, if there was one.
         lease: Option<Lease>,
     },
 }
 
-impl State {
-    /// Its word: in the database, on the wire and on the page.
+impl JobState {
+    /// Returns its name in the database, the API and on pages.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Queued { .. } => "queued",
@@ -255,112 +255,121 @@ impl State {
     }
 }
 
-/// What a worker says of an attempt.
+/// A worker's report on an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
-    /// It takes the offer.
+pub enum AttemptReport {
+    /// The offer is accepted.
     Starting,
     /// The trainer runs.
     Running,
-    /// The trainer ended with 0.
+    /// The trainer exited with code 0.
     Completed,
     /// The trainer failed.
     Failed {
-        /// Its exit code.
+        /// The exit code.
         exit_code: Option<i32>,
-        /// In its words.
+        /// The error text.
         error: String,
     },
-    /// It was stopped. Only a person's cancel makes this the end.
+    /// The attempt was stopped. The job is cancelled only if a user cancelled it.
     Cancelled,
-    /// It was stopped, and not by the job's fault.
+    /// The attempt was stopped for reasons other than the job.
     Requeue {
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// It was stopped because a person's drain of its worker came to its deadline. It does not count as a loss.
+    /// The attempt was stopped because the deadline of its worker's drain passed. It does not count as a loss.
     Evicted,
+    /// The host cannot run jobs. The attempt does not count as a loss.
+    HostUnhealthy {
+        /// The error text of the attempt.
+        error: String,
+    },
 }
 
-/// Why a transition is refused.
+/// Why a transition is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum JobTransitionError {
     /// The job has ended.
-    Ended,
-    /// The report is of an attempt that is no longer the job's.
-    OldAttempt {
-        /// The job's newest attempt.
-        current: Attempt,
+    AlreadyEnded,
+    /// The report is about an attempt that is not the newest.
+    StaleAttempt {
+        /// The newest attempt.
+        current: AttemptNumber,
     },
     /// The attempt belongs to another worker, or was never offered.
-    NotYours,
-    /// Only a waiting job can be offered.
+    WrongWorker,
+    /// Only a queued job can be offered.
     NotQueued,
-    /// Only what has ended can be tried again.
+    /// Only an ended job can be retried.
     NotEnded,
 }
 
 impl Demand {
-    /// How many GPUs are asked for; none asks for a slot.
-    pub fn gpus(&self) -> Option<u32> {
+    /// Returns the required number of GPUs; none requires a slot.
+    pub fn required_gpus(&self) -> Option<u32> {
         self.gpu_count.or(self.min_vram_gb.map(|_| 1))
     }
 }
 
 impl Job {
-    /// The lease that is in force: one worker's slot and GPUs are taken by it.
-    pub fn live_lease(&self) -> Option<&Lease> {
+    /// Returns the active lease, which occupies a slot and GPUs of a worker.
+    pub fn active_lease(&self) -> Option<&Lease> {
         match &self.state {
-            State::Offered { lease, .. }
-            | State::Starting { lease, .. }
-            | State::Running { lease, .. }
-            | State::Cancelling { lease, .. } => Some(lease),
-            State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => None,
+            JobState::Offered { lease, .. }
+            | JobState::Starting { lease, .. }
+            | JobState::Running { lease, .. }
+            | JobState::Cancelling { lease, .. } => Some(lease),
+            JobState::Queued { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. } => None,
         }
     }
 
-    /// The newest lease, in force or not.
+    /// Returns the newest lease, active or not.
     pub fn last_lease(&self) -> Option<&Lease> {
         match &self.state {
-            State::Queued { previous, .. } => previous.as_ref().map(|previous| &previous.lease),
-            State::Cancelled { lease, .. } => lease.as_ref(),
-            State::Offered { lease, .. }
-            | State::Starting { lease, .. }
-            | State::Running { lease, .. }
-            | State::Cancelling { lease, .. }
-            | State::Completed { lease, .. }
-            | State::Failed { lease, .. } => Some(lease),
+            JobState::Queued { previous, .. } => previous.as_ref().map(|previous| &previous.lease),
+            JobState::Cancelled { lease, .. } => lease.as_ref(),
+            JobState::Offered { lease, .. }
+            | JobState::Starting { lease, .. }
+            | JobState::Running { lease, .. }
+            | JobState::Cancelling { lease, .. }
+            | JobState::Completed { lease, .. }
+            | JobState::Failed { lease, .. } => Some(lease),
         }
     }
 
-    /// Since when it stands where it stands.
-    pub fn since(&self) -> Timestamp {
+    /// Returns since when the job has this state.
+    pub fn state_since(&self) -> Timestamp {
         match &self.state {
-            State::Queued { since, .. }
-            | State::Offered { since, .. }
-            | State::Starting { since, .. }
-            | State::Running { since, .. }
-            | State::Cancelling { since, .. } => *since,
-            State::Completed { at, .. } | State::Failed { at, .. } | State::Cancelled { at, .. } => *at,
+            JobState::Queued { since, .. }
+            | JobState::Offered { since, .. }
+            | JobState::Starting { since, .. }
+            | JobState::Running { since, .. }
+            | JobState::Cancelling { since, .. } => *since,
+            JobState::Completed { at, .. } | JobState::Failed { at, .. } | JobState::Cancelled { at, .. } => *at,
         }
     }
 
-    /// When it may be offered at the earliest, if not at once: after a loss, and where a trainer of it may still run.
-    pub fn due(&self) -> Option<Timestamp> {
+    /// Returns the earliest time of the next offer, if it is delayed: by back-off, or because a trainer of an exclusive
+    /// job may still run.
+    pub fn earliest_offer(&self) -> Option<Timestamp> {
         match self.state {
-            State::Queued { not_before, .. } => not_before.max(self.kept_back),
+            JobState::Queued { not_before, .. } => not_before.max(self.hold_until),
             _ => None,
         }
     }
 
-    /// Whether its trainer has run as long as the submit allows: then it is to be stopped, and has failed.
-    pub fn overdue(&self, now: Timestamp) -> Option<Millis> {
-        let State::Running { since, .. } = &self.state else { return None };
+    /// Returns the time limit if the trainer has exceeded it: it must be stopped, and the job has failed.
+    pub fn exceeded_runtime(&self, now: Timestamp) -> Option<Millis> {
+        let JobState::Running { since, .. } = &self.state else { return None };
         self.spec.max_runtime.filter(|allowed| *since + *allowed <= now)
     }
 
-    /// Whether nothing follows.
+    /// Returns whether the state is terminal.
     pub fn has_ended(&self) -> bool {
-        matches!(self.state, State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. })
+        matches!(self.state, JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. })
     }
 }

@@ -1,15 +1,15 @@
-//! Values of a configuration that one job changes for itself.
+//! Overrides: values of a configuration that are changed for one job.
 
 use std::collections::BTreeMap;
 
-/// What a job changed, by key.
-pub type Overrides = BTreeMap<String, Override>;
+/// The overrides of a job, by key.
+pub type JobOverrides = BTreeMap<String, OverriddenValue>;
 
-/// A value before and after as JSON; none where the key is not there.
+/// A value before and after, as JSON; none if the key does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
-    /// In the configuration.
+pub struct OverriddenValue {
+    /// The value in the configuration.
     pub from: Option<String>,
-    /// In this job.
+    /// The value in this job.
     pub to: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! Tables for single steps, and random lives for the invariants.
+//! Tables for single transitions, and random sequences for the invariants.
 
 use proptest::prelude::*;
 
-use super::transitions::SLACK;
+use super::transitions::HOLD_SLACK;
 use super::*;
-use crate::domain::fixtures::{LEASE, job_id, spec};
+use crate::domain::fixtures::{LEASE_DURATION, job_id, spec};
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -17,19 +17,19 @@ fn queued() -> Job {
 }
 
 fn offered() -> Job {
-    queued().offered(NOW, worker(1), vec!["GPU-1".to_owned()], Timestamp(NOW.0 + 30_000)).expect("it waits")
+    queued().offered(NOW, worker(1), vec!["GPU-1".to_owned()], Timestamp(NOW.0 + 30_000)).expect("queued")
 }
 
-fn after(job: Job, report: Report) -> Job {
-    job.reported(NOW, &worker(1), Attempt(1), report).expect("the attempt is current")
+fn after(job: Job, report: AttemptReport) -> Job {
+    job.reported(NOW, &worker(1), AttemptNumber(1), report).expect("the attempt is current")
 }
 
-fn failed() -> Report {
-    Report::Failed { exit_code: Some(1), error: "CUDA out of memory".to_owned() }
+fn failed() -> AttemptReport {
+    AttemptReport::Failed { exit_code: Some(1), error: "CUDA out of memory".to_owned() }
 }
 
-fn requeue() -> Report {
-    Report::Requeue { error: "spot notice".to_owned() }
+fn requeue() -> AttemptReport {
+    AttemptReport::Requeue { error: "spot notice".to_owned() }
 }
 
 fn name(job: &Job) -> &'static str {
@@ -37,16 +37,16 @@ fn name(job: &Job) -> &'static str {
 }
 
 #[test]
-fn reports_row_by_row() {
-    let starting = || after(offered(), Report::Starting);
-    let running = || after(starting(), Report::Running);
-    let cancelling = || running().cancelled(NOW).expect("it runs");
-    let lost = || running().lost(NOW, Loss::WorkerOffline, LEASE);
-    let evicted = || after(running(), Report::Evicted);
-    let completed = || after(running(), Report::Completed);
+fn report_transition_table() {
+    let starting = || after(offered(), AttemptReport::Starting);
+    let running = || after(starting(), AttemptReport::Running);
+    let cancelling = || running().cancelled(NOW).expect("running");
+    let lost = || running().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let evicted = || after(running(), AttemptReport::Evicted);
+    let completed = || after(running(), AttemptReport::Completed);
     let dead = || after(running(), failed());
-    let cancelled = || after(cancelling(), Report::Cancelled);
-    // Columns: starting, running, completed, failed, cancelled, requeue, evicted. `!` is a refusal.
+    let cancelled = || after(cancelling(), AttemptReport::Cancelled);
+    // Columns: starting, running, completed, failed, cancelled, requeue, evicted. `!` means rejected.
     let rows: [(&str, Job, [&str; 7]); 10] = [
         ("offered", offered(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
         ("starting", starting(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
@@ -69,215 +69,252 @@ fn reports_row_by_row() {
     ];
     for (from, job, expected) in rows {
         let reports = [
-            Report::Starting,
-            Report::Running,
-            Report::Completed,
+            AttemptReport::Starting,
+            AttemptReport::Running,
+            AttemptReport::Completed,
             failed(),
-            Report::Cancelled,
+            AttemptReport::Cancelled,
             requeue(),
-            Report::Evicted,
+            AttemptReport::Evicted,
         ];
         for (report, expected) in reports.into_iter().zip(expected) {
             let label = format!("{from} then {report:?}");
-            match job.clone().reported(NOW, &worker(1), Attempt(1), report) {
+            match job.clone().reported(NOW, &worker(1), AttemptNumber(1), report) {
                 Ok(next) => assert_eq!(name(&next), expected, "{label}"),
-                Err(refused) => assert_eq!((expected, refused), ("!", Refused::Ended), "{label}"),
+                Err(refused) => assert_eq!((expected, refused), ("!", JobTransitionError::AlreadyEnded), "{label}"),
             }
         }
     }
 }
 
 #[test]
-fn a_repeat_changes_nothing() {
-    let running = after(offered(), Report::Running);
-    assert_eq!(running.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Starting), Ok(running.clone()));
-    assert_eq!(running.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Running), Ok(running.clone()));
-    let completed = after(running, Report::Completed);
-    assert_eq!(completed.clone().reported(Timestamp(9), &worker(1), Attempt(1), Report::Completed), Ok(completed));
-}
-
-#[test]
-fn foreign_and_old_attempts_are_fenced_out() {
-    assert_eq!(queued().reported(NOW, &worker(1), Attempt(1), Report::Running), Err(Refused::NotYours));
-    assert_eq!(offered().reported(NOW, &worker(2), Attempt(1), Report::Running), Err(Refused::NotYours));
-    assert_eq!(offered().reported(NOW, &worker(1), Attempt(2), Report::Running), Err(Refused::NotYours));
-    let again = after(offered(), Report::Running)
-        .lost(NOW, Loss::AgentForgot, LEASE)
-        .offered(NOW, worker(2), vec![], NOW)
-        .expect("it waits");
+fn repeated_report_changes_nothing() {
+    let running = after(offered(), AttemptReport::Running);
     assert_eq!(
-        again.reported(NOW, &worker(1), Attempt(1), Report::Completed),
-        Err(Refused::OldAttempt { current: Attempt(2) })
+        running.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Starting),
+        Ok(running.clone())
+    );
+    assert_eq!(
+        running.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Running),
+        Ok(running.clone())
+    );
+    let completed = after(running, AttemptReport::Completed);
+    assert_eq!(
+        completed.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Completed),
+        Ok(completed)
     );
 }
 
 #[test]
-fn a_lost_attempt_takes_its_job_back_while_nobody_else_has_it() {
-    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
-    let back = after(lost.clone(), Report::Running);
-    assert_eq!(back.live_lease().map(|lease| lease.attempt), Some(Attempt(1)));
+fn other_workers_and_old_attempts_are_fenced_out() {
+    assert_eq!(
+        queued().reported(NOW, &worker(1), AttemptNumber(1), AttemptReport::Running),
+        Err(JobTransitionError::WrongWorker)
+    );
+    assert_eq!(
+        offered().reported(NOW, &worker(2), AttemptNumber(1), AttemptReport::Running),
+        Err(JobTransitionError::WrongWorker)
+    );
+    assert_eq!(
+        offered().reported(NOW, &worker(1), AttemptNumber(2), AttemptReport::Running),
+        Err(JobTransitionError::WrongWorker)
+    );
+    let again = after(offered(), AttemptReport::Running)
+        .lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION)
+        .offered(NOW, worker(2), vec![], NOW)
+        .expect("queued");
+    assert_eq!(
+        again.reported(NOW, &worker(1), AttemptNumber(1), AttemptReport::Completed),
+        Err(JobTransitionError::StaleAttempt { current: AttemptNumber(2) })
+    );
+}
+
+#[test]
+fn lost_attempt_is_recovered_until_the_next_offer() {
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let back = after(lost.clone(), AttemptReport::Running);
+    assert_eq!(back.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
     assert_eq!(back.losses, 1);
     let lost_twice = after(lost, requeue());
     assert_eq!(lost_twice.losses, 1, "one attempt is one loss");
 }
 
 #[test]
-fn retries_run_out() {
+fn job_fails_after_its_last_retry() {
     let mut job = queued();
     for attempt in 1..=4 {
-        job = job.offered(NOW, worker(1), vec![], NOW).expect("it waits");
-        job = job.reported(NOW, &worker(1), Attempt(attempt), Report::Running).expect("current");
-        job = job.lost(NOW, Loss::WorkerOffline, LEASE);
+        job = job.offered(NOW, worker(1), vec![], NOW).expect("queued");
+        job = job.reported(NOW, &worker(1), AttemptNumber(attempt), AttemptReport::Running).expect("current");
+        job = job.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
         assert_eq!(job.losses, attempt);
     }
-    assert!(matches!(job.state, State::Failed { failure: Failure::Lost(Loss::WorkerOffline), .. }));
+    assert!(matches!(job.state, JobState::Failed { failure: JobFailure::Lost(AttemptLoss::WorkerOffline), .. }));
 }
 
 #[test]
-fn a_trainers_failure_is_retried_only_if_the_submit_said_so() {
+fn trainer_failure_is_retried_only_on_request() {
     let mut job = offered();
     job.spec.retry_on_failure = true;
     let waiting = after(job, failed());
-    assert!(matches!(waiting.state, State::Queued { not_before: Some(moment), .. } if moment.0 == NOW.0 + 10_000));
+    assert!(matches!(waiting.state, JobState::Queued { not_before: Some(moment), .. } if moment.0 == NOW.0 + 10_000));
 }
 
 #[test]
-fn cancel_row_by_row() {
+fn cancel_transition_table() {
     let cancel = |job: Job| job.cancelled(NOW).map(|job| name(&job));
     assert_eq!(cancel(queued()), Ok("cancelled"));
     assert_eq!(cancel(offered()), Ok("cancelled"));
-    assert_eq!(cancel(after(offered(), Report::Starting)), Ok("cancelling"));
-    assert_eq!(cancel(after(offered(), Report::Running)), Ok("cancelling"));
-    let cancelling = after(offered(), Report::Running).cancelled(NOW).expect("it runs");
+    assert_eq!(cancel(after(offered(), AttemptReport::Starting)), Ok("cancelling"));
+    assert_eq!(cancel(after(offered(), AttemptReport::Running)), Ok("cancelling"));
+    let cancelling = after(offered(), AttemptReport::Running).cancelled(NOW).expect("running");
     assert_eq!(cancelling.clone().cancelled(Timestamp(5)), Ok(cancelling.clone()));
-    assert_eq!(name(&cancelling.clone().lost(NOW, Loss::WorkerOffline, LEASE)), "cancelled");
-    assert_eq!(cancel(after(cancelling, Report::Cancelled)), Err(Refused::Ended));
-    assert_eq!(cancel(after(offered(), Report::Completed)), Err(Refused::Ended));
-    assert_eq!(cancel(after(offered(), failed())), Err(Refused::Ended));
+    assert_eq!(name(&cancelling.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION)), "cancelled");
+    assert_eq!(cancel(after(cancelling, AttemptReport::Cancelled)), Err(JobTransitionError::AlreadyEnded));
+    assert_eq!(cancel(after(offered(), AttemptReport::Completed)), Err(JobTransitionError::AlreadyEnded));
+    assert_eq!(cancel(after(offered(), failed())), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[test]
-fn an_offer_expires_at_its_time_and_not_before() {
+fn offer_expires_at_its_deadline() {
     let until = Timestamp(NOW.0 + 30_000);
     assert_eq!(name(&offered().offer_expired(Timestamp(until.0 - 1))), "offered");
     let expired = offered().offer_expired(until);
-    assert_eq!((name(&expired), expired.losses, expired.since()), ("queued", 0, until));
-    assert_eq!(expired.last_lease().map(|lease| lease.attempt), Some(Attempt(1)));
-    assert_eq!(expired.live_lease(), None);
-    let running = after(offered(), Report::Running);
+    assert_eq!((name(&expired), expired.losses, expired.state_since()), ("queued", 0, until));
+    assert_eq!(expired.last_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
+    assert_eq!(expired.active_lease(), None);
+    let running = after(offered(), AttemptReport::Running);
     assert_eq!(running.clone().offer_expired(Timestamp(i64::MAX)), running);
     assert_eq!(name(&offered().offer_withdrawn(NOW)), "queued");
     assert_eq!(running.clone().offer_withdrawn(NOW), running);
 }
 
 #[test]
-fn only_a_waiting_job_is_offered() {
-    assert_eq!(offered().offered(NOW, worker(2), vec![], NOW), Err(Refused::NotQueued));
-    let completed = after(offered(), Report::Completed);
-    assert_eq!(completed.offered(NOW, worker(2), vec![], NOW), Err(Refused::Ended));
+fn only_a_queued_job_is_offered() {
+    assert_eq!(offered().offered(NOW, worker(2), vec![], NOW), Err(JobTransitionError::NotQueued));
+    let completed = after(offered(), AttemptReport::Completed);
+    assert_eq!(completed.offered(NOW, worker(2), vec![], NOW), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[test]
-fn an_eviction_is_no_loss_and_needs_no_wait() {
-    let evicted = after(after(offered(), Report::Running), Report::Evicted);
+fn eviction_is_not_a_loss_and_has_no_back_off() {
+    let evicted = after(after(offered(), AttemptReport::Running), AttemptReport::Evicted);
     assert_eq!(evicted.losses, 0);
-    let State::Queued { not_before, previous: Some(previous), .. } = &evicted.state else { panic!("it waits") };
-    assert_eq!((*not_before, &previous.loss), (None, &Some(Loss::Evicted)));
-    let lost = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
-    assert_eq!(after(lost.clone(), Report::Evicted), lost, "what was lost before stays lost");
+    let JobState::Queued { not_before, previous: Some(previous), .. } = &evicted.state else { panic!("not queued") };
+    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Evicted)));
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!(after(lost.clone(), AttemptReport::Evicted), lost, "an earlier loss stays a loss");
 }
 
 #[test]
-fn targets_have_their_words() {
-    assert_eq!([Target::Auto, Target::Worker, Target::Local].map(Target::as_str), ["auto", "worker", "local"]);
+fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
+    let unfit = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
+    let back = after(after(offered(), AttemptReport::Running), unfit());
+    assert_eq!(back.losses, 0);
+    let JobState::Queued { not_before, previous: Some(previous), .. } = &back.state else { panic!("not queued") };
+    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
+    assert_eq!(after(back.clone(), unfit()), back, "a repeat changes nothing");
+    let completed = after(offered(), AttemptReport::Completed);
+    assert_eq!(completed.reported(NOW, &worker(1), AttemptNumber(1), unfit()), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[test]
-fn a_persons_retry_is_a_new_job() {
+fn targets_have_names() {
+    assert_eq!(
+        [JobTarget::Auto, JobTarget::Worker, JobTarget::Local].map(JobTarget::as_str),
+        ["auto", "worker", "local"]
+    );
+}
+
+#[test]
+fn users_retry_creates_a_new_job() {
     let ended = Job { priority: 20, ..after(offered(), failed()) };
-    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned(), 50).expect("it has ended");
-    assert_eq!((name(&again), again.attempt, again.losses), ("queued", Attempt(0), 0));
+    let again = ended.retried(JobId::new(NOW, [8; 10]), Timestamp(7), "bob".to_owned(), 50).expect("ended");
+    assert_eq!((name(&again), again.attempt, again.losses), ("queued", AttemptNumber(0), 0));
     assert_eq!((again.priority, again.retry_of.as_ref(), &again.spec), (20, Some(&ended.id), &ended.spec));
     assert_eq!((again.submitted_by.as_str(), again.submitted_at), ("bob", Timestamp(7)));
-    for living in [queued(), offered(), after(offered(), Report::Running)] {
-        assert_eq!(living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50), Err(Refused::NotEnded));
+    for living in [queued(), offered(), after(offered(), AttemptReport::Running)] {
+        assert_eq!(
+            living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50),
+            Err(JobTransitionError::NotEnded)
+        );
     }
 }
 
 #[test]
-fn priority_changes_until_the_end() {
-    for living in [queued(), offered(), after(offered(), Report::Running)] {
-        let urgent = living.clone().prioritised(50).expect("it lives");
+fn priority_can_change_until_the_job_ends() {
+    for living in [queued(), offered(), after(offered(), AttemptReport::Running)] {
+        let urgent = living.clone().prioritized(50).expect("not ended");
         assert_eq!(urgent, Job { priority: 50, ..living });
     }
-    assert_eq!(after(offered(), Report::Completed).prioritised(50), Err(Refused::Ended));
+    assert_eq!(after(offered(), AttemptReport::Completed).prioritized(50), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[derive(Debug, Clone)]
-enum Command {
+enum JobCommand {
     Offer(u8),
     Expire,
     Cancel,
     Lose,
-    Report(u8, u32, Report),
+    Report(u8, u32, AttemptReport),
 }
 
-fn command() -> impl Strategy<Value = Command> {
+fn command() -> impl Strategy<Value = JobCommand> {
     let report = prop_oneof![
-        Just(Report::Starting),
-        Just(Report::Running),
-        Just(Report::Completed),
+        Just(AttemptReport::Starting),
+        Just(AttemptReport::Running),
+        Just(AttemptReport::Completed),
         Just(failed()),
-        Just(Report::Cancelled),
+        Just(AttemptReport::Cancelled),
         Just(requeue()),
-        Just(Report::Evicted),
+        Just(AttemptReport::Evicted),
+        Just(AttemptReport::HostUnhealthy { error: String::new() }),
     ];
     prop_oneof![
-        3 => (0_u8..3).prop_map(Command::Offer),
-        1 => Just(Command::Expire),
-        1 => Just(Command::Cancel),
-        1 => Just(Command::Lose),
-        6 => (0_u8..3, 0_u32..6, report).prop_map(|(w, a, r)| Command::Report(w, a, r)),
+        3 => (0_u8..3).prop_map(JobCommand::Offer),
+        1 => Just(JobCommand::Expire),
+        1 => Just(JobCommand::Cancel),
+        1 => Just(JobCommand::Lose),
+        6 => (0_u8..3, 0_u32..6, report).prop_map(|(w, a, r)| JobCommand::Report(w, a, r)),
     ]
 }
 
-fn apply(job: Job, command: Command, now: Timestamp) -> Job {
+fn apply(job: Job, command: JobCommand, now: Timestamp) -> Job {
     let before = job.clone();
     match command {
-        Command::Offer(w) => job.offered(now, worker(w), vec![], Timestamp(now.0 + 5)).unwrap_or(before),
-        Command::Expire => job.offer_expired(now),
-        Command::Cancel => job.cancelled(now).unwrap_or(before),
-        Command::Lose => job.lost(now, Loss::WorkerOffline, LEASE),
-        Command::Report(w, a, r) => job.reported(now, &worker(w), Attempt(a), r).unwrap_or(before),
+        JobCommand::Offer(w) => job.offered(now, worker(w), vec![], Timestamp(now.0 + 5)).unwrap_or(before),
+        JobCommand::Expire => job.offer_expired(now),
+        JobCommand::Cancel => job.cancelled(now).unwrap_or(before),
+        JobCommand::Lose => job.lost(now, AttemptLoss::WorkerOffline, LEASE_DURATION),
+        JobCommand::Report(w, a, r) => job.reported(now, &worker(w), AttemptNumber(a), r).unwrap_or(before),
     }
 }
 
 proptest! {
     #[test]
-    fn invariants_hold_through_any_life(commands in prop::collection::vec(command(), 0..60), retry: bool) {
+    fn invariants_hold_for_any_sequence_of_events(commands in prop::collection::vec(command(), 0..60), retry: bool) {
         let mut job = queued();
         job.spec.retry_on_failure = retry;
         for (tick, command) in (0_i64..).zip(commands) {
             let before = job.clone();
-            let reported = matches!(&command, Command::Report(..));
+            let reported = matches!(&command, JobCommand::Report(..));
             job = apply(job, command.clone(), Timestamp(NOW.0 + tick));
-            prop_assert!(job.attempt >= before.attempt, "attempts only grow (I1)");
+            prop_assert!(job.attempt >= before.attempt, "attempt numbers only increase (I1)");
             prop_assert!(job.losses <= job.spec.max_retries + 1);
             if before.has_ended() {
                 prop_assert_eq!(&job, &before, "a terminal state never changes (I2)");
             }
             if let (true, Some(lease)) = (reported && job != before, job.last_lease()) {
-                let Command::Report(w, a, _) = &command else { unreachable!() };
+                let JobCommand::Report(w, a, _) = &command else { unreachable!() };
                 prop_assert_eq!(lease.attempt, job.attempt, "only the newest attempt has effects");
-                prop_assert_eq!((&lease.worker, lease.attempt), (&worker(*w), Attempt(*a)));
+                prop_assert_eq!((&lease.worker, lease.attempt), (&worker(*w), AttemptNumber(*a)));
             }
-            if matches!(before.state, State::Cancelling { .. }) {
+            if matches!(before.state, JobState::Cancelling { .. }) {
                 prop_assert!(
-                    matches!(job.state, State::Cancelling { .. } | State::Cancelled { .. }),
+                    matches!(job.state, JobState::Cancelling { .. } | JobState::Cancelled { .. }),
                     "a cancelled job never completes"
                 );
             }
-            if let Some(lease) = job.live_lease() {
+            if let Some(lease) = job.active_lease() {
                 prop_assert_eq!(lease.attempt, job.attempt, "the live lease is the newest attempt's");
             }
         }
@@ -285,42 +322,53 @@ proptest! {
 }
 
 #[test]
-fn what_trains_longer_than_it_may_has_failed_when_it_was_stopped() {
-    let mut running = after(offered(), Report::Running);
-    running.spec.max_runtime = Some(Millis::seconds(60));
-    let at = |second: i64, report: Report| {
-        running.clone().reported(NOW + Millis::seconds(second), &worker(1), Attempt(1), report).expect("current")
+fn attempt_over_its_time_limit_fails_when_stopped() {
+    let mut running = after(offered(), AttemptReport::Running);
+    running.spec.max_runtime = Some(Millis::from_secs(60));
+    let at = |second: i64, report: AttemptReport| {
+        running
+            .clone()
+            .reported(NOW + Millis::from_secs(second), &worker(1), AttemptNumber(1), report)
+            .expect("current")
     };
-    let over_time = Failure::OverTime { allowed: Millis::seconds(60) };
-    for report in [Report::Cancelled, Report::Requeue { error: String::new() }] {
-        assert!(matches!(at(59, report.clone()).state, State::Queued { .. }));
+    let over_time = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
+    for report in [AttemptReport::Cancelled, AttemptReport::Requeue { error: String::new() }] {
+        assert!(matches!(at(59, report.clone()).state, JobState::Queued { .. }));
         let stopped = at(60, report.clone());
-        assert!(matches!(&stopped.state, State::Failed { failure, .. } if *failure == over_time));
-        assert_eq!(stopped.clone().reported(NOW, &worker(1), Attempt(1), report), Ok(stopped));
+        assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == over_time));
+        assert_eq!(stopped.clone().reported(NOW, &worker(1), AttemptNumber(1), report), Ok(stopped));
     }
-    assert!(matches!(at(60, Report::Completed).state, State::Completed { .. }), "it was quicker than the stop");
-    assert_eq!(running.overdue(NOW + Millis::seconds(59)), None);
-    assert_eq!(queued().overdue(Timestamp(i64::MAX)), None);
+    assert!(
+        matches!(at(60, AttemptReport::Completed).state, JobState::Completed { .. }),
+        "it was quicker than the stop"
+    );
+    assert_eq!(running.exceeded_runtime(NOW + Millis::from_secs(59)), None);
+    assert_eq!(queued().exceeded_runtime(Timestamp(i64::MAX)), None);
 }
 
 #[test]
-fn an_exclusive_job_is_kept_back_until_a_trainer_that_nobody_hears_of_must_have_stopped() {
-    let mut running = after(offered(), Report::Running);
+fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
+    let mut running = after(offered(), AttemptReport::Running);
     running.spec.exclusive = true;
-    let lost = running.clone().lost(NOW, Loss::WorkerOffline, LEASE);
-    assert_eq!((lost.kept_back, lost.due()), (Some(NOW + LEASE), Some(NOW + LEASE)), "longer than the back-off");
+    let lost = running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!(
+        (lost.hold_until, lost.earliest_offer()),
+        (Some(NOW + LEASE_DURATION), Some(NOW + LEASE_DURATION)),
+        "longer than the back-off"
+    );
     let later = Timestamp(NOW.0 + 1_000);
-    let heard = lost.clone().answered(later, LEASE);
-    assert_eq!(heard.kept_back, Some(later + LEASE + SLACK), "its agent may take that for a renewal");
-    assert_eq!(heard.clone().answered(later, LEASE), heard, "not each time");
-    assert_eq!(heard.cancelled(NOW).expect("it waits").kept_back, Some(later + LEASE + SLACK));
-    for word in [Report::Running, Report::Completed, requeue(), Report::Evicted] {
-        let said = lost.clone().reported(later, &worker(1), Attempt(1), word.clone()).expect("current");
-        assert_eq!(said.kept_back, None, "{word:?}: its agent knows");
+    let heard = lost.clone().hold_renewed(later, LEASE_DURATION);
+    assert_eq!(heard.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
+    assert_eq!(heard.clone().hold_renewed(later, LEASE_DURATION), heard, "not for each request");
+    assert_eq!(heard.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
+    for word in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
+        let said = lost.clone().reported(later, &worker(1), AttemptNumber(1), word.clone()).expect("current");
+        assert_eq!(said.hold_until, None, "{word:?}: its agent has reported");
     }
-    let cancelled = running.clone().cancelled(NOW).expect("it runs").lost(NOW, Loss::AgentForgot, LEASE);
-    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("it has ended");
-    assert_eq!((name(&cancelled), again.due()), ("cancelled", Some(NOW + LEASE)));
-    let plain = after(offered(), Report::Running).lost(NOW, Loss::WorkerOffline, LEASE);
-    assert_eq!((plain.kept_back, plain.clone().answered(later, LEASE)), (None, plain));
+    let cancelled =
+        running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
+    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
+    assert_eq!((name(&cancelled), again.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
+    let plain = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!((plain.hold_until, plain.clone().hold_renewed(later, LEASE_DURATION)), (None, plain));
 }

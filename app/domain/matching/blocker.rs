@@ -1,165 +1,166 @@
-//! What can be in the way of a job on a worker, and what has to happen for it to go.
+//! Blockers: why a job does not match a worker, and what would remove them.
 
 use crate::domain::gpu::Withheld;
 use crate::domain::ids::JobId;
-use crate::domain::job::Target;
+use crate::domain::job::JobTarget;
 use crate::domain::sandbox::SandboxLevel;
 
-/// One thing that keeps a job from a worker.
+/// A reason why a job does not match a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Blocker {
-    /// The job wants a remote worker and this is the orchestrator's own, or the other way round.
+    /// The job requires a remote worker and this is the orchestrator's own, or vice versa.
     WrongTarget {
-        /// What the job wants.
-        wanted: Target,
+        /// The job's target.
+        wanted: JobTarget,
     },
-    /// A label is missing or different.
+    /// A label is missing or has another value.
     Label {
         /// The label's key.
         key: String,
-        /// The glob that was asked for.
+        /// The required glob.
         wanted: String,
-        /// What the worker has.
+        /// The worker's value.
         found: Option<String>,
     },
-    /// Another kind of accelerator.
+    /// A different kind of accelerator.
     Accelerator {
-        /// What was asked for.
+        /// The required accelerator.
         wanted: String,
-        /// What it has.
+        /// The worker's accelerator.
         found: String,
     },
-    /// It has fewer GPUs.
+    /// Too few GPUs.
     Gpus {
-        /// How many were asked for.
+        /// The required number.
         wanted: u32,
-        /// How many it has.
+        /// The worker's number.
         found: u32,
     },
-    /// Too few of its GPUs have that much memory.
+    /// Too few GPUs with the required memory.
     Vram {
-        /// What was asked for, in GB.
+        /// The required memory, in GB.
         wanted_gb: f64,
-        /// On how many GPUs.
+        /// The number of GPUs.
         gpus: u32,
-        /// What it has on so many GPUs, in GB; none where it does not say.
+        /// The memory that this many of its GPUs have, in GB; none if they do not report it.
         found_gb: Option<f64>,
     },
-    /// Too few of its GPUs are given out: its agent withholds the others.
+    /// Too few GPUs are available: others are quarantined or in use.
     GpusWithheld {
-        /// How many were asked for.
+        /// The required number.
         wanted: u32,
-        /// How many that would do are left.
+        /// Number of suitable GPUs that are available.
         left: u32,
-        /// The others that would do: their numbers on the host, and why.
+        /// The other suitable GPUs: their indexes, and why each is unavailable.
         why: Vec<(u32, Withheld)>,
     },
-    /// It cannot confine the trainer as closely.
+    /// The sandbox level is not supported.
     Sandbox {
-        /// What was asked for.
+        /// The required level.
         wanted: SandboxLevel,
-        /// The most that it can do.
+        /// The highest supported level.
         found: SandboxLevel,
-        /// Why it is not more, in the agent's words.
+        /// Why a higher level is not supported, as reported by the agent.
         why: Option<String>,
     },
     /// An ephemeral worker whose job has ended.
-    Spent,
-    /// Its older agent cannot stop by itself when it loses contact, as an exclusive job's has to.
-    CannotStop,
-    /// Its older agent would not get all files of the configuration.
+    Retired,
+    /// Its older agent cannot stop a trainer when it loses contact, as an exclusive job requires.
+    CannotSelfStop,
+    /// Its older agent would not receive all files of the configuration.
     LacksFiles {
-        /// Those that it would not get.
+        /// The files that it would not receive.
         files: Vec<String>,
     },
-    /// It gives jobs no directory of these names, which the configuration needs.
+    /// It does not provide directories that the configuration needs.
     LacksPaths {
-        /// Those that it lacks.
+        /// The names of the missing directories.
         names: Vec<String>,
     },
-    /// A person wants it to drain.
+    /// Draining.
     Draining,
-    /// Its agent takes no new job: the host is not fit for one.
-    Unfit {
-        /// Why, in the agent's words.
+    /// The host cannot run new jobs.
+    HostUnhealthy {
+        /// The reason, as reported by the agent.
         why: String,
     },
-    /// Its agent has never connected: what it has, nobody knows.
+    /// Its agent has never connected, so its capability is not known.
     NeverConnected,
-    /// Its agent is gone.
+    /// Offline.
     Offline,
-    /// Registered, not listening yet.
+    /// Registered, without a stream.
     Connecting,
-    /// Its older agent runs a job that it does not hold, and would not hear of an offer.
-    Astray {
+    /// Its older agent runs a job that is not assigned to it, and would ignore an offer.
+    UnassignedRun {
         /// That job.
         job: JobId,
     },
-    /// Its older agent has just reported the end of a job, and is not free for the next yet.
+    /// Its older agent has just reported the end of a job and is not ready for the next one.
     Finishing,
-    /// It has as many jobs as it takes.
-    Occupied {
-        /// How many it takes.
+    /// It runs its maximum number of jobs.
+    AtCapacity {
+        /// The maximum number.
         max_jobs: u32,
     },
-    /// Its GPUs are with other jobs.
+    /// Its GPUs are allocated to other jobs.
     GpusBusy {
-        /// How many were asked for.
+        /// The required number.
         wanted: u32,
-        /// How many that would do are free.
+        /// Number of suitable free GPUs.
         free: u32,
     },
-    /// It is kept free for a job that has waited too long.
+    /// Reserved for a job that has waited too long.
     Reserved {
         /// That job.
         job: JobId,
     },
 }
 
-/// What has to happen for a blocker to go.
+/// What removes a blocker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remedy {
-    /// It passes by itself.
-    Time,
-    /// Somebody sees to the worker.
-    Worker,
-    /// The job asks for less, or the worker becomes another one.
-    Demand,
+    /// It disappears by waiting.
+    Wait,
+    /// An admin must act on the worker.
+    FixWorker,
+    /// The job must require less, or the worker must change.
+    ChangeJob,
 }
 
 impl Blocker {
-    /// What has to happen for it to go.
+    /// Returns what would remove the blocker.
     pub const fn remedy(&self) -> Remedy {
         match self {
             Self::Connecting
-            | Self::Astray { .. }
+            | Self::UnassignedRun { .. }
             | Self::Finishing
-            | Self::Occupied { .. }
+            | Self::AtCapacity { .. }
             | Self::GpusBusy { .. }
-            | Self::Reserved { .. } => Remedy::Time,
+            | Self::Reserved { .. } => Remedy::Wait,
             Self::NeverConnected
-            | Self::CannotStop
+            | Self::CannotSelfStop
             | Self::LacksFiles { .. }
             | Self::LacksPaths { .. }
             | Self::Draining
             | Self::Offline
-            | Self::Unfit { .. }
-            | Self::GpusWithheld { .. } => Remedy::Worker,
+            | Self::HostUnhealthy { .. }
+            | Self::GpusWithheld { .. } => Remedy::FixWorker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }
             | Self::Gpus { .. }
             | Self::Vram { .. }
             | Self::Sandbox { .. }
-            | Self::Spent => Remedy::Demand,
+            | Self::Retired => Remedy::ChangeJob,
         }
     }
 
-    /// Whether the worker is not known to be what the job asks for, however it stands now.
+    /// Returns whether the worker does not meet the job's requirements, or is not known to, regardless of its current
+    /// state.
     pub const fn is_mismatch(&self) -> bool {
         match self {
-            Self::NeverConnected | Self::CannotStop | Self::LacksFiles { .. } | Self::LacksPaths { .. } => true,
-            _ => matches!(self.remedy(), Remedy::Demand),
+            Self::NeverConnected | Self::CannotSelfStop | Self::LacksFiles { .. } | Self::LacksPaths { .. } => true,
+            _ => matches!(self.remedy(), Remedy::ChangeJob),
         }
     }
 }

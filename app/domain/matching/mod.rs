@@ -1,6 +1,6 @@
-//! Whether a job fits a worker, and if not, why not.
+//! Decides whether a job matches a worker, and if not, why.
 //!
-//! The planner, explanations and previews all ask here, so that none of them can disagree.
+//! The planner, explanations and previews all use this module, so their results always agree.
 
 mod blocker;
 #[cfg(test)]
@@ -10,71 +10,72 @@ pub use self::blocker::{Blocker, Remedy};
 use super::capability::Capability;
 use super::glob;
 use super::gpu::Gpu;
-use super::job::{Demand, Spec, Target};
-use super::worker::{Link, Worker};
+use super::job::{Demand, JobSpec, JobTarget};
+use super::worker::{ConnectionState, Worker};
 
-/// A worker as the planner sees it, and the ledger of its GPUs.
+/// A worker in planning, with its allocated GPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate<'w> {
     /// The worker.
     pub worker: &'w Worker,
-    /// What each lease in force holds of it: UUIDs of GPUs.
-    pub held: Vec<Vec<&'w str>>,
-    /// Whether the labels that its agent reported count.
-    pub reported: bool,
+    /// UUIDs of the GPUs of each active lease.
+    pub held_gpus: Vec<Vec<&'w str>>,
+    /// Whether labels that its agent reported are used.
+    pub use_reported_labels: bool,
 }
 
-type Rule = fn(&Spec, &Candidate<'_>) -> Option<Blocker>;
+type MatchRule = fn(&JobSpec, &Candidate<'_>) -> Option<Blocker>;
 
-/// First what only a change of job or worker helps against, then what a person sees to, then what passes by itself. What
-/// follows [`never_connected`] is known of workers that have reported it.
-const RULES: [Rule; 18] = [
-    target,
-    label,
+/// The rules: first blockers that only a change of job or worker removes, then those that need an admin, then those
+/// that disappear by waiting. Rules after [`never_connected`] apply only to workers with a reported capability.
+const RULES: [MatchRule; 18] = [
+    wrong_target,
+    label_mismatch,
     never_connected,
-    accelerator,
-    gpus,
-    vram,
-    sandbox,
-    spent,
-    cannot_stop,
+    wrong_accelerator,
+    too_few_gpus,
+    too_little_vram,
+    weak_sandbox,
+    retired,
+    cannot_self_stop,
     lacks_files,
     lacks_paths,
     draining,
-    unfit,
-    withheld,
-    contact,
-    astray,
+    host_unhealthy,
+    gpus_withheld,
+    not_connected,
+    unassigned_run,
     finishing,
-    room,
+    no_capacity,
 ];
 
-/// Everything that keeps the job from the worker, in the order in which it is worth telling.
-pub fn blockers<'a>(spec: &'a Spec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
+/// Returns all blockers, the most relevant first.
+pub fn blockers<'a>(spec: &'a JobSpec, candidate: &'a Candidate<'_>) -> impl Iterator<Item = Blocker> + 'a {
     RULES.into_iter().filter_map(move |rule| rule(spec, candidate))
 }
 
-/// Whether nothing keeps the job from the worker.
-pub fn fits(spec: &Spec, candidate: &Candidate<'_>) -> bool {
-    // Backwards: most workers that a planner asks are taken, and that is quick to see.
+/// Returns whether there is no blocker.
+pub fn fits(spec: &JobSpec, candidate: &Candidate<'_>) -> bool {
+    // In reverse: most workers that the planner checks are busy, which is quick to detect.
     RULES.iter().rev().all(|rule| rule(spec, candidate).is_none())
 }
 
-/// The GPUs that the job would get, by UUID; none if too few are free.
+/// Returns the UUIDs of the GPUs that the job would get; none if too few are free.
 ///
-/// A worker that takes one job at a time gives it the whole host, less the GPUs whose memory would not do. Otherwise it
-/// gives as many as were asked for, or one; of one model if that is possible, and no larger than needed. What its agent
-/// withholds is not given.
-pub fn grant<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w str>> {
+/// A worker that runs one job at a time allocates the whole host, except GPUs with too little memory. Otherwise the job
+/// gets the required number, or one; of one model if possible, and the smallest that suffice. Unavailable GPUs are
+/// never allocated.
+pub fn grant_gpus<'w>(demand: &Demand, candidate: &Candidate<'w>) -> Option<Vec<&'w str>> {
     let Some(capability) = candidate.worker.capability() else { return Some(Vec::new()) };
-    let free = candidate.free().filter(|gpu| suits(demand, gpu));
-    let wanted = wanted(demand, capability);
-    let chosen: Vec<&'w Gpu> = if capability.max_jobs == 1 { free.collect() } else { choose(free.collect(), wanted) };
+    let free = candidate.free_gpus().filter(|gpu| has_enough_memory(demand, gpu));
+    let wanted = wanted_gpus(demand, capability);
+    let chosen: Vec<&'w Gpu> =
+        if capability.max_jobs == 1 { free.collect() } else { choose_gpus(free.collect(), wanted) };
     (chosen.len() >= wanted).then(|| chosen.into_iter().map(|gpu| gpu.uuid.as_str()).collect())
 }
 
-/// `count` of these; of one model if there are enough of one, with the least memory that does.
-fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
+/// Chooses `count` GPUs; of one model if there are enough, with the least memory.
+fn choose_gpus(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
     let size = |gpu: &Gpu| gpu.vram_gb.unwrap_or(f64::INFINITY);
     free.sort_by(|a, b| size(a).total_cmp(&size(b)).then_with(|| a.name.cmp(&b.name)));
     let alike = free.chunk_by(|a, b| a.name == b.name).find(|chunk| chunk.len() >= count);
@@ -82,81 +83,82 @@ fn choose(mut free: Vec<&Gpu>, count: usize) -> Vec<&Gpu> {
 }
 
 impl<'w> Candidate<'w> {
-    /// A worker with what its leases hold.
+    /// Creates a candidate from a worker and its leases.
     pub fn new(worker: &'w Worker, held: Vec<Vec<&'w str>>) -> Self {
-        Self { worker, held, reported: !worker.ignores_reported }
+        Self { worker, held_gpus: held, use_reported_labels: !worker.ignores_reported_labels }
     }
 
-    /// Whether it hears of one more job, and takes it.
-    pub fn has_room(&self) -> bool {
-        has_room(self.worker, self.held.len())
+    /// Returns whether it receives offers and accepts another job.
+    pub fn has_capacity(&self) -> bool {
+        has_capacity(self.worker, self.held_gpus.len())
     }
 
-    /// GPUs that no job holds, and that one may have.
-    fn free(&self) -> impl Iterator<Item = &'w Gpu> {
+    /// Returns available GPUs that are not allocated.
+    fn free_gpus(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
         let given = all.iter().filter(|gpu| gpu.withheld.is_none());
-        given.filter(|gpu| !self.held.iter().any(|held| held.contains(&gpu.uuid.as_str())))
+        given.filter(|gpu| !self.held_gpus.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
 }
 
-/// Whether a worker that has so many jobs hears of one more, and takes it.
-pub fn has_room(worker: &Worker, jobs: usize) -> bool {
-    let hears = worker.stream().is_some() && worker.drain.is_none();
-    let hears = hears && worker.astray.is_none() && worker.finishing.is_none();
-    hears && worker.capability().is_some_and(|capability| count(jobs) < capability.max_jobs && capability.gives())
+/// Returns whether a worker with this number of jobs receives offers and accepts another one.
+pub fn has_capacity(worker: &Worker, jobs: usize) -> bool {
+    let hears = worker.stream_id().is_some() && worker.drain.is_none();
+    let hears = hears && worker.unassigned_run.is_none() && worker.finishing_since.is_none();
+    hears
+        && worker.capability().is_some_and(|capability| to_u32(jobs) < capability.max_jobs && capability.can_run_jobs())
 }
 
-/// How many GPUs the job takes here: what it asks for; else one, if there are any.
-fn wanted(demand: &Demand, capability: &Capability) -> usize {
-    demand.gpus().map_or(usize::from(!capability.gpus.is_empty()), |count| count as usize)
+/// Returns how many GPUs the job gets on this worker: the required number; otherwise one, if there are GPUs.
+fn wanted_gpus(demand: &Demand, capability: &Capability) -> usize {
+    demand.required_gpus().map_or(usize::from(!capability.gpus.is_empty()), |count| count as usize)
 }
 
-fn suits(demand: &Demand, gpu: &Gpu) -> bool {
+fn has_enough_memory(demand: &Demand, gpu: &Gpu) -> bool {
     demand.min_vram_gb.is_none_or(|least| gpu.vram_gb.is_some_and(|gb| gb >= least))
 }
 
-fn count(number: usize) -> u32 {
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn target(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn wrong_target(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let other = match spec.target {
-        Target::Auto => false,
-        Target::Worker => candidate.worker.local,
-        Target::Local => !candidate.worker.local,
+        JobTarget::Auto => false,
+        JobTarget::Worker => candidate.worker.local,
+        JobTarget::Local => !candidate.worker.local,
     };
     other.then_some(Blocker::WrongTarget { wanted: spec.target })
 }
 
-fn label(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn label_mismatch(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     spec.demand.labels.0.iter().find_map(|(key, wanted)| {
-        let found = candidate.worker.label(key, candidate.reported);
+        let found = candidate.worker.label(key, candidate.use_reported_labels);
         let matches = found.is_some_and(|value| glob::matches(wanted, value));
         let label = || Blocker::Label { key: key.clone(), wanted: wanted.clone(), found: found.map(str::to_owned) };
         (!matches).then(label)
     })
 }
 
-fn never_connected(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    matches!(candidate.worker.link, Link::NeverSeen).then_some(Blocker::NeverConnected)
+fn never_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    matches!(candidate.worker.connection, ConnectionState::NeverConnected).then_some(Blocker::NeverConnected)
 }
 
-fn accelerator(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn wrong_accelerator(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let (wanted, found) = (spec.demand.accelerator.as_ref()?, &candidate.worker.capability()?.accelerator);
     (wanted != found).then(|| Blocker::Accelerator { wanted: wanted.clone(), found: found.clone() })
 }
 
-fn gpus(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let (wanted, found) = (spec.demand.gpus()?, count(candidate.worker.capability()?.gpus.len()));
+fn too_few_gpus(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let (wanted, found) = (spec.demand.required_gpus()?, to_u32(candidate.worker.capability()?.gpus.len()));
     (found < wanted).then_some(Blocker::Gpus { wanted, found })
 }
 
-fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let (wanted_gb, gpus) = (spec.demand.min_vram_gb?, spec.demand.gpus()?);
+fn too_little_vram(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let (wanted_gb, gpus) = (spec.demand.min_vram_gb?, spec.demand.required_gpus()?);
     let capability = candidate.worker.capability()?;
-    let enough = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu)).count() >= gpus as usize;
-    // That there are too few in all was said by an earlier rule.
+    let enough = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count() >= gpus as usize;
+    // An earlier rule reports that there are too few GPUs in total.
     if enough || capability.gpus.len() < gpus as usize {
         return None;
     }
@@ -166,98 +168,99 @@ fn vram(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
     Some(Blocker::Vram { wanted_gb, gpus, found_gb })
 }
 
-fn sandbox(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn weak_sandbox(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let wanted = spec.demand.sandbox;
-    // Older agents have none.
+    // Older agents have no sandbox.
     let sandbox = candidate.worker.capability()?.sandbox.as_ref();
     let found = sandbox.map(|sandbox| sandbox.most).unwrap_or_default();
     let why = || sandbox.and_then(|sandbox| sandbox.why_not_more.clone());
     (found < wanted).then(|| Blocker::Sandbox { wanted, found, why: why() })
 }
 
-fn spent(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    candidate.worker.spent.is_some().then_some(Blocker::Spent)
+fn retired(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.retired_at.is_some().then_some(Blocker::Retired)
 }
 
-fn cannot_stop(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    (spec.exclusive && candidate.worker.is_older()).then_some(Blocker::CannotStop)
+fn cannot_self_stop(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    (spec.exclusive && candidate.worker.has_older_agent()).then_some(Blocker::CannotSelfStop)
 }
 
-fn lacks_files(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let lacks = candidate.worker.is_older() && !spec.files.is_empty();
+fn lacks_files(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let lacks = candidate.worker.has_older_agent() && !spec.files.is_empty();
     lacks.then(|| Blocker::LacksFiles { files: spec.files.clone() })
 }
 
-/// An agent that does not say which it has may have any, unless it is an older one, which has none.
-fn lacks_paths(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+/// An agent that does not report its directories may have any, except an older agent, which has none.
+fn lacks_paths(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     if spec.paths.is_empty() {
         return None;
     }
     let capability = candidate.worker.capability()?;
     let has = match &capability.paths {
         Some(paths) => paths.as_slice(),
-        None if capability.is_older() => &[],
+        None if capability.is_older_agent() => &[],
         None => return None,
     };
     let names: Vec<String> = spec.paths.iter().filter(|name| !has.contains(name)).cloned().collect();
     (!names.is_empty()).then_some(Blocker::LacksPaths { names })
 }
 
-fn draining(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn draining(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     candidate.worker.drain.is_some().then_some(Blocker::Draining)
 }
 
-/// What a worker has that is here. How one does that is gone, nobody knows: it says so when it registers.
-fn present<'w>(candidate: &Candidate<'w>) -> Option<&'w Capability> {
-    match &candidate.worker.link {
-        Link::Connecting { capability, .. } | Link::Online { capability, .. } => Some(capability),
-        Link::NeverSeen | Link::Offline { .. } => None,
+/// Returns the capability of a connected worker. For a disconnected one, the state of its GPUs is unknown until it
+/// registers.
+fn connected_capability<'w>(candidate: &Candidate<'w>) -> Option<&'w Capability> {
+    match &candidate.worker.connection {
+        ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => Some(capability),
+        ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
     }
 }
 
-fn unfit(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    present(candidate)?.unfit.clone().map(|why| Blocker::Unfit { why })
+fn host_unhealthy(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    connected_capability(candidate)?.unhealthy_reason.clone().map(|why| Blocker::HostUnhealthy { why })
 }
 
-fn withheld(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    let capability = present(candidate)?;
-    let wanted = wanted(&spec.demand, capability);
-    let would_do = || capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu));
+fn gpus_withheld(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    let capability = connected_capability(candidate)?;
+    let wanted = wanted_gpus(&spec.demand, capability);
+    let would_do = || capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
     let left = would_do().filter(|gpu| gpu.withheld.is_none()).count();
-    // That the host has too few in all was said by an earlier rule.
+    // An earlier rule reports that the host has too few in total.
     if left >= wanted || would_do().count() < wanted {
         return None;
     }
     let why = would_do().filter_map(|gpu| Some((gpu.index, gpu.withheld.clone()?))).collect();
-    Some(Blocker::GpusWithheld { wanted: count(wanted), left: count(left), why })
+    Some(Blocker::GpusWithheld { wanted: to_u32(wanted), left: to_u32(left), why })
 }
 
-fn contact(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    match candidate.worker.link {
-        Link::Offline { .. } => Some(Blocker::Offline),
-        Link::Connecting { .. } => Some(Blocker::Connecting),
-        // That it has never connected was said by an earlier rule.
-        Link::NeverSeen | Link::Online { .. } => None,
+fn not_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    match candidate.worker.connection {
+        ConnectionState::Offline { .. } => Some(Blocker::Offline),
+        ConnectionState::Connecting { .. } => Some(Blocker::Connecting),
+        // An earlier rule reports that it has never connected.
+        ConnectionState::NeverConnected | ConnectionState::Online { .. } => None,
     }
 }
 
-fn astray(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    candidate.worker.astray.clone().map(|job| Blocker::Astray { job })
+fn unassigned_run(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.unassigned_run.clone().map(|job| Blocker::UnassignedRun { job })
 }
 
-fn finishing(_: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
-    candidate.worker.finishing.map(|_| Blocker::Finishing)
+fn finishing(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+    candidate.worker.finishing_since.map(|_| Blocker::Finishing)
 }
 
-fn room(spec: &Spec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn no_capacity(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let capability = candidate.worker.capability()?;
-    if count(candidate.held.len()) >= capability.max_jobs {
-        return Some(Blocker::Occupied { max_jobs: capability.max_jobs });
+    if to_u32(candidate.held_gpus.len()) >= capability.max_jobs {
+        return Some(Blocker::AtCapacity { max_jobs: capability.max_jobs });
     }
-    let wanted = wanted(&spec.demand, capability);
-    let would_do = capability.gpus.iter().filter(|gpu| suits(&spec.demand, gpu));
+    let wanted = wanted_gpus(&spec.demand, capability);
+    let would_do = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
     let given = would_do.filter(|gpu| gpu.withheld.is_none()).count();
-    let free = candidate.free().filter(|gpu| suits(&spec.demand, gpu)).count();
-    // That the host has too few in all, or gives too few out, was said by an earlier rule.
-    (free < wanted && wanted <= given).then(|| Blocker::GpusBusy { wanted: count(wanted), free: count(free) })
+    let free = candidate.free_gpus().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count();
+    // Earlier rules report that the host has too few GPUs in total, or too few available ones.
+    (free < wanted && wanted <= given).then(|| Blocker::GpusBusy { wanted: to_u32(wanted), free: to_u32(free) })
 }

@@ -1,4 +1,4 @@
-//! Which waiting job goes to which worker.
+//! Assigns queued jobs to workers.
 
 mod fleet;
 #[cfg(test)]
@@ -7,49 +7,53 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-pub use self::fleet::{Fleet, Limited, Limits, standing};
+pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, worker_sort_key};
 use super::ids::{JobId, WorkerId};
-use super::job::{Job, Spec, State, Target};
+use super::job::{Job, JobSpec, JobState, JobTarget};
 use super::labels::Labels;
-use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant};
+use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant_gpus};
 use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 
-/// One point of priority outweighs so much waiting: nothing waits for ever behind what is more urgent.
-pub const AGING: Millis = Millis::seconds(3_600);
-/// A job that has waited so long keeps the worker it waits for from the jobs behind it.
-pub const STARVING: Millis = Millis::seconds(1_800);
+/// Waiting time that counts as much as one point of priority, so that low-priority jobs do not wait forever.
+pub const AGING_PER_POINT: Millis = Millis::from_secs(3_600);
+/// A job that has waited this long reserves a worker.
+pub const STARVATION_AFTER: Millis = Millis::from_secs(1_800);
 
-/// One job to offer to one worker.
+/// An offer: a job for a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The job.
     pub job: JobId,
     /// The worker.
     pub worker: WorkerId,
-    /// UUIDs of the GPUs it gets.
+    /// UUIDs of the allocated GPUs.
     pub gpus: Vec<String>,
 }
 
-/// What came of a round of planning.
-pub struct Plan<'w> {
+/// The result of a planning round.
+pub struct AssignmentPlan<'w> {
     /// The offers to make, in order.
     pub assignments: Vec<Assignment>,
-    /// Workers that are kept free, and for which job.
+    /// Reserved workers, and the job that each is reserved for.
     pub reserved: BTreeMap<WorkerId, JobId>,
-    /// The fleet as it is when the offers are made.
-    pub fleet: Fleet<'w>,
+    /// The fleet after the offers.
+    pub fleet: PlannerFleet<'w>,
 }
 
-/// Assigns waiting jobs: by priority, then age. A job that fits nowhere does not keep back those behind it, except that
-/// one that has waited too long keeps one worker that it would fit.
+/// Assigns queued jobs by priority, then age. A job that fits no worker does not block later jobs, except that a job
+/// that has waited too long reserves one worker that it could use.
 ///
-/// `waiting` comes by [`rank`], and is not looked at further than there is room: often thousands wait, and a few workers
-/// have any. What is not queued, or not due, is passed over.
-pub fn plan<'w>(waiting: impl IntoIterator<Item = &'w Job>, fleet: Fleet<'w>, now: Timestamp) -> Plan<'w> {
-    let mut round = Round::new(fleet);
+/// `waiting` is sorted by [`job_sort_key`] and is read only while workers have capacity: often thousands of jobs wait
+/// for a few workers. Jobs that are not queued or not yet eligible are skipped.
+pub fn plan<'w>(
+    waiting: impl IntoIterator<Item = &'w Job>,
+    fleet: PlannerFleet<'w>,
+    now: Timestamp,
+) -> AssignmentPlan<'w> {
+    let mut round = PlanningRound::new(fleet);
     let mut due = waiting.into_iter().filter(|job| is_due(job, now));
-    while round.open > 0
+    while round.open_workers > 0
         && let Some(job) = due.next()
     {
         round.place(job, now);
@@ -57,27 +61,27 @@ pub fn plan<'w>(waiting: impl IntoIterator<Item = &'w Job>, fleet: Fleet<'w>, no
     round.plan
 }
 
-/// What comes first has the smaller rank.
-pub fn rank(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
+/// The sort key of a job; smaller keys come first.
+pub fn job_sort_key(job: &Job) -> (Reverse<i64>, Timestamp, &JobId) {
     (Reverse(urgency(job)), job.submitted_at, &job.id)
 }
 
-/// More is earlier; of the same urgency the older comes first. It does not depend on the time: all that wait grow older
-/// alike.
+/// The urgency of a job; higher comes first, and of equal values the older job. It does not depend on the current time,
+/// because all pending jobs age equally.
 pub fn urgency(job: &Job) -> i64 {
-    i64::from(job.priority) * AGING.0 - job.submitted_at.0
+    i64::from(job.priority) * AGING_PER_POINT.0 - job.submitted_at.0
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
-    matches!(job.state, State::Queued { .. }) && job.due().is_none_or(|moment| moment <= now)
+    matches!(job.state, JobState::Queued { .. }) && job.earliest_offer().is_none_or(|moment| moment <= now)
 }
 
-/// What jobs that ask for the same have in common, as a key.
-pub type Class<'w> =
-    (Target, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool, [&'w [String]; 2]);
+/// The requirements of a job, as a key.
+pub type DemandKey<'w> =
+    (JobTarget, &'w Labels, Option<u32>, Option<u64>, Option<&'w str>, SandboxLevel, bool, [&'w [String]; 2]);
 
-/// What a job asks for, as far as it decides which workers it fits.
-pub fn class(spec: &Spec) -> Class<'_> {
+/// Returns the part of a job's requirements that decides which workers it matches.
+pub fn demand_key(spec: &JobSpec) -> DemandKey<'_> {
     let demand = &spec.demand;
     let vram = demand.min_vram_gb.map(f64::to_bits);
     let accelerator = demand.accelerator.as_deref();
@@ -93,59 +97,59 @@ pub fn class(spec: &Spec) -> Class<'_> {
     )
 }
 
-/// How far the search has come for the jobs of one class. During a round a worker only ever gets fuller: one that did
-/// not fit will not fit the next job of the class either, so that no worker is looked at twice.
+/// How far the search has advanced for jobs with the same requirements. During a round, workers only get fuller: a
+/// worker that did not match will not match the next job with the same requirements, so no worker is checked twice.
 #[derive(Default)]
-struct Search {
+struct SearchPosition {
     next: usize,
     next_reservable: usize,
 }
 
-struct Round<'w> {
-    plan: Plan<'w>,
-    /// How many workers have room for a job; without any, nothing is left to decide.
-    open: usize,
-    searches: HashMap<Class<'w>, Search>,
+struct PlanningRound<'w> {
+    plan: AssignmentPlan<'w>,
+    /// Number of workers with capacity; without any, the round is over.
+    open_workers: usize,
+    searches: HashMap<DemandKey<'w>, SearchPosition>,
 }
 
-impl<'w> Round<'w> {
-    fn new(fleet: Fleet<'w>) -> Self {
-        let open = fleet.with_room;
-        let plan = Plan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
-        Self { plan, open, searches: HashMap::new() }
+impl<'w> PlanningRound<'w> {
+    fn new(fleet: PlannerFleet<'w>) -> Self {
+        let open = fleet.with_capacity;
+        let plan = AssignmentPlan { assignments: Vec::new(), reserved: BTreeMap::new(), fleet };
+        Self { plan, open_workers: open, searches: HashMap::new() }
     }
 
     fn place(&mut self, job: &'w Job, now: Timestamp) {
-        let Plan { assignments, reserved, fleet } = &mut self.plan;
-        if fleet.limited(&job.submitted_by).is_some() {
+        let AssignmentPlan { assignments, reserved, fleet } = &mut self.plan;
+        if fleet.reached_limit(&job.submitted_by).is_some() {
             return;
         }
-        let search = self.searches.entry(class(&job.spec)).or_default();
-        while search.next < fleet.with_room
+        let search = self.searches.entry(demand_key(&job.spec)).or_default();
+        while search.next < fleet.with_capacity
             && let Some(candidate) = fleet.nth(search.next)
         {
             let open = !reserved.contains_key(&candidate.worker.id) && fits(&job.spec, candidate);
-            if let Some(gpus) = open.then(|| grant(&job.spec.demand, candidate)).flatten() {
+            if let Some(gpus) = open.then(|| grant_gpus(&job.spec.demand, candidate)).flatten() {
                 let granted = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
-                candidate.held.push(gpus);
-                self.open -= usize::from(!candidate.has_room());
+                candidate.held_gpus.push(gpus);
+                self.open_workers -= usize::from(!candidate.has_capacity());
                 assignments.push(Assignment {
                     job: job.id.clone(),
                     worker: candidate.worker.id.clone(),
                     gpus: granted,
                 });
-                fleet.holds_one_more(&job.submitted_by);
+                fleet.add_running(&job.submitted_by);
                 return;
             }
             search.next += 1;
         }
-        if now - job.submitted_at < STARVING {
+        if now - job.submitted_at < STARVATION_AFTER {
             return;
         }
         while let Some(candidate) = fleet.nth(search.next_reservable) {
             let id = &candidate.worker.id;
             search.next_reservable += 1;
-            if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Time) {
+            if !reserved.contains_key(id) && blockers(&job.spec, candidate).all(|b| b.remedy() == Remedy::Wait) {
                 reserved.insert(id.clone(), job.id.clone());
                 return;
             }
@@ -153,8 +157,8 @@ impl<'w> Round<'w> {
     }
 }
 
-impl Plan<'_> {
-    /// Everything that keeps a job from a worker after this round.
+impl AssignmentPlan<'_> {
+    /// Returns all blockers of a job on a worker after this round.
     pub fn blockers(&self, job: &Job, candidate: &Candidate<'_>) -> Vec<Blocker> {
         let reserved = self.reserved.get(&candidate.worker.id).filter(|holder| **holder != job.id);
         let reserved = reserved.map(|holder| Blocker::Reserved { job: holder.clone() });

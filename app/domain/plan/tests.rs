@@ -1,21 +1,23 @@
-//! Rounds of planning, and what holds for any of them.
+//! Planning rounds, and properties of all rounds.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::fixtures::{LEASE, NOW, job, job_id, label, wants, withholding, worker, worker_id};
-use crate::domain::ids::Attempt;
-use crate::domain::job::{Demand, Loss, Report};
+use crate::domain::fixtures::{
+    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, with_withheld_gpus, worker, worker_id,
+};
+use crate::domain::ids::AttemptNumber;
+use crate::domain::job::{AttemptLoss, AttemptReport, Demand};
 use crate::domain::worker::Worker;
 
-fn pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
-    pairs_within(jobs, workers, &[], Limits::default())
+fn assigned_pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
+    pairs_within(jobs, workers, &[], ConcurrencyLimits::default())
 }
 
-fn pairs_within(jobs: &[Job], workers: &[Worker], leased: &[Job], limits: Limits) -> Vec<(JobId, WorkerId)> {
+fn pairs_within(jobs: &[Job], workers: &[Worker], leased: &[Job], limits: ConcurrencyLimits) -> Vec<(JobId, WorkerId)> {
     let mut jobs: Vec<&Job> = jobs.iter().collect();
-    jobs.sort_by_key(|job| rank(job));
-    let plan = plan(jobs, Fleet::new(workers, leased, limits), NOW);
+    jobs.sort_by_key(|job| job_sort_key(job));
+    let plan = plan(jobs, PlannerFleet::new(workers, leased, limits), NOW);
     plan.assignments.into_iter().map(|a| (a.job, a.worker)).collect()
 }
 
@@ -23,151 +25,158 @@ fn pair(job: u16, worker: u16) -> (JobId, WorkerId) {
     (job_id(job), worker_id(worker))
 }
 
-fn any(n: u16) -> Job {
+fn any_gpu_job(n: u16) -> Job {
     job(n, Demand::default())
 }
 
-/// A job that runs on a worker and holds these GPUs of it.
+/// A running job with these GPUs of a worker.
 fn running(n: u16, on: u16, gpus: &[&str]) -> Job {
     let gpus = gpus.iter().map(|uuid| (*uuid).to_owned()).collect();
-    let offered = any(n).offered(NOW, worker_id(on), gpus, NOW).expect("it waits");
-    offered.reported(NOW, &worker_id(on), Attempt(1), Report::Running).expect("current")
+    let offered = any_gpu_job(n).offered(NOW, worker_id(on), gpus, NOW).expect("queued");
+    offered.reported(NOW, &worker_id(on), AttemptNumber(1), AttemptReport::Running).expect("current")
 }
 
 #[test]
-fn first_come_first_served_one_job_a_worker() {
-    assert_eq!(pairs(&[any(3), any(1), any(2)], &[worker(1, &[80], 1), worker(2, &[80], 1)]), [pair(1, 1), pair(2, 2)]);
+fn oldest_job_first_and_one_job_per_worker() {
+    assert_eq!(
+        assigned_pairs(&[any_gpu_job(3), any_gpu_job(1), any_gpu_job(2)], &[worker(1, &[80], 1), worker(2, &[80], 1)]),
+        [pair(1, 1), pair(2, 2)]
+    );
 }
 
 #[test]
-fn the_urgent_come_first_and_waiting_makes_urgent() {
-    let urgent = |n, priority| Job { priority, ..any(n) };
-    assert_eq!(pairs(&[any(1), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
-    let old = Job { submitted_at: Timestamp(NOW.0 - AGING.0 - 60_000), ..any(1) };
-    assert_eq!(pairs(&[old.clone(), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(1, 1)]);
-    assert_eq!(pairs(&[old, urgent(2, 12)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+fn priority_first_and_waiting_adds_urgency() {
+    let urgent = |n, priority| Job { priority, ..any_gpu_job(n) };
+    assert_eq!(assigned_pairs(&[any_gpu_job(1), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+    let old = Job { submitted_at: Timestamp(NOW.0 - AGING_PER_POINT.0 - 60_000), ..any_gpu_job(1) };
+    assert_eq!(assigned_pairs(&[old.clone(), urgent(2, 11)], &[worker(1, &[80], 1)]), [pair(1, 1)]);
+    assert_eq!(assigned_pairs(&[old, urgent(2, 12)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
 }
 
 #[test]
-fn a_job_that_fits_nowhere_blocks_nobody() {
-    assert_eq!(pairs(&[job(1, wants(8)), any(2)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
+fn job_without_a_match_blocks_no_other_job() {
+    assert_eq!(assigned_pairs(&[job(1, gpu_demand(8)), any_gpu_job(2)], &[worker(1, &[80], 1)]), [pair(2, 1)]);
 }
 
 #[test]
-fn hosts_with_gpus_come_first_and_small_ones_and_local_ones_last() {
+fn gpu_hosts_and_small_hosts_first_and_local_last() {
     let local = Worker { local: true, ..worker(1, &[80], 1) };
     let (cpu, large, small) = (worker(2, &[], 1), worker(3, &[80, 80], 1), worker(4, &[80], 1));
-    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu.clone(), large.clone(), small]), [pair(1, 4)]);
-    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu.clone(), large]), [pair(1, 3)]);
-    assert_eq!(pairs(&[any(1)], &[local.clone(), cpu]), [pair(1, 2)]);
-    assert_eq!(pairs(&[any(1)], &[local]), [pair(1, 1)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large.clone(), small]), [pair(1, 4)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu.clone(), large]), [pair(1, 3)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local.clone(), cpu]), [pair(1, 2)]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[local]), [pair(1, 1)]);
 }
 
 #[test]
-fn the_longest_idle_worker_is_taken() {
+fn longest_idle_worker_is_used() {
     let rested =
-        worker(2, &[80], 1).stopped_listening(Timestamp(1), "s").listening(Timestamp(1), "s").expect("registered");
-    assert_eq!(pairs(&[any(1)], &[worker(1, &[80], 1), rested]), [pair(1, 2)]);
+        worker(2, &[80], 1).stream_closed(Timestamp(1), "s").stream_opened(Timestamp(1), "s").expect("registered");
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[worker(1, &[80], 1), rested]), [pair(1, 2)]);
 }
 
 #[test]
-fn several_jobs_share_a_host_and_no_gpu() {
+fn jobs_share_a_host_but_no_gpu() {
     let workers = [worker(1, &[80, 80, 40], 3)];
-    let jobs = [any(1), job(2, wants(2)), any(3)];
-    let fleet = Fleet::new(&workers, &[], Limits::default());
+    let jobs = [any_gpu_job(1), job(2, gpu_demand(2)), any_gpu_job(3)];
+    let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
     let assigned: Vec<_> = plan(&jobs, fleet, NOW).assignments.into_iter().map(|a| (a.job, a.gpus)).collect();
     let uuids = |list: &[&str]| list.iter().map(|uuid| (*uuid).to_owned()).collect::<Vec<_>>();
     assert_eq!(assigned, [(job_id(1), uuids(&["GPU-1-2"])), (job_id(2), uuids(&["GPU-1-0", "GPU-1-1"]))]);
     let leased = [running(7, 1, &["GPU-1-2"])];
-    assert_eq!(pairs_within(&[job(1, wants(3))], &workers, &leased, Limits::default()), []);
-    assert_eq!(pairs_within(&[job(1, wants(2))], &workers, &leased, Limits::default()), [pair(1, 1)]);
+    assert_eq!(pairs_within(&[job(1, gpu_demand(3))], &workers, &leased, ConcurrencyLimits::default()), []);
+    assert_eq!(pairs_within(&[job(1, gpu_demand(2))], &workers, &leased, ConcurrencyLimits::default()), [pair(1, 1)]);
 }
 
 #[test]
-fn a_worker_whose_gpus_are_withheld_is_passed_over_and_not_kept_for_anybody() {
-    let broken = withholding(worker(1, &[80], 1), &[0]);
-    assert_eq!(pairs(&[any(1)], &[broken.clone(), worker(2, &[80, 80], 1)]), [pair(1, 2)]);
-    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVING.0), ..any(1) };
+fn worker_with_unavailable_gpus_is_skipped_and_not_reserved() {
+    let broken = with_withheld_gpus(worker(1, &[80], 1), &[0]);
+    assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[broken.clone(), worker(2, &[80, 80], 1)]), [pair(1, 2)]);
+    let starving = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..any_gpu_job(1) };
     let workers = [broken, worker(2, &[80], 1)];
     let leased = [running(9, 2, &["GPU-2-0"])];
-    let plan = plan(std::slice::from_ref(&starving), Fleet::new(&workers, &leased, Limits::default()), NOW);
-    assert_eq!((plan.assignments.len(), plan.fleet.with_room), (0, 0));
+    let plan =
+        plan(std::slice::from_ref(&starving), PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+    assert_eq!((plan.assignments.len(), plan.fleet.with_capacity), (0, 0));
 }
 
 #[test]
-fn only_what_waits_and_is_due_is_assigned() {
+fn only_queued_and_eligible_jobs_are_assigned() {
     let workers = [worker(1, &[80], 1)];
     let held = running(1, 9, &[]);
-    assert_eq!(pairs(std::slice::from_ref(&held), &workers), []);
-    let lost = held.lost(NOW, Loss::WorkerOffline, LEASE);
-    let at = |moment| plan(std::slice::from_ref(&lost), Fleet::new(&workers, &[], Limits::default()), moment);
+    assert_eq!(assigned_pairs(std::slice::from_ref(&held), &workers), []);
+    let lost = held.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let at = |moment| {
+        plan(std::slice::from_ref(&lost), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), moment)
+    };
     assert_eq!(at(Timestamp(NOW.0 + 9_999)).assignments, []);
     assert_eq!(at(Timestamp(NOW.0 + 10_000)).assignments.len(), 1);
 }
 
 #[test]
-fn limits_hold_back_those_they_mean() {
+fn limits_apply_to_the_right_jobs() {
     let workers = [worker(1, &[80], 1), worker(2, &[80], 1), worker(3, &[80], 1)];
     let leased = [running(9, 1, &["GPU-1-0"])];
-    let bob = |n| Job { submitted_by: "bob".to_owned(), ..any(n) };
-    let jobs = [any(1), bob(2), bob(3)];
+    let bob = |n| Job { submitted_by: "bob".to_owned(), ..any_gpu_job(n) };
+    let jobs = [any_gpu_job(1), bob(2), bob(3)];
     let within = |jobs_in_all, jobs_per_user| {
-        let limits = Limits { jobs: jobs_in_all, jobs_per_user };
+        let limits = ConcurrencyLimits { jobs: jobs_in_all, jobs_per_user };
         pairs_within(&jobs, &workers, &leased, limits).into_iter().map(|(job, _)| job).collect::<Vec<_>>()
     };
     assert_eq!(within(None, None), [job_id(1), job_id(2)]);
     assert_eq!(within(None, Some(1)), [job_id(2)]);
     assert_eq!(within(Some(2), None), [job_id(1)]);
     assert_eq!(within(Some(1), None), []);
-    let limits = Limits { jobs: Some(1), jobs_per_user: Some(1) };
-    assert_eq!(Fleet::new(&workers, &leased, limits).limited("bob"), Some(Limited::InAll(1)));
-    let limits = Limits { jobs: Some(2), jobs_per_user: Some(1) };
-    assert_eq!(Fleet::new(&workers, &leased, limits).limited("ada"), Some(Limited::PerUser(1)));
-    assert_eq!(Fleet::new(&workers, &leased, limits).limited("bob"), None);
+    let limits = ConcurrencyLimits { jobs: Some(1), jobs_per_user: Some(1) };
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("bob"), Some(ReachedLimit::Total(1)));
+    let limits = ConcurrencyLimits { jobs: Some(2), jobs_per_user: Some(1) };
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("ada"), Some(ReachedLimit::PerUser(1)));
+    assert_eq!(PlannerFleet::new(&workers, &leased, limits).reached_limit("bob"), None);
 }
 
 #[test]
-fn who_has_waited_too_long_keeps_a_worker_free() {
+fn starving_job_reserves_a_worker() {
     let workers = [worker(1, &[80, 80], 2)];
     let leased = [running(9, 1, &["GPU-1-0"])];
-    let large = |waited: i64| Job { submitted_at: Timestamp(NOW.0 - waited), ..job(1, wants(2)) };
-    let small = any(2);
+    let large = |waited: i64| Job { submitted_at: Timestamp(NOW.0 - waited), ..job(1, gpu_demand(2)) };
+    let small = any_gpu_job(2);
     let round = |waited| {
         let jobs = [large(waited), small.clone()];
-        let mut plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
-        plan.fleet.draw_all();
+        let mut plan = plan(&jobs, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
+        plan.fleet.load_all();
         let small_waits = plan.blockers(&small, &plan.fleet.candidates[0]);
         (plan.assignments.len(), plan.reserved.clone(), small_waits)
     };
-    let (assigned, reserved, _) = round(STARVING.0 - 1);
+    let (assigned, reserved, _) = round(STARVATION_AFTER.0 - 1);
     assert_eq!((assigned, reserved), (1, BTreeMap::new()));
-    let (assigned, reserved, small_waits) = round(STARVING.0);
+    let (assigned, reserved, small_waits) = round(STARVATION_AFTER.0);
     assert_eq!((assigned, reserved), (0, [(worker_id(1), job_id(1))].into()));
     assert_eq!(small_waits, [Blocker::Reserved { job: job_id(1) }]);
 }
 
 #[test]
-fn nobody_keeps_a_worker_that_would_never_do() {
+fn unsuitable_worker_is_not_reserved() {
     let workers = [worker(1, &[80], 2).drained(NOW, None, None), worker(2, &[80], 2)];
-    let old = |n, demand| Job { submitted_at: Timestamp(NOW.0 - STARVING.0 - i64::from(n)), ..job(n, demand) };
-    let jobs = [old(1, wants(8)), any(2)];
-    let plan = plan(&jobs, Fleet::new(&workers, &[], Limits::default()), NOW);
+    let old = |n, demand| Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0 - i64::from(n)), ..job(n, demand) };
+    let jobs = [old(1, gpu_demand(8)), any_gpu_job(2)];
+    let plan = plan(&jobs, PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), NOW);
     assert_eq!((plan.assignments.len(), plan.reserved.len()), (1, 0));
 }
 
 #[test]
-fn each_that_starves_keeps_one_worker_of_its_own() {
+fn each_starving_job_reserves_its_own_worker() {
     let workers = [worker(1, &[80, 80], 2), worker(2, &[80, 80], 2)];
     let leased = [running(8, 1, &["GPU-1-0"]), running(9, 2, &["GPU-2-0"])];
-    let old = |n| Job { submitted_at: Timestamp(NOW.0 - 2 * STARVING.0 + i64::from(n)), ..job(n, wants(2)) };
-    let jobs = [old(1), old(2), old(3), any(4)];
-    let plan = plan(&jobs, Fleet::new(&workers, &leased, Limits::default()), NOW);
+    let old =
+        |n| Job { submitted_at: Timestamp(NOW.0 - 2 * STARVATION_AFTER.0 + i64::from(n)), ..job(n, gpu_demand(2)) };
+    let jobs = [old(1), old(2), old(3), any_gpu_job(4)];
+    let plan = plan(&jobs, PlannerFleet::new(&workers, &leased, ConcurrencyLimits::default()), NOW);
     assert_eq!(plan.reserved, [(worker_id(1), job_id(1)), (worker_id(2), job_id(2))].into());
     assert_eq!(plan.assignments, []);
 }
 
-/// What a job asks for (GPUs, memory, rack), how urgent it is, how long it has waited, and whose it is.
-type Asked = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
+/// Requirements (GPUs, memory, rack), priority, waiting time, and user of a job.
+type GeneratedJob = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
 
 /// A small fleet and queue with everything that matters to the planner.
 fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
@@ -177,11 +186,11 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     let asked = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
     (prop::collection::vec(host, 0..6), prop::collection::vec(asked, 0..14)).prop_map(|(hosts, asked)| {
         let host = |(n, (sizes, max_jobs, kind, withheld)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
-            let listens = withholding(worker(n, &sizes, max_jobs), &withheld);
+            let listens = with_withheld_gpus(worker(n, &sizes, max_jobs), &withheld);
             let made = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
             if kind == 5 { made.drained(NOW, None, None) } else { made }
         };
-        let ask = |(n, (demand, priority, waited, by)): (u16, Asked)| {
+        let ask = |(n, (demand, priority, waited, by)): (u16, GeneratedJob)| {
             let (gpu_count, min_vram_gb, rack) = demand;
             let labels = if rack == 0 { label("rack", "a") } else { label("rack", "*") };
             let demand = Demand { labels, gpu_count, min_vram_gb, ..Demand::default() };
@@ -194,24 +203,24 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
 
 proptest! {
     #[test]
-    fn what_holds_for_every_plan((workers, jobs) in scene(), in_all in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4)) {
-        let limits = Limits { jobs: in_all, jobs_per_user: per_user };
-        let mut plan = plan(&jobs, Fleet::new(&workers, &[], limits), NOW);
-        plan.fleet.draw_all();
+    fn invariants_hold_for_every_plan((workers, jobs) in scene(), in_all in prop::option::of(0_u32..8), per_user in prop::option::of(1_u32..4)) {
+        let limits = ConcurrencyLimits { jobs: in_all, jobs_per_user: per_user };
+        let mut plan = plan(&jobs, PlannerFleet::new(&workers, &[], limits), NOW);
+        plan.fleet.load_all();
         let mut granted: Vec<&String> = plan.assignments.iter().flat_map(|a| &a.gpus).collect();
         let number = granted.len();
         granted.sort();
         granted.dedup();
-        prop_assert_eq!(granted.len(), number, "a GPU is granted to one job (I3)");
+        prop_assert_eq!(granted.len(), number, "a GPU is allocated to one job (I3)");
         let given = |uuid: &&String| {
             let gpus = workers.iter().filter_map(Worker::capability).flat_map(|capability| &capability.gpus);
             gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.withheld.is_none())
         };
-        prop_assert!(granted.iter().all(given), "what is withheld is not given");
+        prop_assert!(granted.iter().all(given), "unavailable GPUs are not allocated");
         for worker in &workers {
             let taken = plan.assignments.iter().filter(|a| a.worker == worker.id).count();
             prop_assert!(taken <= worker.capability().map_or(0, |c| c.max_jobs as usize));
-            prop_assert!(taken == 0 || worker.drain.is_none(), "who drains takes nothing new (I7)");
+            prop_assert!(taken == 0 || worker.drain.is_none(), "a draining worker gets no new jobs (I7)");
         }
         prop_assert!(in_all.is_none_or(|limit| plan.assignments.len() <= limit as usize));
         for job in &jobs {
@@ -221,7 +230,7 @@ proptest! {
             }
             if placed.is_none() {
                 let open = plan.fleet.candidates.iter().any(|candidate| plan.blockers(job, candidate).is_empty());
-                prop_assert!(!open || plan.fleet.limited(&job.submitted_by).is_some(), "no job waits that fits (I4)");
+                prop_assert!(!open || plan.fleet.reached_limit(&job.submitted_by).is_some(), "no matching job stays queued (I4)");
             }
         }
     }

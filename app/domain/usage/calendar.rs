@@ -1,40 +1,55 @@
-//! GPU time by the days of a window, and by the hours of the week, in UTC.
+//! GPU time by day of a period, and by hour of the week, in a time zone.
 
-use super::Window;
+use super::TimeWindow;
 use crate::domain::time::{Millis, Timestamp};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
-/// The hours of a week.
-pub const WEEK: usize = 168;
+/// Clock changes happen at multiples of this step of UTC.
+const QUARTER_HOUR: i64 = HOUR / 4;
+/// The number of hours in a week.
+pub const HOURS_PER_WEEK: usize = 168;
 
-/// See the module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Calendar {
-    /// Each day that the window touches, by its beginning.
+/// Returns the offset of a time zone from UTC at a time.
+pub type UtcOffset<'z> = &'z (dyn Fn(Timestamp) -> Millis + Send + Sync);
+
+/// UTC.
+pub const UTC: UtcOffset<'static> = &|_| Millis(0);
+
+/// A calendar; see the module documentation.
+pub struct UsageCalendar<'z> {
+    /// Each day in the window, by its start.
     pub days: Vec<(Timestamp, Millis)>,
-    /// Each hour of the week, Monday's first one first.
-    pub week: [Millis; WEEK],
+    /// Each hour of the week, from Monday 0:00.
+    pub week: [Millis; HOURS_PER_WEEK],
+    utc_offset: UtcOffset<'z>,
+    /// The number of the first day since 1970.
+    first_day: i64,
 }
 
-impl Calendar {
-    /// Of a window in which nothing happened.
-    pub fn of(window: Window) -> Self {
-        let (first, end) = (window.since.0.div_euclid(DAY), (window.until.0 + DAY - 1).div_euclid(DAY));
-        let days = (first..end).map(|day| (Timestamp(day * DAY), Millis(0))).collect();
-        Self { days, week: [Millis(0); WEEK] }
+impl<'z> UsageCalendar<'z> {
+    /// Creates an empty calendar of a window.
+    pub fn new(window: TimeWindow, ahead: UtcOffset<'z>) -> Self {
+        let day = |at: Timestamp| local_millis(at, ahead).div_euclid(DAY);
+        let (first, last) = (day(window.since), day(Timestamp(window.until.0 - 1)));
+        let days = (first..=last).map(|day| (day_start(day, ahead), Millis(0))).collect();
+        Self { days, week: [Millis(0); HOURS_PER_WEEK], utc_offset: ahead, first_day: first }
     }
 
-    /// Adds so many GPUs for a span inside the window.
+    /// Adds this number of GPUs for a span within the window.
     pub fn add(&mut self, (from, until): (Timestamp, Timestamp), gpus: u32) {
-        let first = self.days.first().map_or(0, |(day, _)| day.0.div_euclid(DAY));
-        let mut at = from.0;
-        while at < until.0 {
-            let hour = at.div_euclid(HOUR);
-            let next = ((hour + 1) * HOUR).min(until.0);
-            let time = (next - at) * i64::from(gpus);
-            if let Some((_, day)) = usize::try_from(hour.div_euclid(24) - first).ok().and_then(|n| self.days.get_mut(n))
-            {
+        let mut at = from;
+        while at < until {
+            let now = local_millis(at, self.utc_offset);
+            let hour = now.div_euclid(HOUR);
+            let next = Timestamp(at.0 + (hour + 1) * HOUR - now).min(until);
+            // In an hour with a clock change, quarter-hours are counted.
+            let is_even = (self.utc_offset)(next) == (self.utc_offset)(at);
+            let next =
+                if is_even { next } else { Timestamp((at.0.div_euclid(QUARTER_HOUR) + 1) * QUARTER_HOUR).min(next) };
+            let time = (next - at).0 * i64::from(gpus);
+            let day = usize::try_from(hour.div_euclid(24) - self.first_day).ok().and_then(|n| self.days.get_mut(n));
+            if let Some((_, day)) = day {
                 day.0 += time;
             }
             self.week[hour_of_week(hour)].0 += time;
@@ -43,7 +58,21 @@ impl Calendar {
     }
 }
 
-/// The place of an hour since 1970 in its week. 1970 began on a Thursday.
+/// Local time, in milliseconds since 1970.
+fn local_millis(at: Timestamp, ahead: UtcOffset<'_>) -> i64 {
+    at.0 + ahead(at).0
+}
+
+/// Returns the start of a day: the first of two midnights, or, if a clock change skips midnight, the time of the
+/// change.
+fn day_start(day: i64, ahead: UtcOffset<'_>) -> Timestamp {
+    let midnight = day * DAY;
+    let by = |at: i64| Timestamp(midnight - ahead(Timestamp(at)).0);
+    let (before, after) = (by(midnight - DAY), by(midnight + DAY));
+    [before, after].into_iter().find(|at| local_millis(*at, ahead) == midnight).unwrap_or(before)
+}
+
+/// Returns the index of an hour since 1970 in its week. 1970 began on a Thursday.
 fn hour_of_week(hour: i64) -> usize {
     usize::try_from((hour + 3 * 24).rem_euclid(7 * 24)).expect("below 168")
 }

@@ -1,8 +1,8 @@
-//! What the fleet's GPUs were used for in a stretch of time: who held how many for how long, how long jobs waited, and when
-//! workers had nothing to do while jobs waited.
+//! GPU usage of the fleet in a period: who used how many GPUs for how long, how long jobs waited, and when workers were
+//! idle while jobs were pending.
 
 pub mod calendar;
-pub mod fleet;
+pub mod presence;
 pub mod spans;
 #[cfg(test)]
 mod tests;
@@ -13,160 +13,164 @@ use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::time::{Millis, Timestamp};
 
-/// A stretch of time: what lies outside does not count.
+/// A period; everything outside is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// From this moment.
+pub struct TimeWindow {
+    /// Start.
     pub since: Timestamp,
-    /// Until before this one.
+    /// End, exclusive.
     pub until: Timestamp,
 }
 
-impl Window {
-    /// The part of a span that lies inside; what has no end goes on.
-    pub fn part(self, from: Timestamp, until: Option<Timestamp>) -> Option<(Timestamp, Timestamp)> {
+impl TimeWindow {
+    /// Returns the part of a span within the period; a span without an end continues.
+    pub fn clip(self, from: Timestamp, until: Option<Timestamp>) -> Option<(Timestamp, Timestamp)> {
         let (from, until) = (from.max(self.since), until.unwrap_or(self.until).min(self.until));
         (from < until).then_some((from, until))
     }
 }
 
-/// An attempt, as far as it is about use.
+/// The usage of an attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// Of which job.
+pub struct AttemptUsage {
+    /// The job.
     pub job: JobId,
     /// Who submitted it.
     pub user: String,
-    /// Its configuration.
-    pub config: String,
-    /// The labels that it asked for.
+    /// The name of its configuration.
+    pub config_name: String,
+    /// The labels that it required.
     pub labels: Labels,
-    /// The worker that had it.
+    /// Its worker.
     pub worker: WorkerId,
-    /// That worker's name at the time.
+    /// The worker's name at that time.
     pub worker_name: String,
-    /// How many GPUs it was granted.
+    /// Number of GPUs allocated to it.
     pub gpus: u32,
     /// When it was offered.
-    pub offered: Timestamp,
-    /// When the worker took it: from here on it counts. What was only offered counts for nobody.
-    pub started: Option<Timestamp>,
+    pub offered_at: Timestamp,
+    /// When the worker accepted it: usage counts from here. Offers do not count.
+    pub started_at: Option<Timestamp>,
     /// When it ended; none while it runs.
-    pub ended: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
 }
 
-impl Run {
-    /// The time in the window for which it counts.
-    pub fn part(&self, window: Window) -> Option<(Timestamp, Timestamp)> {
-        window.part(self.started?, self.ended)
+impl AttemptUsage {
+    /// Returns the part of its run time within the period.
+    pub fn clip_to(&self, window: TimeWindow) -> Option<(Timestamp, Timestamp)> {
+        window.clip(self.started_at?, self.ended_at)
     }
 }
 
-/// What groups are made by.
+/// How usage is grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Who submitted the job.
+pub enum UsageGrouping {
+    /// By the user who submitted the job.
     User,
-    /// A label that the job asked for; a job with several is in each of their groups.
+    /// By label that the job required; a job with several labels is in each of their groups.
     Label,
-    /// The worker that had the attempt.
+    /// By the attempt's worker.
     Worker,
-    /// The job's configuration.
+    /// By the job's configuration.
     Config,
 }
 
-/// How much was used.
+/// An amount of usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amount {
-    /// Time that GPUs were held, each counted.
-    pub gpus: Millis,
-    /// Time that attempts ran, each counted, with GPUs or without.
-    pub runs: Millis,
-    /// Jobs that had an attempt.
+pub struct UsageAmount {
+    /// Time for which GPUs were allocated, summed over GPUs.
+    pub gpu_time: Millis,
+    /// Time for which attempts ran, summed over attempts, with or without GPUs.
+    pub run_time: Millis,
+    /// Number of jobs with an attempt.
     pub jobs: u64,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u64,
 }
 
-/// The name of a group, and the worker, if it is one. An empty name is of jobs that ask for no label.
-pub type Key = (String, Option<WorkerId>);
+/// The name of a group, and the worker if grouped by worker. The name is empty for jobs without labels.
+pub type UsageGroupKey = (String, Option<WorkerId>);
 
-/// How much was used in the window: in all, and in groups, the largest first.
-pub fn used(runs: &[Run], window: Window, by: By) -> (Amount, Vec<(Key, Amount)>) {
-    let (mut total, mut groups) = (Tally::default(), BTreeMap::<Key, Tally<'_>>::new());
+/// Returns the usage in the period: in total, and by group, the largest first.
+pub fn summarize_usage(
+    runs: &[AttemptUsage],
+    window: TimeWindow,
+    by: UsageGrouping,
+) -> (UsageAmount, Vec<(UsageGroupKey, UsageAmount)>) {
+    let (mut total, mut groups) = (UsageTally::default(), BTreeMap::<UsageGroupKey, UsageTally<'_>>::new());
     for run in runs {
-        let Some((from, until)) = run.part(window) else { continue };
+        let Some((from, until)) = run.clip_to(window) else { continue };
         total.add(run, until - from);
-        for key in keys(run, by) {
+        for key in group_keys(run, by) {
             groups.entry(key).or_default().add(run, until - from);
         }
     }
     let mut groups: Vec<_> = groups.into_iter().map(|(key, tally)| (key, tally.amount())).collect();
-    groups.sort_by_key(|(_, amount)| std::cmp::Reverse((amount.gpus, amount.runs)));
+    groups.sort_by_key(|(_, amount)| std::cmp::Reverse((amount.gpu_time, amount.run_time)));
     (total.amount(), groups)
 }
 
-fn keys(run: &Run, by: By) -> Vec<Key> {
+fn group_keys(run: &AttemptUsage, by: UsageGrouping) -> Vec<UsageGroupKey> {
     let one = |name: &str, worker: Option<&WorkerId>| vec![(name.to_owned(), worker.cloned())];
     match by {
-        By::User => one(&run.user, None),
-        By::Config => one(&run.config, None),
-        // A worker that was renamed is still the same one; of two with one name after the other each has its own.
-        By::Worker => one(&run.worker_name, Some(&run.worker)),
-        By::Label if run.labels.0.is_empty() => one("", None),
-        By::Label => run.labels.0.iter().map(|(key, value)| (format!("{key}={value}"), None)).collect(),
+        UsageGrouping::User => one(&run.user, None),
+        UsageGrouping::Config => one(&run.config_name, None),
+        // A renamed worker is one group; two workers that had the same name one after the other are two.
+        UsageGrouping::Worker => one(&run.worker_name, Some(&run.worker)),
+        UsageGrouping::Label if run.labels.0.is_empty() => one("", None),
+        UsageGrouping::Label => run.labels.0.iter().map(|(key, value)| (format!("{key}={value}"), None)).collect(),
     }
 }
 
 #[derive(Default)]
-struct Tally<'r> {
-    amount: Amount,
+struct UsageTally<'r> {
+    amount: UsageAmount,
     jobs: BTreeSet<&'r JobId>,
 }
 
-impl<'r> Tally<'r> {
-    fn add(&mut self, run: &'r Run, span: Millis) {
-        self.amount.gpus.0 += span.0 * i64::from(run.gpus);
-        self.amount.runs.0 += span.0;
+impl<'r> UsageTally<'r> {
+    fn add(&mut self, run: &'r AttemptUsage, span: Millis) {
+        self.amount.gpu_time.0 += span.0 * i64::from(run.gpus);
+        self.amount.run_time.0 += span.0;
         self.amount.attempts += 1;
         self.jobs.insert(&run.job);
     }
 
-    fn amount(&self) -> Amount {
-        Amount { jobs: self.jobs.len() as u64, ..self.amount }
+    fn amount(&self) -> UsageAmount {
+        UsageAmount { jobs: self.jobs.len() as u64, ..self.amount }
     }
 }
 
-/// How a job waited for its first worker. Pauses between attempts are no waiting: they are meant.
+/// The wait of a job for its first worker. Pauses between attempts do not count, because they are intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// When it was submitted.
-    pub submitted: Timestamp,
+pub struct JobWait {
+    /// When the job was submitted.
+    pub submitted_at: Timestamp,
     /// When it was first offered.
-    pub offered: Option<Timestamp>,
-    /// When a worker first took it.
-    pub started: Option<Timestamp>,
+    pub offered_at: Option<Timestamp>,
+    /// When a worker first accepted it.
+    pub started_at: Option<Timestamp>,
     /// When it ended, if it has.
-    pub ended: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
 }
 
-impl Wait {
-    /// Until when it waited for an offer; none if it still does.
-    pub fn over(&self) -> Option<Timestamp> {
-        self.offered.or(self.ended)
+impl JobWait {
+    /// Returns until when it waited for an offer; none if it still waits.
+    pub fn waited_until(&self) -> Option<Timestamp> {
+        self.offered_at.or(self.ended_at)
     }
 }
 
-/// How long those waited that a worker first took within the window, the shortest first.
-pub fn waits(all: &[Wait], window: Window) -> Vec<Millis> {
-    let inside = |wait: &&Wait| wait.started.is_some_and(|at| window.since <= at && at < window.until);
-    let span = |wait: &Wait| wait.started.map(|started| Millis((started - wait.submitted).0.max(0)));
+/// Returns the waiting times of jobs that a worker first accepted in the period, the shortest first.
+pub fn wait_times(all: &[JobWait], window: TimeWindow) -> Vec<Millis> {
+    let inside = |wait: &&JobWait| wait.started_at.is_some_and(|at| window.since <= at && at < window.until);
+    let span = |wait: &JobWait| wait.started_at.map(|started| Millis((started - wait.submitted_at).0.max(0)));
     let mut waits: Vec<Millis> = all.iter().filter(inside).filter_map(span).collect();
     waits.sort_unstable();
     waits
 }
 
-/// What this share of 100 does not go beyond: the nearest rank, which is one of them.
+/// Returns the percentile by nearest rank: one of the values.
 pub fn percentile(sorted: &[Millis], percent: usize) -> Option<Millis> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).copied()

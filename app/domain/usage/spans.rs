@@ -1,12 +1,12 @@
-//! Times as sets: spans that do not touch, in order.
+//! Sets of time spans: disjoint, and in order.
 
 use crate::domain::time::{Millis, Timestamp};
 
-/// See the module.
+/// A set of time spans; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Spans(Vec<(Timestamp, Timestamp)>);
+pub struct TimeSpans(Vec<(Timestamp, Timestamp)>);
 
-impl FromIterator<(Timestamp, Timestamp)> for Spans {
+impl FromIterator<(Timestamp, Timestamp)> for TimeSpans {
     fn from_iter<I: IntoIterator<Item = (Timestamp, Timestamp)>>(spans: I) -> Self {
         let mut all: Vec<_> = spans.into_iter().filter(|(from, until)| from < until).collect();
         all.sort_unstable();
@@ -21,10 +21,10 @@ impl FromIterator<(Timestamp, Timestamp)> for Spans {
     }
 }
 
-impl Spans {
-    /// When it was both.
+impl TimeSpans {
+    /// Returns the time in both sets.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub fn intersection(&self, other: &Self) -> Self {
         let (mut both, mut mine, mut theirs) = (Vec::new(), self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(a, b)), Some(&&(c, d))) = (mine.peek(), theirs.peek()) {
             if a.max(c) < b.min(d) {
@@ -39,9 +39,9 @@ impl Spans {
         Self(both)
     }
 
-    /// When it was this and not the other.
+    /// Returns the time in this set but not in the other.
     #[must_use]
-    pub fn without(&self, other: &Self) -> Self {
+    pub fn difference(&self, other: &Self) -> Self {
         let (mut left, mut theirs) = (Vec::new(), other.0.iter().peekable());
         for &(mut from, until) in &self.0 {
             while let Some(&&(c, d)) = theirs.peek() {
@@ -64,12 +64,12 @@ impl Spans {
         Self(left)
     }
 
-    /// How long in all.
-    pub fn total(&self) -> Millis {
+    /// Returns the total duration.
+    pub fn total_duration(&self) -> Millis {
         Millis(self.0.iter().map(|(from, until)| (*until - *from).0).sum())
     }
 
-    /// Each of them.
+    /// Iterates over the spans.
     pub fn iter(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> {
         self.0.iter().copied()
     }

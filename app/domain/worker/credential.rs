@@ -1,120 +1,125 @@
-//! What opens the API for a worker's agent: one secret, and for a while after a rotation the one before it.
+//! Worker tokens: one current token, and for a while after a rotation the previous one.
 
 use core::net::IpAddr;
 
 use super::super::network::Network;
 use super::super::time::{Millis, Timestamp};
 
-/// The longest time that two secrets of a worker are good at once.
-pub const LONGEST_OVERLAP: Millis = Millis::seconds(604_800);
+/// Maximum time for which two tokens of a worker are valid at the same time.
+pub const MAX_OVERLAP: Millis = Millis::from_secs(604_800);
 
-/// A worker's secrets, as far as they are kept.
+/// The stored credentials of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Credential {
-    /// SHA-256 of the newest one, in hex.
+pub struct WorkerCredential {
+    /// SHA-256 of the current token, in hex.
     pub digest: String,
-    /// When the newest one was made, as far as that was written down.
-    pub made_at: Option<Timestamp>,
-    /// Who made it, as far as that was written down.
-    pub made_by: Option<String>,
-    /// When it ends; none for never.
+    /// When the current token was created; none if not recorded.
+    pub issued_at: Option<Timestamp>,
+    /// Who created it; none if not recorded.
+    pub issued_by: Option<String>,
+    /// When it expires; none for never.
     pub expires_at: Option<Timestamp>,
-    /// When it ends if no agent has registered with it by then; none once one has, and where it need not be used.
-    pub unused_ends_at: Option<Timestamp>,
-    /// The one before, if it was given time.
-    pub old: Option<Outgoing>,
-    /// The session of the agent that registered last. Older agents have none and use the token for everything.
-    pub session: Option<Session>,
+    /// When it expires if no agent registers with it before; none once one has, and if this does not apply.
+    pub expires_unused_at: Option<Timestamp>,
+    /// The previous token, if the rotation has an overlap.
+    pub previous: Option<PreviousSecret>,
+    /// The session of the agent that registered last. Older agents have none and use the token for all requests.
+    pub session: Option<WorkerSession>,
 }
 
-/// What an agent got for its token when it registered: it opens everything but another registration. It belongs to one process
-/// in one work directory, and ends when the next agent registers.
+/// The session of an agent, created at its registration: it authenticates everything except another registration. It
+/// belongs to one process in one work directory, and ends when the next agent registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct WorkerSession {
     /// SHA-256 of its secret, in hex.
     pub digest: String,
-    /// The digest of the token that it was got for, with which it ends.
-    pub token: String,
+    /// Digest of the token that created the session; the session ends with it.
+    pub token_digest: String,
 }
 
-/// A secret that was replaced and still opens.
+/// A replaced token that is still valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outgoing {
-    /// Its SHA-256, in hex.
+pub struct PreviousSecret {
+    /// SHA-256 of the token, in hex.
     pub digest: String,
-    /// When it ends, if no agent registers with the new one before.
-    pub ends_at: Timestamp,
+    /// When it expires, if no agent registers with the new token before.
+    pub expires_at: Timestamp,
 }
 
-/// Why a worker's secret does not open.
+/// Why a worker's token or session is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
-    /// It is none of this worker's, or not any more.
+pub enum TokenRejection {
+    /// It does not belong to this worker, or no longer does.
     Unknown,
-    /// It was made to end, and has.
+    /// It has expired.
     Expired,
-    /// It comes from a network that this worker is not allowed to come from.
-    Elsewhere,
-    /// The session has ended: an agent registered after it.
-    SessionOver,
+    /// The request comes from a network that is not allowed for this worker.
+    NetworkNotAllowed,
+    /// The session has ended because another agent registered.
+    SessionEnded,
 }
 
-impl Credential {
-    /// One secret without an end.
-    pub fn of(digest: impl Into<String>) -> Self {
+impl WorkerCredential {
+    /// Creates credentials with one token that does not expire.
+    pub fn new(digest: impl Into<String>) -> Self {
         Self { digest: digest.into(), ..Self::default() }
     }
 
-    /// One secret without an end, that somebody made.
-    pub fn made(digest: impl Into<String>, at: Timestamp, by: &str) -> Self {
-        Self { made_at: Some(at), made_by: Some(by.to_owned()), ..Self::of(digest) }
+    /// Creates credentials with one token that does not expire, and records who created it.
+    pub fn issued(digest: impl Into<String>, at: Timestamp, by: &str) -> Self {
+        Self { issued_at: Some(at), issued_by: Some(by.to_owned()), ..Self::new(digest) }
     }
 
-    /// Whether the secret of this digest opens, and until when.
-    pub fn opens(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, Closed> {
+    /// Verifies the token with this digest, and returns when it expires.
+    pub fn verify(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, TokenRejection> {
         if self.digest == digest {
-            let end = [self.expires_at, self.unused_ends_at].into_iter().flatten().min();
+            let end = [self.expires_at, self.expires_unused_at].into_iter().flatten().min();
             return match end {
-                Some(end) if end <= now => Err(Closed::Expired),
+                Some(end) if end <= now => Err(TokenRejection::Expired),
                 end => Ok(end),
             };
         }
-        let old = self.old.as_ref().filter(|old| old.digest == digest && now < old.ends_at);
-        old.map(|old| Some(old.ends_at)).ok_or(Closed::Unknown)
+        let old = self.previous.as_ref().filter(|old| old.digest == digest && now < old.expires_at);
+        old.map(|old| Some(old.expires_at)).ok_or(TokenRejection::Unknown)
     }
 
-    /// Whether the session of this digest is the worker's, and its token still opens.
-    pub fn session_opens(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, Closed> {
+    /// Verifies the session with this digest and its token, and returns when it expires.
+    pub fn verify_session(&self, digest: &str, now: Timestamp) -> Result<Option<Timestamp>, TokenRejection> {
         let session = self.session.as_ref().filter(|session| session.digest == digest);
-        self.opens(&session.ok_or(Closed::SessionOver)?.token, now)
+        self.verify(&session.ok_or(TokenRejection::SessionEnded)?.token_digest, now)
     }
 
-    /// An agent registered: the session of the one before ends.
+    /// Sets the session of a newly registered agent, which ends the previous one.
     #[must_use]
-    pub fn registered(self, session: Option<Session>) -> Self {
+    pub fn with_session(self, session: Option<WorkerSession>) -> Self {
         Self { session, ..self }
     }
 
-    /// Replaced by another. The one until now ends at once, or after `overlap`, but never later than it was made to;
-    /// one that was outgoing already ends at once.
+    /// Replaces the token. The current one becomes invalid immediately, or after `overlap`, but not later than its own
+    /// expiry; an older previous token becomes invalid immediately.
     #[must_use]
     pub fn rotated(self, now: Timestamp, to: Self, overlap: Option<Millis>) -> Self {
         let end = |overlap| self.expires_at.map_or(now + overlap, |end| end.min(now + overlap));
         let old = overlap.map(end).filter(|end| *end > now);
-        Self { old: old.map(|ends_at| Outgoing { digest: self.digest, ends_at }), session: self.session, ..to }
+        Self {
+            previous: old.map(|ends_at| PreviousSecret { digest: self.digest, expires_at: ends_at }),
+            session: self.session,
+            ..to
+        }
     }
 
-    /// An agent registered with the secret of this digest: if it is the newest, it is in use, and the one before ends.
+    /// Records that an agent registered with the token of this digest: if it is the current token, it is in use now,
+    /// and the previous one becomes invalid.
     #[must_use]
-    pub fn taken_up(self, digest: &str) -> Self {
-        if self.digest == digest { Self { old: None, unused_ends_at: None, ..self } } else { self }
+    pub fn activated(self, digest: &str) -> Self {
+        if self.digest == digest { Self { previous: None, expires_unused_at: None, ..self } } else { self }
     }
 }
 
-/// Whether an agent may come from there: from anywhere, if no network is named. Who is nowhere comes from none of them.
-pub fn may_come_from(networks: &[Network], peer: Option<IpAddr>) -> Result<(), Closed> {
+/// Checks the network of an agent. Without a list, any network is allowed; with a list, an unknown address is rejected.
+pub fn check_network(networks: &[Network], peer: Option<IpAddr>) -> Result<(), TokenRejection> {
     let named = |peer| networks.iter().any(|network| network.contains(peer));
-    if networks.is_empty() || peer.is_some_and(named) { Ok(()) } else { Err(Closed::Elsewhere) }
+    if networks.is_empty() || peer.is_some_and(named) { Ok(()) } else { Err(TokenRejection::NetworkNotAllowed) }
 }
 
 #[cfg(test)]
@@ -125,94 +130,103 @@ mod tests {
         Timestamp(second * 1_000)
     }
 
-    fn ending(digest: &str, second: i64) -> Credential {
-        Credential { expires_at: Some(at(second)), ..Credential::of(digest) }
+    fn ending(digest: &str, second: i64) -> WorkerCredential {
+        WorkerCredential { expires_at: Some(at(second)), ..WorkerCredential::new(digest) }
     }
 
     #[test]
-    fn a_secret_opens_until_it_ends() {
-        assert_eq!(Credential::of("a").opens("a", at(9)), Ok(None));
-        assert_eq!(Credential::of("a").opens("b", at(9)), Err(Closed::Unknown));
-        assert_eq!(ending("a", 10).opens("a", at(9)), Ok(Some(at(10))));
-        assert_eq!(ending("a", 10).opens("a", at(10)), Err(Closed::Expired));
+    fn token_is_valid_until_it_expires() {
+        assert_eq!(WorkerCredential::new("a").verify("a", at(9)), Ok(None));
+        assert_eq!(WorkerCredential::new("a").verify("b", at(9)), Err(TokenRejection::Unknown));
+        assert_eq!(ending("a", 10).verify("a", at(9)), Ok(Some(at(10))));
+        assert_eq!(ending("a", 10).verify("a", at(10)), Err(TokenRejection::Expired));
     }
 
     #[test]
-    fn a_secret_that_no_agent_uses_ends_and_one_in_use_does_not() {
-        let fresh = Credential { unused_ends_at: Some(at(10)), ..Credential::of("a") };
-        assert_eq!(fresh.opens("a", at(9)), Ok(Some(at(10))));
-        assert_eq!(fresh.opens("a", at(10)), Err(Closed::Expired));
-        assert_eq!(fresh.clone().taken_up("b"), fresh);
-        assert_eq!(fresh.taken_up("a").opens("a", at(10)), Ok(None));
-        let ending = Credential { unused_ends_at: Some(at(20)), ..ending("a", 10) };
-        assert_eq!(ending.opens("a", at(9)), Ok(Some(at(10))), "the earlier end counts");
+    fn unused_token_expires_and_used_token_does_not() {
+        let fresh = WorkerCredential { expires_unused_at: Some(at(10)), ..WorkerCredential::new("a") };
+        assert_eq!(fresh.verify("a", at(9)), Ok(Some(at(10))));
+        assert_eq!(fresh.verify("a", at(10)), Err(TokenRejection::Expired));
+        assert_eq!(fresh.clone().activated("b"), fresh);
+        assert_eq!(fresh.activated("a").verify("a", at(10)), Ok(None));
+        let ending = WorkerCredential { expires_unused_at: Some(at(20)), ..ending("a", 10) };
+        assert_eq!(ending.verify("a", at(9)), Ok(Some(at(10))), "the earlier expiry counts");
     }
 
     #[test]
-    fn a_rotation_ends_the_old_one_at_once_or_when_it_was_told() {
-        let second = Millis::seconds;
+    fn rotation_ends_the_old_token_immediately_or_after_the_overlap() {
+        let second = Millis::from_secs;
         let cases = [
-            (Credential::of("a"), None, Err(Closed::Unknown)),
-            (Credential::of("a"), Some(second(0)), Err(Closed::Unknown)),
-            (Credential::of("a"), Some(second(60)), Ok(Some(at(60)))),
+            (WorkerCredential::new("a"), None, Err(TokenRejection::Unknown)),
+            (WorkerCredential::new("a"), Some(second(0)), Err(TokenRejection::Unknown)),
+            (WorkerCredential::new("a"), Some(second(60)), Ok(Some(at(60)))),
             (ending("a", 20), Some(second(60)), Ok(Some(at(20)))),
-            (ending("a", 0), Some(second(60)), Err(Closed::Unknown)),
+            (ending("a", 0), Some(second(60)), Err(TokenRejection::Unknown)),
         ];
         for (before, overlap, expected) in cases {
             let after = before.clone().rotated(at(0), ending("b", 99), overlap);
-            assert_eq!(after.opens("a", at(0)), expected, "{before:?} {overlap:?}");
-            assert_eq!(after.opens("b", at(0)), Ok(Some(at(99))));
-            assert_eq!(after.old.is_some(), expected.is_ok(), "what opens nothing is not kept");
-            assert_eq!(after.opens("a", at(60)), Err(Closed::Unknown), "an old one has ended, whatever it was made to");
+            assert_eq!(after.verify("a", at(0)), expected, "{before:?} {overlap:?}");
+            assert_eq!(after.verify("b", at(0)), Ok(Some(at(99))));
+            assert_eq!(after.previous.is_some(), expected.is_ok(), "an invalid token is not stored");
+            assert_eq!(
+                after.verify("a", at(60)),
+                Err(TokenRejection::Unknown),
+                "an old one has ended, whatever it was made to"
+            );
         }
     }
 
-    fn session(digest: &str, token: &str) -> Session {
-        Session { digest: digest.to_owned(), token: token.to_owned() }
+    fn session(digest: &str, token: &str) -> WorkerSession {
+        WorkerSession { digest: digest.to_owned(), token_digest: token.to_owned() }
     }
 
     #[test]
-    fn a_session_opens_until_the_next_one_or_the_end_of_its_token() {
-        let first = ending("a", 10).registered(Some(session("s", "a")));
-        assert_eq!(first.session_opens("s", at(9)), Ok(Some(at(10))));
-        assert_eq!(first.session_opens("s", at(10)), Err(Closed::Expired));
-        assert_eq!(first.session_opens("a", at(9)), Err(Closed::SessionOver), "a token is no session");
-        assert_eq!(first.opens("s", at(9)), Err(Closed::Unknown), "a session does not register");
+    fn session_is_valid_until_the_next_or_its_tokens_expiry() {
+        let first = ending("a", 10).with_session(Some(session("s", "a")));
+        assert_eq!(first.verify_session("s", at(9)), Ok(Some(at(10))));
+        assert_eq!(first.verify_session("s", at(10)), Err(TokenRejection::Expired));
+        assert_eq!(first.verify_session("a", at(9)), Err(TokenRejection::SessionEnded), "a token is not a session");
+        assert_eq!(first.verify("s", at(9)), Err(TokenRejection::Unknown), "a session does not register");
 
-        let next = first.clone().registered(Some(session("t", "a")));
-        assert_eq!(next.session_opens("s", at(9)), Err(Closed::SessionOver));
-        assert_eq!(first.clone().registered(None).session_opens("s", at(9)), Err(Closed::SessionOver));
+        let next = first.clone().with_session(Some(session("t", "a")));
+        assert_eq!(next.verify_session("s", at(9)), Err(TokenRejection::SessionEnded));
+        assert_eq!(first.clone().with_session(None).verify_session("s", at(9)), Err(TokenRejection::SessionEnded));
 
-        let rotated = first.clone().rotated(at(0), Credential::of("b"), None);
-        assert_eq!(rotated.session_opens("s", at(0)), Err(Closed::Unknown));
-        let overlapping = first.rotated(at(0), Credential::of("b"), Some(Millis::seconds(5)));
-        assert_eq!(overlapping.session_opens("s", at(4)), Ok(Some(at(5))));
-        assert_eq!(overlapping.session_opens("s", at(5)), Err(Closed::Unknown));
+        let rotated = first.clone().rotated(at(0), WorkerCredential::new("b"), None);
+        assert_eq!(rotated.verify_session("s", at(0)), Err(TokenRejection::Unknown));
+        let overlapping = first.rotated(at(0), WorkerCredential::new("b"), Some(Millis::from_secs(5)));
+        assert_eq!(overlapping.verify_session("s", at(4)), Ok(Some(at(5))));
+        assert_eq!(overlapping.verify_session("s", at(5)), Err(TokenRejection::Unknown));
     }
 
     #[test]
-    fn two_secrets_open_at_most_and_one_once_the_new_one_is_in_use() {
-        let overlap = Some(Millis::seconds(60));
-        let twice = Credential::of("a").rotated(at(0), Credential::of("b"), overlap).rotated(
+    fn at_most_two_tokens_are_valid_and_one_after_activation() {
+        let overlap = Some(Millis::from_secs(60));
+        let twice = WorkerCredential::new("a").rotated(at(0), WorkerCredential::new("b"), overlap).rotated(
             at(1),
-            Credential::of("c"),
+            WorkerCredential::new("c"),
             overlap,
         );
-        let open = |credential: &Credential| ["a", "b", "c"].map(|digest| credential.opens(digest, at(2)).is_ok());
+        let open =
+            |credential: &WorkerCredential| ["a", "b", "c"].map(|digest| credential.verify(digest, at(2)).is_ok());
         assert_eq!(open(&twice), [false, true, true]);
-        assert_eq!(open(&twice.clone().taken_up("b")), [false, true, true], "the old one is used on");
-        assert_eq!(open(&twice.taken_up("c")), [false, false, true]);
+        assert_eq!(open(&twice.clone().activated("b")), [false, true, true], "the old token is still used");
+        assert_eq!(open(&twice.activated("c")), [false, false, true]);
     }
 
     #[test]
-    fn where_networks_are_named_nobody_comes_from_elsewhere() {
+    fn other_networks_are_rejected() {
         let networks: Vec<Network> = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("one")).to_vec();
-        let from = |text: &str| may_come_from(&networks, text.parse().ok());
+        let from = |text: &str| check_network(&networks, text.parse().ok());
         assert_eq!((from("10.1.2.3"), from("2001:db8::5"), from("::ffff:10.1.2.3")), (Ok(()), Ok(()), Ok(())));
         assert_eq!(
             (from("192.0.2.1"), from("2001:db9::5"), from("")),
-            (Err(Closed::Elsewhere), Err(Closed::Elsewhere), Err(Closed::Elsewhere))
+            (
+                Err(TokenRejection::NetworkNotAllowed),
+                Err(TokenRejection::NetworkNotAllowed),
+                Err(TokenRejection::NetworkNotAllowed)
+            )
         );
-        assert_eq!(may_come_from(&[], None), Ok(()));
+        assert_eq!(check_network(&[], None), Ok(()));
     }
 }

@@ -1,40 +1,40 @@
-//! What an admin changes of a worker.
+//! Changes of a worker by an admin.
 
-use super::{Kind, Worker};
+use super::{Worker, WorkerKind};
 use crate::domain::labels::Labels;
 use crate::domain::network::Network;
 
-/// What an admin changes; none stays.
+/// Changes of a worker; none leaves a field unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Edit {
-    /// Its name.
+pub struct WorkerEdit {
+    /// The name.
     pub name: Option<String>,
-    /// Whether it goes when its job ends.
-    pub kind: Option<Kind>,
-    /// Its labels, all of them.
+    /// Ephemeral or persistent.
+    pub kind: Option<WorkerKind>,
+    /// All of its labels.
     pub labels: Option<Labels>,
-    /// Whether labels that its agent reports do not count.
-    pub ignores_reported: Option<bool>,
+    /// Whether labels that its agent reports are ignored.
+    pub ignores_reported_labels: Option<bool>,
     /// Whether an agent of the older protocol may register.
-    pub allows_older: Option<bool>,
-    /// Where its agent may come from.
+    pub allows_older_agents: Option<bool>,
+    /// The networks from which its agent may connect.
     pub networks: Option<Vec<Network>>,
-    /// Whether the alarm about two agents was seen to.
-    pub conflict_is_settled: bool,
+    /// Whether the alert about two agents is resolved.
+    pub resolves_conflict: bool,
 }
 
 impl Worker {
-    /// An admin changes what an admin gave it.
+    /// Applies the changes of an admin.
     #[must_use]
-    pub fn edited(self, edit: Edit) -> Self {
+    pub fn edited(self, edit: WorkerEdit) -> Self {
         Self {
             name: edit.name.unwrap_or(self.name),
             kind: edit.kind.or(self.kind),
             labels: edit.labels.unwrap_or(self.labels),
-            ignores_reported: edit.ignores_reported.unwrap_or(self.ignores_reported),
-            allows_older: edit.allows_older.unwrap_or(self.allows_older),
+            ignores_reported_labels: edit.ignores_reported_labels.unwrap_or(self.ignores_reported_labels),
+            allows_older_agents: edit.allows_older_agents.unwrap_or(self.allows_older_agents),
             networks: edit.networks.unwrap_or(self.networks),
-            conflict: self.conflict.filter(|_| !edit.conflict_is_settled),
+            token_conflict: self.token_conflict.filter(|_| !edit.resolves_conflict),
             ..self
         }
     }

@@ -1,39 +1,40 @@
-//! A worker's life: made by an admin, contacted by its agent, drained by a person, lost by silence.
+//! The life cycle of a worker: created by an admin, connected by its agent, drained by a user, offline after silence.
 //!
-//! Connection and drain are kept apart: nothing that an agent does touches the wish to drain (invariant I7).
+//! Connection and drain are independent: an agent cannot change a drain (invariant I7).
 
-pub mod course;
 pub mod credential;
+mod deletion;
 mod edit;
 mod status;
+pub mod status_timeline;
 pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use edit::Edit;
-pub use status::{Contact, Status};
+pub use edit::WorkerEdit;
+pub use status::{ConnectionStatus, WorkerState};
 
 use super::capability::Capability;
-use super::gpu::{Word, taken_in};
+use super::gpu::{GpuReport, apply_reports};
 use super::ids::{JobId, WorkerId};
 use super::labels::Labels;
 use super::network::Network;
 use super::time::{Millis, Timestamp};
 
-/// How long an older agent may be busy with a job whose end it has reported.
-const FINISHING: Millis = Millis::seconds(2);
+/// Time for which an older agent may still be busy after it has reported the end of a job.
+const FINISHING_GRACE: Millis = Millis::from_secs(2);
 
-/// Whether a worker goes when its job ends.
+/// Whether a worker exits when its job ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Ends after one job.
+pub enum WorkerKind {
+    /// Exits after one job.
     Ephemeral,
-    /// Stays between jobs.
+    /// Stays online between jobs.
     Persistent,
 }
 
-impl Kind {
-    /// Its word: in the database, as a label, on the wire and on the page.
+impl WorkerKind {
+    /// Returns its name in the database, in labels, the API and on pages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ephemeral => "ephemeral",
@@ -42,355 +43,373 @@ impl Kind {
     }
 }
 
-/// How the orchestrator and the agent stand to each other.
+/// The connection of the agent to the orchestrator.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Link {
-    /// Made, and never heard of.
-    NeverSeen,
-    /// Registered; its stream is not open (yet, or any more).
+pub enum ConnectionState {
+    /// Created; its agent has never connected.
+    NeverConnected,
+    /// Registered, without an open stream.
     Connecting {
         /// Since when.
         since: Timestamp,
-        /// What it reported.
+        /// The reported capability.
         capability: Capability,
+        /// Whether a stream was open and has ended.
+        lost: bool,
     },
-    /// Listening: offers reach it.
+    /// Connected by a stream, so it receives offers.
     Online {
         /// Since when.
         since: Timestamp,
-        /// What it reported.
+        /// The reported capability.
         capability: Capability,
-        /// By which stream: the life of the server that holds it, a number, and the host that opened it. A newer one
-        /// takes its place.
+        /// The stream's ID: server run, number, and the host that opened it. A newer stream replaces it.
         stream: String,
     },
-    /// It said goodbye, or was silent for too long.
+    /// Disconnected, or silent for too long.
     Offline {
         /// Since when.
         since: Timestamp,
-        /// What it reported last.
+        /// The last reported capability.
         capability: Capability,
-        /// How it went.
+        /// Why it is offline.
         cause: OfflineCause,
     },
 }
 
-/// How a worker went offline.
+/// Why a worker is offline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfflineCause {
-    /// The agent said so.
+    /// The agent disconnected.
     Disconnected,
-    /// Nothing was heard for longer than the heartbeat timeout.
-    Silent,
+    /// No contact for longer than the heartbeat timeout.
+    HeartbeatTimeout,
 }
 
-/// The wish that a worker finish what it has and take nothing new.
+/// A drain: the worker finishes its jobs and accepts no new ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drain {
     /// Since when.
     pub since: Timestamp,
-    /// Why, in the words of whoever asked.
+    /// The reason, as given by the user.
     pub reason: Option<String>,
-    /// When what still runs is stopped, and goes back to the queue; none lets it finish.
+    /// When remaining jobs are stopped and requeued; none lets them finish.
     pub deadline: Option<Timestamp>,
 }
 
 /// A worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worker {
-    /// Its id.
+    /// The worker's ID.
     pub id: WorkerId,
-    /// Unique name, given by the admin.
+    /// The unique name, set by an admin.
     pub name: String,
-    /// Given by the admin, or taken from the first registration.
-    pub kind: Option<Kind>,
-    /// The admin's labels.
+    /// Set by an admin, or taken from the first registration.
+    pub kind: Option<WorkerKind>,
+    /// The labels set by an admin.
     pub labels: Labels,
-    /// When the admin made it.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Its connection.
-    pub link: Link,
-    /// Whether it is to drain.
+    /// The connection of its agent.
+    pub connection: ConnectionState,
+    /// The drain, if it is draining.
     pub drain: Option<Drain>,
-    /// When the one job of an ephemeral worker ended: it takes no other, and its token opens nothing any more.
-    pub spent: Option<Timestamp>,
-    /// Whether it is the orchestrator's own child agent (`target: local`).
+    /// When the only job of an ephemeral worker ended: it accepts no other job, and its token is invalid.
+    pub retired_at: Option<Timestamp>,
+    /// Whether it is the orchestrator's own agent (`target: local`).
     pub local: bool,
-    /// Whether labels that its agent reports do not count: who rents a host out is not to choose its jobs.
-    pub ignores_reported: bool,
-    /// Whether an agent of the older protocol may register. One uses the worker's token for everything.
-    pub allows_older: bool,
-    /// Where its agent may come from; none for anywhere.
+    /// Whether labels that its agent reports are ignored: the owner of a rented host must not choose its jobs.
+    pub ignores_reported_labels: bool,
+    /// Whether an agent of the older protocol may register. Such an agent uses the worker's token for all requests.
+    pub allows_older_agents: bool,
+    /// The networks from which its agent may connect; empty for any.
     pub networks: Vec<Network>,
-    /// The last time that two agents came with its token, until somebody has seen to it.
-    pub conflict: Option<Conflict>,
-    /// What its older agent runs without holding it, by its own word.
-    pub astray: Option<JobId>,
-    /// When its older agent reported the end of a job. It may be busy with that job for a moment longer, and ignore an
-    /// offer or mistake it for the one before.
-    pub finishing: Option<Timestamp>,
-    /// How long its agent may be silent, as it was told last: a server with another setting may have come since.
-    pub lease: Option<Millis>,
+    /// The last time that two agents used its token, until it is resolved.
+    pub token_conflict: Option<TokenConflict>,
+    /// The job that its older agent claims to run without a lease.
+    pub unassigned_run: Option<JobId>,
+    /// When its older agent reported the end of a job. It may still be busy for a moment and mishandle an offer.
+    pub finishing_since: Option<Timestamp>,
+    /// How long its agent may be silent, as last sent to it: a server with another setting may have started since.
+    pub lease_duration: Option<Millis>,
 }
 
-/// Two agents came with one token: it may be stolen, or a disk image was started twice.
+/// Two agents used one token: it may be stolen, or a disk image was started twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// When the one that was refused came.
+pub struct TokenConflict {
+    /// When the rejected agent connected.
     pub at: Timestamp,
-    /// From which host, in its own words or by its address; empty if neither is known.
+    /// Its host, by the reported name or by address; empty if neither is known.
     pub host: String,
 }
 
-/// Why a worker's transition is refused.
+/// Why a transition of a worker is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum WorkerTransitionError {
     /// It cannot be deleted while it is connected.
     Connected,
-    /// It is not known to be connected, so it must register first.
+    /// It cannot be deleted yet: it lost its connection while it ran a job, and may reconnect until this time.
+    ConnectionLost {
+        /// When it will be marked offline.
+        offline_at: Timestamp,
+    },
+    /// It is not connected and must register first.
     NotRegistered,
-    /// It was for one job, and that has ended.
-    Spent,
-    /// An agent from elsewhere uses the token, and is alive.
+    /// Its only job has ended.
+    Retired,
+    /// Another agent uses the token and is connected.
     TokenInUse,
-    /// It speaks the older protocol, which this worker does not allow.
-    Older,
+    /// It uses the older protocol, which this worker does not allow.
+    OlderAgentRefused,
 }
 
 impl Worker {
-    /// A new one that nobody has heard of, without labels, of either type.
-    pub fn made(id: WorkerId, name: String, now: Timestamp) -> Self {
+    /// Creates a worker that has never connected, without labels and type.
+    pub fn new(id: WorkerId, name: String, now: Timestamp) -> Self {
         Self {
             id,
             name,
             kind: None,
             labels: Labels::default(),
             created_at: now,
-            link: Link::NeverSeen,
+            connection: ConnectionState::NeverConnected,
             drain: None,
-            spent: None,
+            retired_at: None,
             local: false,
-            ignores_reported: false,
-            allows_older: true,
+            ignores_reported_labels: false,
+            allows_older_agents: true,
             networks: Vec::new(),
-            conflict: None,
-            astray: None,
-            finishing: None,
-            lease: None,
+            token_conflict: None,
+            unassigned_run: None,
+            finishing_since: None,
+            lease_duration: None,
         }
     }
 
-    /// The word to show, given how many jobs it holds.
-    pub fn status(&self, jobs: usize) -> Status {
-        let contact = Contact::of(&self.link);
-        let astray = contact == Contact::Online && self.astray.is_some();
-        contact.status(self.drain.is_some() || self.spent.is_some(), jobs > 0 || astray)
+    /// Returns the state to show, given its number of jobs.
+    pub fn state(&self, jobs: usize) -> WorkerState {
+        let contact = ConnectionStatus::from_state(&self.connection);
+        let has_unassigned_run = contact == ConnectionStatus::Online && self.unassigned_run.is_some();
+        contact.worker_state(self.drain.is_some() || self.retired_at.is_some(), jobs > 0 || has_unassigned_run)
     }
 
-    /// Since when its connection is as it is.
-    pub fn link_since(&self) -> Timestamp {
-        match &self.link {
-            Link::NeverSeen => self.created_at,
-            Link::Connecting { since, .. } | Link::Online { since, .. } | Link::Offline { since, .. } => *since,
+    /// Returns since when the connection has this state.
+    pub fn connection_since(&self) -> Timestamp {
+        match &self.connection {
+            ConnectionState::NeverConnected => self.created_at,
+            ConnectionState::Connecting { since, .. }
+            | ConnectionState::Online { since, .. }
+            | ConnectionState::Offline { since, .. } => *since,
         }
     }
 
-    /// What it reported last.
+    /// Returns the last reported capability.
     pub fn capability(&self) -> Option<&Capability> {
-        match &self.link {
-            Link::NeverSeen => None,
-            Link::Connecting { capability, .. }
-            | Link::Online { capability, .. }
-            | Link::Offline { capability, .. } => Some(capability),
+        match &self.connection {
+            ConnectionState::NeverConnected => None,
+            ConnectionState::Connecting { capability, .. }
+            | ConnectionState::Online { capability, .. }
+            | ConnectionState::Offline { capability, .. } => Some(capability),
         }
     }
 
-    /// Whether its agent is an older one; not, if none was ever there.
-    pub fn is_older(&self) -> bool {
-        self.capability().is_some_and(Capability::is_older)
+    /// Returns whether its agent is an older one; false if none has connected.
+    pub fn has_older_agent(&self) -> bool {
+        self.capability().is_some_and(Capability::is_older_agent)
     }
 
-    /// One of the labels that jobs are matched against: the admin's, then the reported ones if they count, then
-    /// built-in facts.
-    pub fn label(&self, key: &str, reported: bool) -> Option<&str> {
+    /// Returns a label for matching: the admin's, then the reported one if it is used, then a built-in fact.
+    pub fn label(&self, key: &str, use_reported: bool) -> Option<&str> {
         let capability = self.capability();
-        let reported = || capability.filter(|_| reported)?.labels.0.get(key).map(String::as_str);
-        let fact = || capability.and_then(|capability| capability.fact(key));
+        let reported = || capability.filter(|_| use_reported)?.labels.0.get(key).map(String::as_str);
+        let fact = || capability.and_then(|capability| capability.builtin_label(key));
         let own = || match key {
             "name" => Some(self.name.as_str()),
-            "worker_type" => self.kind.map(Kind::as_str),
+            "worker_type" => self.kind.map(WorkerKind::as_str),
             _ => None,
         };
         self.labels.0.get(key).map(String::as_str).or_else(reported).or_else(fact).or_else(own)
     }
 
-    /// Whether an agent may register: an ephemeral worker's job is its last, and one token serves one host at a time.
+    /// Checks whether an agent may register: an ephemeral worker runs one job, and a token serves one host at a time.
     ///
-    /// `alive` says whether the agent that has it is still heard of. One that comes from the same work directory takes
-    /// over; so does any that does not say where it comes from. What a spent one still `holds` it sees through.
-    pub fn may_register(&self, newcomer: &Capability, alive: bool, holds: usize) -> Result<(), Refused> {
-        if self.spent.is_some() && holds == 0 {
-            return Err(Refused::Spent);
+    /// `is_alive` says whether the current agent is in contact. An agent from the same work directory takes over, and so
+    /// does one that does not report its work directory. A retired worker that still has jobs (`held_jobs`) may finish them.
+    pub fn check_registration(
+        &self,
+        newcomer: &Capability,
+        is_alive: bool,
+        held_jobs: usize,
+    ) -> Result<(), WorkerTransitionError> {
+        if self.retired_at.is_some() && held_jobs == 0 {
+            return Err(WorkerTransitionError::Retired);
         }
-        if newcomer.is_older() && !self.allows_older {
-            return Err(Refused::Older);
+        if newcomer.is_older_agent() && !self.allows_older_agents {
+            return Err(WorkerTransitionError::OlderAgentRefused);
         }
-        let connected = match &self.link {
-            Link::Connecting { capability, .. } | Link::Online { capability, .. } => Some(capability),
-            Link::NeverSeen | Link::Offline { .. } => None,
+        let connected = match &self.connection {
+            ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => {
+                Some(capability)
+            }
+            ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
         };
         let elsewhere = |there: &Capability| match (&there.install_id, &newcomer.install_id) {
             (Some(old), Some(new)) => old != new,
             _ => false,
         };
-        if alive && connected.is_some_and(elsewhere) { Err(Refused::TokenInUse) } else { Ok(()) }
+        if is_alive && connected.is_some_and(elsewhere) { Err(WorkerTransitionError::TokenInUse) } else { Ok(()) }
     }
 
-    /// A job of its ended for good.
+    /// Records that a job of the worker ended.
     #[must_use]
     pub fn job_ended(self, now: Timestamp) -> Self {
         match self.kind {
-            Some(Kind::Ephemeral) => Self { spent: self.spent.or(Some(now)), ..self },
-            Some(Kind::Persistent) | None => self,
+            Some(WorkerKind::Ephemeral) => Self { retired_at: self.retired_at.or(Some(now)), ..self },
+            Some(WorkerKind::Persistent) | None => self,
         }
     }
 
-    /// The lease of a job of its ended.
+    /// Records that the lease of a job of the worker ended.
     #[must_use]
-    pub fn released(self, now: Timestamp) -> Self {
-        if self.is_older() { Self { finishing: Some(now), ..self } } else { self }
+    pub fn lease_released(self, now: Timestamp) -> Self {
+        if self.has_older_agent() { Self { finishing_since: Some(now), ..self } } else { self }
     }
 
-    /// Time passed: an older agent that reported the end of a job is free for the next.
+    /// Clears the busy state of an older agent that reported the end of a job, after the grace period.
     #[must_use]
-    pub fn settled(self, now: Timestamp) -> Self {
-        let over = self.finishing.is_some_and(|since| now - since >= FINISHING);
-        if over { Self { finishing: None, ..self } } else { self }
+    pub fn clear_finishing(self, now: Timestamp) -> Self {
+        let over = self.finishing_since.is_some_and(|since| now - since >= FINISHING_GRACE);
+        if over { Self { finishing_since: None, ..self } } else { self }
     }
 
-    /// Its agent registered. The admin's name, type and labels stay; so does a drain. What it should not run it is told by
-    /// the answer.
+    /// Applies a registration of the agent. Name, type, labels and drain set by an admin or user stay.
     #[must_use]
-    pub fn registered(self, now: Timestamp, capability: Capability, kind: Kind) -> Self {
+    pub fn registered(self, now: Timestamp, capability: Capability, kind: WorkerKind) -> Self {
         let kind = Some(self.kind.unwrap_or(kind));
-        Self { kind, link: Link::Connecting { since: now, capability }, astray: None, finishing: None, ..self }
+        let link = ConnectionState::Connecting { since: now, capability, lost: false };
+        Self { kind, connection: link, unassigned_run: None, finishing_since: None, ..self }
     }
 
-    /// Its agent listens: a stream opened, or it asked what there is to do. An older stream is superseded.
-    pub fn listening(self, now: Timestamp, stream: &str) -> Result<Self, Refused> {
+    /// Applies that the agent is connected: it opened a stream, or polled for jobs. An older stream is replaced.
+    pub fn stream_opened(self, now: Timestamp, stream: &str) -> Result<Self, WorkerTransitionError> {
         let stream = stream.to_owned();
-        match self.link {
-            Link::NeverSeen | Link::Offline { .. } => Err(Refused::NotRegistered),
-            Link::Online { since, capability, .. } => {
-                Ok(Self { link: Link::Online { since, capability, stream }, ..self })
+        match self.connection {
+            ConnectionState::NeverConnected | ConnectionState::Offline { .. } => {
+                Err(WorkerTransitionError::NotRegistered)
             }
-            Link::Connecting { capability, .. } => {
-                Ok(Self { link: Link::Online { since: now, capability, stream }, ..self })
+            ConnectionState::Online { since, capability, .. } => {
+                Ok(Self { connection: ConnectionState::Online { since, capability, stream }, ..self })
+            }
+            ConnectionState::Connecting { capability, .. } => {
+                Ok(Self { connection: ConnectionState::Online { since: now, capability, stream }, ..self })
             }
         }
     }
 
-    /// A stream of its ended. If it was the newest, the agent is expected back; the end of an older one is nothing.
+    /// Applies the end of a stream. If it was the newest, the agent is expected to reconnect.
     #[must_use]
-    pub fn stopped_listening(self, now: Timestamp, stream: &str) -> Self {
-        match self.link {
-            Link::Online { capability, stream: newest, .. } if newest == stream => {
-                Self { link: Link::Connecting { since: now, capability }, ..self }
+    pub fn stream_closed(self, now: Timestamp, stream: &str) -> Self {
+        match self.connection {
+            ConnectionState::Online { capability, stream: newest, .. } if newest == stream => {
+                Self { connection: ConnectionState::Connecting { since: now, capability, lost: true }, ..self }
             }
-            link => Self { link, ..self },
+            link => Self { connection: link, ..self },
         }
     }
 
-    /// Whether its heartbeat means something: who is not known to be connected has to register first.
-    pub fn may_beat(&self) -> Result<(), Refused> {
-        match self.link {
-            Link::Connecting { .. } | Link::Online { .. } => Ok(()),
-            Link::NeverSeen | Link::Offline { .. } => Err(Refused::NotRegistered),
+    /// Checks a heartbeat: an agent that is not connected must register first.
+    pub fn check_heartbeat(&self) -> Result<(), WorkerTransitionError> {
+        match self.connection {
+            ConnectionState::Connecting { .. } | ConnectionState::Online { .. } => Ok(()),
+            ConnectionState::NeverConnected | ConnectionState::Offline { .. } => {
+                Err(WorkerTransitionError::NotRegistered)
+            }
         }
     }
 
-    /// Its agent said which GPUs no job may have now, and which one may have again. What its jobs hold they keep.
+    /// Applies a report on GPUs that jobs cannot use, or can use again. Running jobs keep their GPUs.
     #[must_use]
-    pub fn gpus_said(mut self, said: &[Word]) -> Self {
-        if let Link::Connecting { capability, .. } | Link::Online { capability, .. } = &mut self.link {
-            capability.gpus = taken_in(&capability.gpus, said);
+    pub fn gpus_reported(mut self, reports: &[GpuReport]) -> Self {
+        if let ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } =
+            &mut self.connection
+        {
+            capability.gpus = apply_reports(&capability.gpus, reports);
         }
         self
     }
 
-    /// Its agent said why its host is fit for no new job now, or that it is fit. What it has it keeps.
+    /// Applies a report that the host cannot run new jobs, or can again. Running jobs continue.
     #[must_use]
-    pub fn fitness_said(mut self, unfit: Option<String>) -> Self {
-        if let Link::Connecting { capability, .. } | Link::Online { capability, .. } = &mut self.link {
-            capability.unfit = unfit;
+    pub fn host_health_reported(mut self, unhealthy_reason: Option<String>) -> Self {
+        if let ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } =
+            &mut self.connection
+        {
+            capability.unhealthy_reason = unhealthy_reason;
         }
         self
     }
 
-    /// The stream by which it listens.
-    pub fn stream(&self) -> Option<&str> {
-        match &self.link {
-            Link::Online { stream, .. } => Some(stream),
-            Link::NeverSeen | Link::Connecting { .. } | Link::Offline { .. } => None,
-        }
-    }
-
-    /// It went.
-    #[must_use]
-    pub fn gone(self, now: Timestamp, cause: OfflineCause) -> Self {
-        match self.link {
-            Link::Connecting { capability, .. } | Link::Online { capability, .. } => {
-                Self { link: Link::Offline { since: now, capability, cause }, astray: None, finishing: None, ..self }
+    /// Returns the ID of the open stream.
+    pub fn stream_id(&self) -> Option<&str> {
+        match &self.connection {
+            ConnectionState::Online { stream, .. } => Some(stream),
+            ConnectionState::NeverConnected | ConnectionState::Connecting { .. } | ConnectionState::Offline { .. } => {
+                None
             }
-            Link::NeverSeen | Link::Offline { .. } => self,
         }
     }
 
-    /// A person wants it to drain; a second wish changes reason and deadline only.
+    /// Marks the worker as offline.
+    #[must_use]
+    pub fn went_offline(self, now: Timestamp, cause: OfflineCause) -> Self {
+        match self.connection {
+            ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => Self {
+                connection: ConnectionState::Offline { since: now, capability, cause },
+                unassigned_run: None,
+                finishing_since: None,
+                ..self
+            },
+            ConnectionState::NeverConnected | ConnectionState::Offline { .. } => self,
+        }
+    }
+
+    /// Starts a drain; if it is draining already, changes only reason and deadline.
     #[must_use]
     pub fn drained(self, now: Timestamp, reason: Option<String>, deadline: Option<Timestamp>) -> Self {
         let since = self.drain.as_ref().map_or(now, |drain| drain.since);
         Self { drain: Some(Drain { since, reason, deadline }), ..self }
     }
 
-    /// Whether what it runs is to be stopped, because its drain's deadline has passed.
-    pub fn evicts(&self, now: Timestamp) -> bool {
+    /// Returns whether its jobs must be stopped because the deadline of the drain has passed.
+    pub fn should_evict(&self, now: Timestamp) -> bool {
         self.drain.as_ref().and_then(|drain| drain.deadline).is_some_and(|deadline| deadline <= now)
     }
 
-    /// Why the older agent of an ephemeral worker is to end once nothing runs. It knows neither drains nor that its job was
-    /// its last.
-    pub fn dismissed(&self) -> Option<&str> {
-        if !self.is_older() || self.kind != Some(Kind::Ephemeral) {
+    /// Returns why the older agent of an ephemeral worker must exit once nothing runs. Older agents know neither drains
+    /// nor that they run one job only.
+    pub fn shutdown_reason(&self) -> Option<&str> {
+        if !self.has_older_agent() || self.kind != Some(WorkerKind::Ephemeral) {
             return None;
         }
         let drained = self.drain.as_ref().map(|drain| drain.reason.as_deref().unwrap_or("The worker is drained."));
-        drained.or_else(|| self.spent.map(|_| "This ephemeral worker has run its job."))
+        drained.or_else(|| self.retired_at.map(|_| "This ephemeral worker has run its job."))
     }
 
-    /// A person takes the wish back.
+    /// Ends the drain.
     #[must_use]
     pub fn resumed(self) -> Self {
         Self { drain: None, ..self }
     }
 
-    /// A second agent came with its token.
+    /// Records that a second agent used the token.
     #[must_use]
-    pub fn contended(self, now: Timestamp, host: &str) -> Self {
-        Self { conflict: Some(Conflict { at: now, host: host.to_owned() }), ..self }
+    pub fn token_contended(self, now: Timestamp, host: &str) -> Self {
+        Self { token_conflict: Some(TokenConflict { at: now, host: host.to_owned() }), ..self }
     }
 
-    /// It has another token: whoever had the one before is out.
+    /// Records a rotation of the token, which resolves a token conflict.
     #[must_use]
-    pub fn rekeyed(self) -> Self {
-        Self { conflict: None, ..self }
-    }
-
-    /// Whether it may be deleted: only when no agent is connected.
-    pub fn may_be_deleted(&self) -> Result<(), Refused> {
-        match self.link {
-            Link::NeverSeen | Link::Offline { .. } => Ok(()),
-            Link::Connecting { .. } | Link::Online { .. } => Err(Refused::Connected),
-        }
+    pub fn token_rotated(self) -> Self {
+        Self { token_conflict: None, ..self }
     }
 }

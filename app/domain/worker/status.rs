@@ -1,54 +1,61 @@
-//! What is shown of a worker.
+//! The displayed status of a worker.
 
-use super::Link;
+use super::ConnectionState;
 
-/// What is shown of a worker: the five words of the product document.
+/// The displayed status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Registered, not listening.
+pub enum WorkerState {
+    /// Registered, without a stream.
     Connecting,
-    /// Listening, nothing to do.
+    /// Connected, without jobs.
     Idle,
-    /// Listening, with jobs.
+    /// Connected, with jobs.
     Busy,
-    /// To take nothing new.
+    /// Accepts no new jobs.
     Draining,
-    /// Gone, or never seen.
+    /// Not connected, or never connected.
     Offline,
 }
 
-/// How it is connected, without what it reported.
+/// The connection, without the reported capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contact {
-    /// Made, and never heard of.
-    NeverSeen,
-    /// Registered, not listening.
+pub enum ConnectionStatus {
+    /// Created; its agent has never connected.
+    NeverConnected,
+    /// Registered, without a stream.
     Connecting,
-    /// Listening.
+    /// Connected by a stream.
     Online,
-    /// Gone.
+    /// Disconnected, or silent for too long.
     Offline,
 }
 
-impl Contact {
-    /// That of a link.
-    pub const fn of(link: &Link) -> Self {
+impl ConnectionState {
+    /// Returns whether its stream ended and the agent is expected to reconnect.
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Connecting { lost: true, .. })
+    }
+}
+
+impl ConnectionStatus {
+    /// Converts a connection state.
+    pub const fn from_state(link: &ConnectionState) -> Self {
         match link {
-            Link::NeverSeen => Self::NeverSeen,
-            Link::Connecting { .. } => Self::Connecting,
-            Link::Online { .. } => Self::Online,
-            Link::Offline { .. } => Self::Offline,
+            ConnectionState::NeverConnected => Self::NeverConnected,
+            ConnectionState::Connecting { .. } => Self::Connecting,
+            ConnectionState::Online { .. } => Self::Online,
+            ConnectionState::Offline { .. } => Self::Offline,
         }
     }
 
-    /// The word to show of a worker that takes nothing new, or has something to do.
-    pub const fn status(self, drains: bool, busy: bool) -> Status {
+    /// Returns the status to show for a worker that is draining or busy.
+    pub const fn worker_state(self, drains: bool, busy: bool) -> WorkerState {
         match self {
-            Self::NeverSeen | Self::Offline => Status::Offline,
-            Self::Connecting | Self::Online if drains => Status::Draining,
-            Self::Connecting | Self::Online if busy => Status::Busy,
-            Self::Connecting => Status::Connecting,
-            Self::Online => Status::Idle,
+            Self::NeverConnected | Self::Offline => WorkerState::Offline,
+            Self::Connecting | Self::Online if drains => WorkerState::Draining,
+            Self::Connecting | Self::Online if busy => WorkerState::Busy,
+            Self::Connecting => WorkerState::Connecting,
+            Self::Online => WorkerState::Idle,
         }
     }
 }

@@ -1,27 +1,28 @@
-//! Two agents with one token, each of which opens the stream that the other lost.
+//! Detects two agents with one token that repeatedly replace each other's stream.
 //!
-//! An older agent does not say which work directory it uses, and comes back at once when its stream ends: two of them
-//! would take turns for ever, and jobs with them. So a stream goes from host to host only so often a minute.
+//! An older agent does not report its work directory and reconnects immediately when its stream ends: two of them would
+//! alternate forever, together with their jobs. Therefore a stream can move between hosts only a few times per minute.
 
 use super::super::time::{Millis, Timestamp};
 
 /// How long a change of host is remembered.
-const WINDOW: Millis = Millis::seconds(60);
-/// So many in that time may be one agent that moves; more are two.
-const MOST: usize = 3;
+const WINDOW: Millis = Millis::from_secs(60);
+/// Up to this number of changes may be one agent that moves; more are two agents.
+const MAX_TAKEOVERS: usize = 3;
 
-/// The recent changes of host of one worker's stream.
+/// Recent changes of the host of one worker's stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Takeovers(Vec<Timestamp>);
+pub struct StreamTakeovers(Vec<Timestamp>);
 
-impl Takeovers {
-    /// Whether an agent on another host than the one that listens may take its place now.
+impl StreamTakeovers {
+    /// Returns whether an agent on another host may replace the current stream now.
     ///
-    /// Who is refused counts too: it stays outside as long as it tries every few seconds and the other one listens.
-    pub fn may_take_over(&mut self, now: Timestamp) -> bool {
+    /// Rejected attempts count too: an agent stays rejected while it retries every few seconds and the other one is
+    /// connected.
+    pub fn try_take_over(&mut self, now: Timestamp) -> bool {
         self.0.retain(|at| now - *at < WINDOW);
         self.0.push(now);
-        let few = self.0.len() <= MOST;
+        let few = self.0.len() <= MAX_TAKEOVERS;
         if !few {
             self.0.remove(0);
         }
@@ -38,18 +39,18 @@ mod tests {
     }
 
     #[test]
-    fn one_that_moves_may_and_two_that_fight_may_not() {
-        let mut takeovers = Takeovers::default();
-        let mut may = |at| takeovers.may_take_over(second(at));
+    fn moving_agent_is_allowed_and_two_agents_are_not() {
+        let mut takeovers = StreamTakeovers::default();
+        let mut may = |at| takeovers.try_take_over(second(at));
         assert!(may(0) && may(1) && may(2));
         assert!(!may(3) && !may(13), "the fourth within a minute");
-        assert!((2..9).all(|n| !may(n * 10 + 3)), "and as long as it goes on trying");
-        assert!(may(143), "a minute after the last but two");
+        assert!((2..9).all(|n| !may(n * 10 + 3)), "and while it keeps trying");
+        assert!(may(143), "one minute after the third-last change");
     }
 
     #[test]
-    fn moves_that_are_far_apart_are_nothing() {
-        let mut takeovers = Takeovers::default();
-        assert!((0..20).all(|n| takeovers.may_take_over(second(n * 20))));
+    fn rare_moves_are_allowed() {
+        let mut takeovers = StreamTakeovers::default();
+        assert!((0..20).all(|n| takeovers.try_take_over(second(n * 20))));
     }
 }

@@ -2,41 +2,49 @@
 //! these functions are used in effects and event handlers only.
 
 #[cfg(feature = "hydrate")]
-mod help;
+mod dom;
 #[cfg(feature = "hydrate")]
-mod keys;
+mod fragments;
 #[cfg(feature = "hydrate")]
-mod picked;
+mod interactions;
 #[cfg(feature = "hydrate")]
-mod plain;
+mod keyboard;
 #[cfg(feature = "hydrate")]
-mod real;
+mod selection;
 #[cfg(feature = "hydrate")]
 mod tabs;
 #[cfg(feature = "hydrate")]
-pub(crate) use help::help;
-#[cfg(feature = "hydrate")]
-pub(crate) use keys::{attends, click, focus, focus_summary, in_row, open_option, press, reveal, step, stroke};
-#[cfg(feature = "hydrate")]
-pub(crate) use picked::{count_picked, pick_all};
-#[cfg(feature = "hydrate")]
-pub(crate) use plain::{Renewal, boot, has_parts, is_plain, mark_stale, mount, tell_moments};
-#[cfg(feature = "hydrate")]
-pub(crate) use real::{
-    address, carried_words, copy, focused, keep, minutes_ahead, now, origin, path, place, recall, refocus, send,
-    set_theme, share_of_width, submit_form_of, subscribe, typed,
+pub(crate) use dom::{
+    copy_to_clipboard, embedded_strings, focused_node, form_value, load_notifications, now, origin, path,
+    path_and_query, pointer_fraction, restore_focus, save_notifications, send, set_theme, submit_enclosing_form,
+    subscribe, time_zone, top_and_height, utc_offset_minutes,
 };
+#[cfg(feature = "hydrate")]
+pub(crate) use fragments::{
+    FragmentRefresher, boot_json, has_fragments, is_server_rendered, mark_stale, mount, update_timestamps,
+};
+#[cfg(feature = "hydrate")]
+pub(crate) use interactions::attach_interactions;
+#[cfg(feature = "hydrate")]
+pub(crate) use keyboard::{
+    activate_first, click, click_in_row, close_popovers, focus_first, focus_summary, is_hovered_or_focused, key_press,
+    move_row_focus, open_option, scroll_to_option,
+};
+#[cfg(feature = "hydrate")]
+pub(crate) use selection::{apply_select_all, count_selected};
 
 #[cfg(feature = "hydrate")]
-pub(crate) use tabs::{Tabs, is_shown, join, tab_id};
+pub(crate) use tabs::{TabChannel, is_visible, join_tabs, tab_id};
 
 #[cfg(not(feature = "hydrate"))]
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    Tabs, address, attends, click, copy, count_picked, focus, focus_summary, focused, in_row, is_shown, join, keep,
-    minutes_ahead, now, open_option, origin, pick_all, place, press, recall, refocus, reveal, send, set_theme,
-    share_of_width, step, stroke, submit_form_of, subscribe, tab_id, typed,
+    TabChannel, activate_first, apply_select_all, click, click_in_row, close_popovers, copy_to_clipboard,
+    count_selected, focus_first, focus_summary, focused_node, form_value, is_hovered_or_focused, is_visible, join_tabs,
+    key_press, load_notifications, move_row_focus, now, open_option, origin, path_and_query, pointer_fraction,
+    restore_focus, save_notifications, scroll_to_option, send, set_theme, submit_enclosing_form, subscribe, tab_id,
+    top_and_height,
 };
 
 /// What a subscription tells its listener.
@@ -48,7 +56,7 @@ pub(crate) enum StreamEvent {
     /// One message's data.
     Message(String),
     /// It has nothing to say, and is there.
-    Lives,
+    KeepAlive,
     /// The stream broke and was closed.
     Failed,
 }
@@ -61,7 +69,7 @@ pub(crate) type Unsubscribe = Box<dyn FnOnce() + Send + Sync>;
 #[cfg_attr(not(feature = "hydrate"), expect(dead_code, reason = "only a browser has tabs"))]
 pub(crate) enum TabEvent {
     /// It leads from now on.
-    Leads,
+    BecameLeader,
     /// It can be seen.
     Shown,
     /// It cannot be seen any more.
@@ -69,5 +77,5 @@ pub(crate) enum TabEvent {
     /// It is closed.
     Closed,
     /// Another one says this.
-    Said(String),
+    Message(String),
 }

@@ -2,26 +2,26 @@ use super::{StreamEvent, TabEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::prefs::Theme;
-use crate::ui::shortcuts::Stroke;
+use crate::ui::shortcuts::KeyPress;
 
 /// Nobody has tabs here.
 #[derive(Clone)]
-pub(crate) struct Tabs;
+pub(crate) struct TabChannel;
 
 #[expect(clippy::unused_self, reason = "as in a browser")]
-impl Tabs {
-    pub fn tell(&self, _text: &str) {}
+impl TabChannel {
+    pub fn broadcast(&self, _text: &str) {}
 
-    pub fn ask(&self) {}
+    pub fn request_leadership(&self) {}
 
     pub fn step_down(&self) {}
 }
 
-pub(crate) fn join(_listener: impl Fn(TabEvent) + 'static) -> Tabs {
-    Tabs
+pub(crate) fn join_tabs(_listener: impl Fn(TabEvent) + 'static) -> TabChannel {
+    TabChannel
 }
 
-pub(crate) fn is_shown() -> bool {
+pub(crate) fn is_visible() -> bool {
     false
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::default()
 }
 
-pub(crate) fn address() -> String {
+pub(crate) fn path_and_query() -> String {
     String::new()
 }
 
@@ -41,67 +41,65 @@ pub(crate) fn origin() -> String {
     String::new()
 }
 
-pub(crate) fn copy(_text: &str) -> bool {
+pub(crate) fn copy_to_clipboard(_text: &str) -> bool {
     false
 }
 
 pub(crate) fn set_theme(_theme: Theme) {}
 
-pub(crate) fn share_of_width(_event: &leptos::ev::PointerEvent) -> f64 {
+pub(crate) fn pointer_fraction(_event: &leptos::ev::PointerEvent) -> f64 {
     0.0
 }
 
-pub(crate) fn minutes_ahead(_at: Timestamp) -> i32 {
-    0
-}
+pub(crate) fn save_notifications(_text: &str) {}
 
-pub(crate) fn keep(_text: &str) {}
-
-pub(crate) fn recall() -> String {
+pub(crate) fn load_notifications() -> String {
     String::new()
 }
 
-pub(crate) fn stroke<'k>(_event: &leptos::ev::KeyboardEvent, key: &'k str) -> Stroke<'k> {
-    Stroke { key, ..Stroke::default() }
+pub(crate) fn key_press<'k>(_event: &leptos::ev::KeyboardEvent, key: &'k str) -> KeyPress<'k> {
+    KeyPress { key, ..KeyPress::default() }
 }
 
-pub(crate) fn attends(_selector: &str) -> bool {
+pub(crate) fn is_hovered_or_focused(_selector: &str) -> bool {
     false
 }
 
 pub(crate) fn click(_selector: &str) {}
 
-pub(crate) fn focus(_selectors: &[&str]) {}
+pub(crate) fn focus_first(_selectors: &[&str]) {}
 
-pub(crate) fn press(_selector: &str) {}
+pub(crate) fn close_popovers(_click: &leptos::ev::MouseEvent) {}
 
-pub(crate) fn step(_forward: bool) {}
+pub(crate) fn activate_first(_selector: &str) {}
 
-pub(crate) fn in_row(_selector: &str) {}
+pub(crate) fn move_row_focus(_forward: bool) {}
+
+pub(crate) fn click_in_row(_selector: &str) {}
 
 pub(crate) fn open_option(_id: &str, _apart: bool) {}
 
-pub(crate) fn reveal(_id: &str) {}
+pub(crate) fn scroll_to_option(_id: &str) {}
 
 pub(crate) fn focus_summary(_event: &leptos::ev::KeyboardEvent) {}
 
-pub(crate) fn place(_element: &leptos::web_sys::Element) -> (f64, f64) {
+pub(crate) fn top_and_height(_element: &leptos::web_sys::Element) -> (f64, f64) {
     (0.0, 0.0)
 }
 
-pub(crate) fn focused() -> Option<leptos::web_sys::Node> {
+pub(crate) fn focused_node() -> Option<leptos::web_sys::Node> {
     None
 }
 
-pub(crate) fn refocus(_before: Option<leptos::web_sys::Node>) {}
+pub(crate) fn restore_focus(_before: Option<leptos::web_sys::Node>) {}
 
-pub(crate) fn count_picked(_list: &leptos::web_sys::Element) -> u32 {
+pub(crate) fn count_selected(_list: &leptos::web_sys::Element) -> u32 {
     0
 }
 
-pub(crate) fn pick_all(_event: &leptos::ev::Event, _list: &leptos::web_sys::Element) {}
+pub(crate) fn apply_select_all(_event: &leptos::ev::Event, _list: &leptos::web_sys::Element) {}
 
-pub(crate) fn typed(_event: &leptos::ev::SubmitEvent, _name: &str) -> String {
+pub(crate) fn form_value(_event: &leptos::ev::SubmitEvent, _name: &str) -> String {
     String::new()
 }
 
@@ -113,4 +111,4 @@ pub(crate) fn subscribe(_url: &str, _listener: impl Fn(StreamEvent) + Clone + 's
     None
 }
 
-pub(crate) fn submit_form_of(_event: &leptos::ev::Event) {}
+pub(crate) fn submit_enclosing_form(_event: &leptos::ev::Event) {}

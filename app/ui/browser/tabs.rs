@@ -17,7 +17,7 @@ use web_sys::{BroadcastChannel, MessageEvent, VisibilityState};
 use super::TabEvent;
 
 /// The lock of the tab that leads, and where tabs talk.
-const NAME: &str = "simpletuner";
+const CHANNEL_NAME: &str = "simpletuner";
 
 /// A name that no other tab has.
 pub(crate) fn tab_id() -> String {
@@ -25,13 +25,13 @@ pub(crate) fn tab_id() -> String {
 }
 
 /// Whether this tab can be seen.
-pub(crate) fn is_shown() -> bool {
+pub(crate) fn is_visible() -> bool {
     document().visibility_state() == VisibilityState::Visible
 }
 
 /// This tab among the others.
 #[derive(Clone)]
-pub(crate) struct Tabs(SendWrapper<Rc<Inner>>);
+pub(crate) struct TabChannel(SendWrapper<Rc<Inner>>);
 
 struct Inner {
     shared: Option<(Locks, BroadcastChannel)>,
@@ -39,14 +39,19 @@ struct Inner {
     /// Gives the lock back.
     release: RefCell<Option<Function>>,
     /// The lock was asked for and has not come.
-    asked: RefCell<bool>,
+    lock_requested: RefCell<bool>,
 }
 
 /// Comes among the others, for as long as the page lives.
-pub(crate) fn join(listener: impl Fn(TabEvent) + 'static) -> Tabs {
-    let shared = locks().zip(BroadcastChannel::new(NAME).ok());
+pub(crate) fn join_tabs(listener: impl Fn(TabEvent) + 'static) -> TabChannel {
+    let shared = locks().zip(BroadcastChannel::new(CHANNEL_NAME).ok());
     let (release, asked) = (RefCell::default(), RefCell::default());
-    let tabs = Tabs(SendWrapper::new(Rc::new(Inner { shared, listener: Box::new(listener), release, asked })));
+    let tabs = TabChannel(SendWrapper::new(Rc::new(Inner {
+        shared,
+        listener: Box::new(listener),
+        release,
+        lock_requested: asked,
+    })));
     tabs.listen();
     tabs
 }
@@ -63,9 +68,9 @@ fn locks() -> Option<Locks> {
     Some(Locks { locks, request })
 }
 
-impl Tabs {
+impl TabChannel {
     /// Tells the others.
-    pub fn tell(&self, text: &str) {
+    pub fn broadcast(&self, text: &str) {
         if let Some((_, channel)) = &self.0.shared {
             // One that is closed is so with its page.
             let _told = channel.post_message(&JsValue::from_str(text));
@@ -73,14 +78,14 @@ impl Tabs {
     }
 
     /// Asks to lead; [`TabEvent::Leads`] comes when it does.
-    pub fn ask(&self) {
-        if self.0.asked.replace(true) {
+    pub fn request_leadership(&self) {
+        if self.0.lock_requested.replace(true) {
             return;
         }
         let inner = Rc::clone(&self.0);
         let leads = move || {
-            inner.asked.replace(false);
-            (inner.listener)(TabEvent::Leads);
+            inner.lock_requested.replace(false);
+            (inner.listener)(TabEvent::BecameLeader);
         };
         let Some((locks, _)) = &self.0.shared else {
             // Whoever asks is in the middle of something.
@@ -95,7 +100,7 @@ impl Tabs {
             promise
         });
         // It ends with the lock, and nobody waits for that.
-        let _held = locks.request.call2(&locks.locks, &NAME.into(), &held);
+        let _held = locks.request.call2(&locks.locks, &CHANNEL_NAME.into(), &held);
     }
 
     /// Leads no more.
@@ -109,13 +114,13 @@ impl Tabs {
         let inner = Rc::clone(&self.0);
         if let Some((_, channel)) = &self.0.shared {
             let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-                (inner.listener)(TabEvent::Said(event.data().as_string().unwrap_or_default()));
+                (inner.listener)(TabEvent::Message(event.data().as_string().unwrap_or_default()));
             });
             channel.set_onmessage(Some(heard.into_js_value().unchecked_ref()));
         }
         let inner = Rc::clone(&self.0);
         let looked = Closure::<dyn Fn()>::new(move || {
-            let event = if is_shown() { TabEvent::Shown } else { TabEvent::Hidden };
+            let event = if is_visible() { TabEvent::Shown } else { TabEvent::Hidden };
             (inner.listener)(event);
         });
         let inner = Rc::clone(&self.0);

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::hooks::use_query_map;
 
-use super::flash_banner::word;
+use super::flash_banner::notice_text;
 use super::icon::{Glyph, Icon};
 use crate::domain::access::Permission;
 use crate::ui::browser;
@@ -16,27 +16,27 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::notes::use_notes;
+use crate::ui::notifications::use_notifications;
 use crate::ui::prefs::Prefs;
 
 /// What a button does: without JavaScript it posts to `form`, with it it sends `method` to `rest`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Deed {
-    pub form: String,
+pub(crate) struct ActionTarget {
+    pub form_url: String,
     pub method: &'static str,
-    pub rest: String,
+    pub api_url: String,
 }
 
 /// Shows a change before the server has answered: told `true` at once, and `false` if it was refused. It outlives the
 /// button, which it may take away.
-pub(crate) type Turn = Arc<dyn Fn(bool) + Send + Sync>;
+pub(crate) type OptimisticUpdate = Arc<dyn Fn(bool) + Send + Sync>;
 
 /// What a form says, as the API takes it.
-pub(crate) type Body = fn(&SubmitEvent) -> String;
+pub(crate) type BodyBuilder = fn(&SubmitEvent) -> String;
 
 /// What is said when it is done.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct SuccessMessage {
     pub text: Text,
     pub undo: Option<Undo>,
 }
@@ -44,86 +44,86 @@ pub(crate) struct Said {
 /// The form with its one button.
 #[component]
 pub(crate) fn ActionButton(
-    deed: Deed,
+    deed: ActionTarget,
     label: &'static str,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(optional)] glyph: Option<Glyph>,
     /// Without it the page itself shows what has changed.
     #[prop(optional_no_strip)]
-    said: Option<Said>,
-    #[prop(optional_no_strip)] turn: Option<Turn>,
+    said: Option<SuccessMessage>,
+    #[prop(optional_no_strip)] turn: Option<OptimisticUpdate>,
     /// The key that goes to the button.
     #[prop(optional)]
     key: Option<&'static str>,
     /// The form's id, for fields that stand elsewhere.
     #[prop(optional_no_strip)]
     id: Option<&'static str>,
-    #[prop(optional_no_strip)] body: Option<Body>,
+    #[prop(optional_no_strip)] body: Option<BodyBuilder>,
 ) -> impl IntoView {
     let pending = RwSignal::new(false);
-    let notes = use_notes();
-    let Deed { form, method, rest } = deed;
+    let notes = use_notifications();
+    let ActionTarget { form_url, method, api_url } = deed;
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if pending.get_untracked() {
             return;
         }
         pending.set(true);
-        let (rest, said, turn, body) = (rest.clone(), said.clone(), turn.clone(), body.map(|body| body(&event)));
+        let (api_url, said, turn, body) = (api_url.clone(), said.clone(), turn.clone(), body.map(|body| body(&event)));
         spawn_local(async move {
             if let Some(turn) = &turn {
                 turn(true);
             }
-            let result = browser::send(method, rest, body).await;
+            let result = browser::send(method, api_url, body).await;
             // The news of the change arrive over the stream, and may have taken this button away already.
             pending.try_set(false);
             match (result, said) {
-                (Ok(()), Some(Said { text, undo })) => notes.done(text, undo),
+                (Ok(()), Some(SuccessMessage { text, undo })) => notes.success(text, undo),
                 (Ok(()), None) => {}
                 (Err(problem), _) => {
                     if let Some(turn) = &turn {
                         turn(false);
                     }
-                    notes.refused(problem);
+                    notes.error(problem);
                 }
             }
         });
     };
     view! {
-        <form method="post" action=form id=id on:submit=submit>
+        <form method="post" action=form_url id=id on:submit=submit>
             <button class=class data-key=key aria-busy=move || pending.get().then_some("true")>
                 {glyph.map(|glyph| view! { <Icon glyph=glyph/> })}
                 {label}
             </button>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The button that takes something back, and then takes itself away.
 #[component]
-pub(crate) fn UndoButton(undo: Undo, gone: Turn) -> impl IntoView {
-    let (Undo { form, fields, rest }, label) = (undo, t().habits.undo);
-    if let Some((rest, code)) = rest {
-        let said = Said { text: word(code), undo: None };
-        let deed = Deed { form, method: "POST", rest };
-        return view! { <ActionButton deed=deed label=label said=Some(said) turn=Some(gone) key="u"/> }.erased();
+pub(crate) fn UndoButton(undo: Undo, gone: OptimisticUpdate) -> impl IntoView {
+    let (Undo { form: form_url, fields, rest: api_url }, label) = (undo, t().habits.undo);
+    if let Some((api_url, code)) = api_url {
+        let said = SuccessMessage { text: notice_text(code), undo: None };
+        let deed = ActionTarget { form_url, method: "POST", api_url };
+        return view! { <ActionButton deed=deed label=label said=Some(said) turn=Some(gone) key="u"/> }.into_erased();
     }
     let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
     view! {
-        <form method="post" action=form>
+        <form method="post" action=form_url>
             {fields.collect_view()}
             <button class="btn btn-sm" data-key="u">{label}</button>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A button that first says what will happen. It is a disclosure, so that asking again needs no JavaScript; an address
 /// with `?ask=` opens it.
 #[component]
 pub(crate) fn ConfirmedAction(
-    deed: Deed,
+    deed: ActionTarget,
     label: &'static str,
     text: &'static str,
     confirm: &'static str,
@@ -132,10 +132,10 @@ pub(crate) fn ConfirmedAction(
     #[prop(default = "btn btn-sm btn-error")] class: &'static str,
     /// As [`ActionButton`] has it.
     #[prop(optional_no_strip)]
-    said: Option<Said>,
+    said: Option<SuccessMessage>,
     /// As [`ActionButton`] has it.
     #[prop(optional_no_strip)]
-    turn: Option<Turn>,
+    turn: Option<OptimisticUpdate>,
     /// The key that opens it.
     #[prop(optional)]
     key: Option<&'static str>,
@@ -144,7 +144,7 @@ pub(crate) fn ConfirmedAction(
     ask: Option<&'static str>,
     /// As [`ActionButton`] has it.
     #[prop(optional_no_strip)]
-    body: Option<Body>,
+    body: Option<BodyBuilder>,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
@@ -174,12 +174,12 @@ pub(crate) fn ConfirmedAction(
             </div>
         </details>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A form that first says what will happen. It takes no program: its page answers with a word for the next one.
 #[component]
-pub(crate) fn Question(
+pub(crate) fn ConfirmedForm(
     /// Where it is sent.
     #[prop(into)]
     action: String,
@@ -209,7 +209,7 @@ pub(crate) fn Question(
             </form>
         </details>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Words of a list that ends with a link to all of it.
@@ -221,7 +221,7 @@ pub(crate) fn MoreLink(
     #[prop(optional)]
     rel: Option<&'static str>,
 ) -> impl IntoView {
-    view! { <a class="more-link" href=href rel=rel>{label}<Icon glyph=Glyph::Arrow/></a> }.erased()
+    view! { <a class="more-link" href=href rel=rel>{label}<Icon glyph=Glyph::Arrow/></a> }.into_erased()
 }
 
 /// A link to a page of forms ([`crate::ui::Plain`]) that looks like a button.
@@ -235,14 +235,14 @@ pub(crate) fn ButtonLink(
     #[prop(optional)]
     key: Option<&'static str>,
 ) -> impl IntoView {
-    view! { <a class=class rel="external" href=href data-key=key><Icon glyph=glyph/>{label}</a> }.erased()
+    view! { <a class=class rel="external" href=href data-key=key><Icon glyph=glyph/>{label}</a> }.into_erased()
 }
 
 /// The way to submit a job, for who may.
 #[component]
 pub(crate) fn TrainLink() -> impl IntoView {
-    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit));
-    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> }).erased()
+    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
+    may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> }).into_erased()
 }
 
 /// The form that signs out.
@@ -253,5 +253,5 @@ pub(crate) fn SignOut() -> impl IntoView {
             <button class="nav-link w-full"><Icon glyph=Glyph::SignOut/>{t().nav.sign_out}</button>
         </form>
     }
-    .erased()
+    .into_erased()
 }

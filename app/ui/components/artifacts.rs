@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::copy::CopyButton;
 use super::icon::{Glyph, Icon};
-use super::time::Moment;
+use super::time::RelativeTime;
 use crate::protocol::artifacts::ArtifactView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -30,7 +30,7 @@ pub(crate) fn FileTable(#[prop(into)] caption: String, files: Vec<ArtifactView>)
             <tbody>{rows}</tbody>
         </table>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -42,14 +42,14 @@ fn FileRow(file: ArtifactView) -> impl IntoView {
     view! {
         <tr>
             <th scope="row"><bdi class="font-mono text-[13px] font-normal break-all">{file.path.clone()}</bdi></th>
-            <td class="num">{t().bytes(file.size_bytes)}</td>
+            <td class="num">{t().format_bytes(file.size_bytes)}</td>
             <td class="max-lg:hidden">
                 <span class="inline-flex items-center gap-1 font-mono text-xs text-muted" title=file.sha256.clone()>
                     {short}"…"
                     <CopyButton text=file.sha256.clone() label=words.job.sha256/>
                 </span>
             </td>
-            <td class="text-muted max-md:hidden"><Moment at=file.created_at/></td>
+            <td class="text-muted max-md:hidden"><RelativeTime at=file.created_at/></td>
             <td class="num">
                 <a class="icon-button" href=href download=name.clone() rel="external" aria-label=words.common.download.of(&file.path)>
                     <Icon glyph=Glyph::Download/>
@@ -57,5 +57,5 @@ fn FileRow(file: ArtifactView) -> impl IntoView {
             </td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }

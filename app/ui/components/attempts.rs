@@ -2,20 +2,20 @@
 
 use leptos::prelude::*;
 
-use super::reason::{ReasonLine, log_line};
-use super::status::{Status, outcome_look};
-use super::time::{Elapsed, Moment};
+use super::failure_reason::{FailureReasonLine, log_line_url};
+use super::status::{StatusBadge, outcome_style};
+use super::time::{Elapsed, RelativeTime};
 use super::timeline::Timeline;
-use super::worker_link::NamedWorker;
+use super::worker_link::WorkerNameLink;
 use crate::domain::ids::JobId;
 use crate::protocol::queue::{AttemptView, JobView};
-use crate::ui::checkpoints::Checkpoint;
+use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// The panel; the log of each attempt is one click away.
 #[component]
-pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<Checkpoint>>) -> impl IntoView {
+pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles>>) -> impl IntoView {
     let words = t();
     let attempts = Memo::new(move |_| job.with(|job| job.attempts.clone().unwrap_or_default()));
     let id = job.with_untracked(|job| job.job_id.clone());
@@ -42,7 +42,7 @@ pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<Checkpoint>>) -
                 </table>
             }
         });
-        table.erased()
+        table.into_erased()
     };
     view! {
         <section class="panel" aria-labelledby="timeline">
@@ -51,18 +51,18 @@ pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<Checkpoint>>) -
             {table}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
 fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
-    let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.whole(step)));
-    let in_log = attempt.error_line.map(|line| log_line(&job, attempt.attempt, line));
+    let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.format_integer(step)));
+    let in_log = attempt.error_line.map(|line| log_line_url(&job, attempt.attempt, line));
     let remark = match attempt.error {
-        Some(error) => view! { <ReasonLine error=error/> }.erased(),
-        None => exit.map(|exit| view! { <span class="row-sub">{exit}</span> }).erased(),
+        Some(error) => view! { <FailureReasonLine error=error/> }.into_erased(),
+        None => exit.map(|exit| view! { <span class="row-sub">{exit}</span> }).into_erased(),
     };
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());
     view! {
@@ -73,14 +73,14 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
                 {goes_on.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>
             <td>
-                <Status look=outcome_look(&words.status, attempt.outcome.as_deref())/>
+                <StatusBadge look=outcome_style(&words.status, attempt.outcome.as_deref())/>
                 {remark}
                 {in_log.map(|href| view! { <span class="row-sub"><a class="sub-link" href=href>{words.job.show_in_log}</a></span> })}
             </td>
-            <td class="max-md:hidden"><NamedWorker id=attempt.worker_id name=name/></td>
-            <td class="text-muted max-md:hidden"><Moment at=attempt.offered_at/></td>
+            <td class="max-md:hidden"><WorkerNameLink id=attempt.worker_id name=name/></td>
+            <td class="text-muted max-md:hidden"><RelativeTime at=attempt.offered_at/></td>
             <td class="num text-muted">{attempt.started_at.map(|from| view! { <Elapsed from=from until=attempt.ended_at/> })}</td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }

@@ -2,24 +2,25 @@
 
 use leptos::prelude::*;
 
-use crate::domain::text::escaped_lines;
-use crate::ui::configs::json::{Ink, pieces};
-use crate::ui::configs::{is_json, readable};
+use crate::domain::text::escape_lines;
+use crate::ui::configs::json::{JsonToken, tokenize};
+use crate::ui::configs::{format_for_display, is_json};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// So many lines of a file are shown.
-const MOST: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// A file.
 #[component]
 pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
-    let whole = escaped_lines(&readable(&name, &text)).into_owned();
-    let hidden = is_json(&name) && whole.contains("••••••••");
-    let cut = whole.lines().nth(MOST).is_some();
-    let lines: Vec<Vec<(Ink, String)>> = lines(&name, &whole).into_iter().take(MOST).collect();
+    let display_text = escape_lines(&format_for_display(&name, &text)).into_owned();
+    let hidden = is_json(&name) && display_text.contains("••••••••");
+    let cut = display_text.lines().nth(MAX_LINES).is_some();
+    let lines: Vec<Vec<(JsonToken, String)>> =
+        highlighted_lines(&name, &display_text).into_iter().take(MAX_LINES).collect();
     let lines = lines.into_iter().map(|pieces| {
-        let pieces = pieces.into_iter().map(|(ink, text)| match ink_class(ink) {
+        let pieces = pieces.into_iter().map(|(ink, text)| match token_class(ink) {
             "" => text.into_any(),
             class => view! { <span class=class>{text}</span> }.into_any(),
         });
@@ -28,14 +29,14 @@ pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
     view! {
         <pre class="code" tabindex="0" aria-label=name><code>{lines.collect_view()}</code></pre>
         {hidden.then(|| view! { <p class="code-note">{t().plain().configs.hidden}</p> })}
-        {cut.then(|| view! { <p class="code-note">{t().plain().configs.cut.of(MOST as u64)}</p> })}
+        {cut.then(|| view! { <p class="code-note">{t().plain().configs.cut.of(MAX_LINES as u64)}</p> })}
     }
-    .erased()
+    .into_erased()
 }
 
 /// The pieces of each line.
-fn lines(name: &str, text: &str) -> Vec<Vec<(Ink, String)>> {
-    let pieces = if is_json(name) { pieces(text) } else { vec![(Ink::Blank, text)] };
+fn highlighted_lines(name: &str, text: &str) -> Vec<Vec<(JsonToken, String)>> {
+    let pieces = if is_json(name) { tokenize(text) } else { vec![(JsonToken::Whitespace, text)] };
     let mut lines = vec![Vec::new()];
     for (ink, piece) in pieces {
         for (at, part) in piece.split('\n').enumerate() {
@@ -53,14 +54,14 @@ fn lines(name: &str, text: &str) -> Vec<Vec<(Ink, String)>> {
     lines
 }
 
-fn ink_class(ink: Ink) -> &'static str {
+fn token_class(ink: JsonToken) -> &'static str {
     match ink {
-        Ink::Key => "code-key",
-        Ink::Text => "code-text",
-        Ink::Number | Ink::Word => "code-number",
-        Ink::Mark => "code-mark",
-        Ink::Other => "code-other",
-        Ink::Blank => "",
+        JsonToken::Key => "code-key",
+        JsonToken::Text => "code-text",
+        JsonToken::Number | JsonToken::Literal => "code-number",
+        JsonToken::Punctuation => "code-mark",
+        JsonToken::Invalid => "code-other",
+        JsonToken::Whitespace => "",
     }
 }
 
@@ -71,8 +72,11 @@ mod tests {
     #[test]
     fn lines_are_those_of_the_text() {
         let text = "{\r\n  \"a\": 1\n\n}\n";
-        let of =
-            |name| lines(name, text).into_iter().map(|line| line.into_iter().map(|(_, text)| text).collect::<String>());
+        let of = |name| {
+            highlighted_lines(name, text)
+                .into_iter()
+                .map(|line| line.into_iter().map(|(_, text)| text).collect::<String>())
+        };
         for name in ["a.json", "a.toml"] {
             assert_eq!(of(name).collect::<Vec<_>>(), ["{", "  \"a\": 1", "", "}"], "{name}");
         }

@@ -24,7 +24,7 @@ pub(crate) fn CopyButton(
     let copied = RwSignal::new(false);
     let common = &t().common;
     let copy = move |_| {
-        if browser::copy(&text) {
+        if browser::copy_to_clipboard(&text) {
             copied.set(true);
             set_timeout(move || _ = copied.try_set(false), Duration::from_secs(2));
         }
@@ -38,7 +38,7 @@ pub(crate) fn CopyButton(
             </span>
         </button>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Text to copy whole: a command, a token.
@@ -50,7 +50,7 @@ pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String)
             <CopyButton text=text label=label wordy=true/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A command with its name.
@@ -63,7 +63,7 @@ pub(crate) fn Command(text: String, label: &'static str) -> impl IntoView {
             <CopyBlock text=text label=label/>
         </figure>
     }
-    .erased()
+    .into_erased()
 }
 
 /// An id in full, to copy.
@@ -75,5 +75,5 @@ pub(crate) fn IdText(id: String) -> impl IntoView {
             <CopyButton text=id label=t().job.id/>
         </span>
     }
-    .erased()
+    .into_erased()
 }

@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use crate::domain::text::escaped_lines;
-use crate::ui::configs::diff::{Fate, Line, beside, hunks};
+use crate::domain::text::escape_lines;
+use crate::ui::configs::diff::{DiffLine, LineChange, hunks, side_by_side};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
@@ -12,19 +12,19 @@ use crate::ui::i18n::t;
 pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> impl IntoView {
     let words = &t().plain().configs;
     let (label, caption) = (words.diff_of.of(&name), words.diff_of.of(&name));
-    let parts = hunks(&escaped_lines(&old), &escaped_lines(&new)).into_iter().map(|hunk| {
+    let parts = hunks(&escape_lines(&old), &escape_lines(&new)).into_iter().map(|hunk| {
         let rows: Vec<_> = if split {
-            beside(hunk).into_iter().map(|(old, new)| pair(old, new).erased()).collect()
+            side_by_side(hunk).into_iter().map(|(old, new)| split_row(old, new).into_erased()).collect()
         } else {
-            hunk.into_iter().map(|line| row(line).erased()).collect()
+            hunk.into_iter().map(|line| unified_row(line).into_erased()).collect()
         };
         view! { <tbody>{rows}</tbody> }
     });
     let parts = parts.collect_view();
     let head = if split {
-        view! { <tr><th scope="col">{words.line_before}</th><th scope="col">{words.before}</th><th scope="col">{words.line_after}</th><th scope="col">{words.after}</th></tr> }.erased()
+        view! { <tr><th scope="col">{words.line_before}</th><th scope="col">{words.before}</th><th scope="col">{words.line_after}</th><th scope="col">{words.after}</th></tr> }.into_erased()
     } else {
-        view! { <tr><th scope="col">{words.line_before}</th><th scope="col">{words.line_after}</th><th scope="col">{words.sign}</th><th scope="col">{words.text}</th></tr> }.erased()
+        view! { <tr><th scope="col">{words.line_before}</th><th scope="col">{words.line_after}</th><th scope="col">{words.sign}</th><th scope="col">{words.text}</th></tr> }.into_erased()
     };
     view! {
         <div class="diff-scroll" tabindex="0" role="region" aria-label=label>
@@ -36,47 +36,47 @@ pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> 
             </table>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn row(line: Line) -> impl IntoView {
-    let (class, sign) = look(line.fate);
+fn unified_row(line: DiffLine) -> impl IntoView {
+    let (class, sign) = change_style(line.change);
     view! {
         <tr class=class>
             <td class="diff-number">{line.old}</td>
             <td class="diff-number">{line.new}</td>
             <td class="diff-sign">{sign}</td>
-            <td class="diff-text">{text(&line)}</td>
+            <td class="diff-text">{line_text(&line)}</td>
         </tr>
     }
 }
 
-fn pair(old: Option<Line>, new: Option<Line>) -> impl IntoView {
-    let side = |line: Option<Line>, number: fn(&Line) -> Option<usize>| match line {
+fn split_row(old: Option<DiffLine>, new: Option<DiffLine>) -> impl IntoView {
+    let side = |line: Option<DiffLine>, number: fn(&DiffLine) -> Option<usize>| match line {
         Some(line) => {
-            let (class, sign) = look(line.fate);
+            let (class, sign) = change_style(line.change);
             view! {
                 <td class=format!("diff-number {class}")>{number(&line)}</td>
-                <td class=format!("diff-text {class}")><span class="diff-sign">{sign}</span>{text(&line)}</td>
+                <td class=format!("diff-text {class}")><span class="diff-sign">{sign}</span>{line_text(&line)}</td>
             }
-            .erased()
+            .into_erased()
         }
-        None => view! { <td class="diff-number is-none"></td><td class="diff-text is-none"></td> }.erased(),
+        None => view! { <td class="diff-number is-none"></td><td class="diff-text is-none"></td> }.into_erased(),
     };
     view! { <tr>{side(old, |line| line.old)}{side(new, |line| line.new)}</tr> }
 }
 
-fn look(fate: Fate) -> (&'static str, &'static str) {
+fn change_style(fate: LineChange) -> (&'static str, &'static str) {
     match fate {
-        Fate::Stays => ("", " "),
-        Fate::Comes => ("is-new", "+"),
-        Fate::Goes => ("is-old", "−"),
+        LineChange::Unchanged => ("", " "),
+        LineChange::Added => ("is-new", "+"),
+        LineChange::Removed => ("is-old", "−"),
     }
 }
 
-fn text(line: &Line) -> impl IntoView + use<> {
+fn line_text(line: &DiffLine) -> impl IntoView + use<> {
     let pieces = line
-        .pieces
+        .segments
         .clone()
         .into_iter()
         .map(|(changed, text)| if changed { view! { <mark>{text}</mark> }.into_any() } else { text.into_any() });

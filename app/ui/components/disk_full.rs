@@ -15,5 +15,5 @@ pub(crate) fn DiskFull() -> impl IntoView {
             <p class="grow">{t().overview.disk_full}</p>
         </div>
     }
-    .erased()
+    .into_erased()
 }

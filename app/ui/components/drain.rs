@@ -6,48 +6,49 @@ use std::sync::Arc;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
-use super::action::{ActionButton, ConfirmedAction, Deed, Said, Turn};
+use super::action::{ActionButton, ActionTarget, ConfirmedAction, OptimisticUpdate, SuccessMessage};
 use super::field::Field;
 use super::icon::Glyph;
-use crate::domain::text::escaped;
+use crate::domain::text::escape;
 use crate::protocol::status::{WorkerStatus, WorkerType};
 use crate::protocol::workers::{DrainWorker, WorkerView};
 use crate::ui::browser;
+use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
 
 /// The button.
 #[component]
-pub(crate) fn DrainSwitch(worker: RwSignal<WorkerView>) -> impl IntoView {
+pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     let (words, said) = (&t().worker, &t().flash);
     let id = worker.with_untracked(|worker| worker.id.clone());
     let deed = {
         let id = id.clone();
-        move |verb: &str| Deed {
-            form: format!("/ui/workers/{id}/{verb}"),
+        move |verb: &str| ActionTarget {
+            form_url: format!("/ui/workers/{id}/{verb}"),
             method: "POST",
-            rest: format!("/api/admin/workers/{id}/{verb}"),
+            api_url: format!("/api/admin/workers/{id}/{verb}"),
         }
     };
     let draining = Memo::new(move |_| worker.with(|worker| worker.draining));
     let ephemeral = Memo::new(move |_| worker.with(|worker| worker.worker_type == Some(WorkerType::Ephemeral)));
-    let turn = move |drains: bool| -> Turn {
+    let turn = move |drains: bool| -> OptimisticUpdate {
         Arc::new(move |goes: bool| {
-            worker.update(|worker| turned(worker, drains == goes));
+            worker.update(|worker| apply_drain(worker, drains == goes));
             // The button is another one now, in the same place.
-            request_animation_frame(|| browser::focus(&["[data-key=d]"]));
+            request_animation_frame(|| browser::focus_first(&["[data-key=d]"]));
         })
     };
     move || {
         if draining.get() {
-            let said = Said { text: said.worker_resumed, undo: Some(Undo::resume(&id)) };
+            let said = SuccessMessage { text: said.worker_resumed, undo: Some(Undo::resume(&id)) };
             view! {
                 <ActionButton deed=deed("resume") label=words.resume glyph=Glyph::Play said=Some(said) turn=Some(turn(false)) key="d"/>
             }
-            .erased()
+            .into_erased()
         } else {
-            let said = Said { text: said.worker_draining, undo: Some(Undo::drain(&id)) };
+            let said = SuccessMessage { text: said.worker_draining, undo: Some(Undo::drain(&id)) };
             view! {
                 <ConfirmedAction
                     deed=deed("drain")
@@ -61,19 +62,19 @@ pub(crate) fn DrainSwitch(worker: RwSignal<WorkerView>) -> impl IntoView {
                     turn=Some(turn(true))
                     key="d"
                     ask="drain"
-                    body=Some(terms)
+                    body=Some(drain_request_body)
                 >
-                    <DrainTerms form="drain"/>
+                    <DrainOptions form="drain"/>
                 </ConfirmedAction>
             }
-            .erased()
+            .into_erased()
         }
     }
 }
 
 /// Why, and for how long what runs may go on: both may stay empty.
 #[component]
-pub(crate) fn DrainTerms(
+pub(crate) fn DrainOptions(
     /// The form that they belong to, if they stand beside it.
     #[prop(optional)]
     form: Option<&'static str>,
@@ -90,27 +91,27 @@ pub(crate) fn DrainTerms(
             </Field>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The same as the API takes it.
-fn terms(event: &SubmitEvent) -> String {
-    let minutes: Option<u32> = browser::typed(event, "deadline_minutes").parse().ok();
-    let reason = Some(browser::typed(event, "reason"));
+fn drain_request_body(event: &SubmitEvent) -> String {
+    let minutes: Option<u32> = browser::form_value(event, "deadline_minutes").parse().ok();
+    let reason = Some(browser::form_value(event, "reason"));
     let terms = DrainWorker { reason, deadline_seconds: minutes.map(|minutes| minutes.saturating_mul(60)) };
     serde_json::to_string(&terms).unwrap_or_default()
 }
 
 /// How a worker drains: why, and until when. Nothing, if nobody has said.
-pub(crate) fn drained(worker: &WorkerView) -> String {
+pub(crate) fn describe_drain(worker: &WorkerView, clock: PageClock) -> String {
     let words = &t().worker;
-    let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escaped(reason)));
-    let until = worker.drain_deadline.map(|at| words.drains_until.of(t().moment(at)));
+    let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escape(reason)));
+    let until = worker.drain_deadline.map(|at| words.drains_until.of(clock.format_timestamp(at)));
     because.into_iter().chain(until).collect::<Vec<_>>().join(" · ")
 }
 
 /// Shows a worker as it will be.
-fn turned(worker: &mut WorkerView, drains: bool) {
+fn apply_drain(worker: &mut WorkerView, drains: bool) {
     worker.draining = drains;
     worker.status = match (worker.status, drains) {
         (WorkerStatus::Idle | WorkerStatus::Busy, true) => WorkerStatus::Draining,

@@ -3,13 +3,14 @@
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
-use crate::domain::text::{escaped, escaped_lines};
-use crate::protocol::audit::TrailEvent;
+use crate::domain::text::{escape, escape_lines};
+use crate::protocol::audit::AuditTrailEvent;
+use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// How an event is told.
-pub(crate) struct Told {
+pub(crate) struct EventDescription {
     pub class: &'static str,
     pub glyph: Glyph,
     pub sentence: String,
@@ -23,9 +24,9 @@ pub(crate) struct Told {
 
 /// An entry of a list `events`.
 #[component]
-pub(crate) fn EventEntry(event: TrailEvent, told: Told) -> impl IntoView {
+pub(crate) fn EventEntry(event: AuditTrailEvent, told: EventDescription) -> impl IntoView {
     let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
-    let raw = escaped_lines(&format!("{}\n{raw}", event.event)).into_owned();
+    let raw = escape_lines(&format!("{}\n{raw}", event.event)).into_owned();
     let note = (!told.note.is_empty()).then(|| view! { <p class="text-muted wrap-anywhere">{told.note}</p> });
     view! {
         <li class="event">
@@ -34,7 +35,7 @@ pub(crate) fn EventEntry(event: TrailEvent, told: Told) -> impl IntoView {
                 <p class="wrap-anywhere">{told.sentence}</p>
                 {note}
                 <p class="row-sub wrap-anywhere">
-                    <time datetime=event.at.to_string()>{t().moment(event.at)}</time>
+                    <time datetime=event.at.to_string()>{use_clock().format_timestamp(event.at)}</time>
                     {told.since.map(|since| format!(" · +{since}"))}
                     " · "
                     {told.actor}
@@ -46,15 +47,15 @@ pub(crate) fn EventEntry(event: TrailEvent, told: Told) -> impl IntoView {
             </div>
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Who did something; workers are told by the name that they are known by.
-pub(crate) fn by(actor: &str, name: impl FnOnce(&str) -> String) -> String {
+pub(crate) fn describe_actor(actor: &str, name: impl FnOnce(&str) -> String) -> String {
     let words = &t().plain().job;
     match actor.strip_prefix("worker:") {
         Some(id) => words.by_worker.of(name(id)),
         None if actor == "system" => words.by_server.to_owned(),
-        None => t().job.submitted_by.of(escaped(actor)),
+        None => t().job.submitted_by.of(escape(actor)),
     }
 }

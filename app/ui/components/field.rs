@@ -5,13 +5,15 @@ use leptos::prelude::*;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// A label, its control and its hint; the control takes `id` and, as `aria-describedby`, `<id>-hint`.
+/// A label, its control, its hint and what is wrong; the control takes `id` and, as `aria-describedby`, `<id>-hint` and
+/// `<id>-error`.
 #[component]
 pub(crate) fn Field(
     id: &'static str,
     label: &'static str,
     #[prop(optional)] hint: Option<&'static str>,
     #[prop(optional)] optional: bool,
+    #[prop(default = None)] error: Option<String>,
     children: Children,
 ) -> impl IntoView {
     view! {
@@ -22,9 +24,16 @@ pub(crate) fn Field(
             </label>
             {hint.map(|hint| view! { <p class="field-hint" id=format!("{id}-hint")>{hint}</p> })}
             {children()}
+            {error.map(|error| view! { <FieldError id=id error=error/> })}
         </div>
     }
-    .erased()
+    .into_erased()
+}
+
+/// The error of a field.
+#[component]
+pub(crate) fn FieldError(id: &'static str, error: String) -> impl IntoView {
+    view! { <p class="field-error" id=format!("{id}-error") role="alert">{error}</p> }.into_erased()
 }
 
 /// One choice of several, with what it means.
@@ -45,5 +54,5 @@ pub(crate) fn Choice(
             <label for=id><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
         </div>
     }
-    .erased()
+    .into_erased()
 }

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::action::{Turn, UndoButton};
-use super::failure::Refusal;
+use super::action::{OptimisticUpdate, UndoButton};
 use super::icon::{Glyph, Icon};
+use super::problem_panel::ProblemNotice;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, FormName, Notice, Undo};
+use crate::ui::flash::{CurrentFlash, Flash, FlashNotice, FormName, Undo};
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::notes::Notes;
+use crate::ui::notifications::Notifications;
 
 /// The flash, unless the page itself shows it: a new worker's token, or a refusal beside its form.
 #[component]
 pub(crate) fn FlashBanner() -> impl IntoView {
-    let Some(CurrentFlash(flash)) = use_context() else { return ().erased() };
+    let Some(CurrentFlash(flash)) = use_context() else { return ().into_erased() };
     let path = use_location().pathname;
-    remember(flash);
+    record_flash(flash);
     // It belongs to the page it came with.
     Effect::new(move |before: Option<String>| {
         let path = path.get();
@@ -29,59 +29,61 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         path
     });
     (move || match flash.get() {
-        Some(Flash::Notice { code }) => done(word(code).to_owned(), Vec::new(), None, flash),
-        Some(Flash::Done { code, undo }) => done(word(code).to_owned(), Vec::new(), Some(undo), flash),
-        Some(Flash::Several { text, refused, undo }) => done(text, refused, undo, flash),
-        Some(Flash::Problem { form: FormName::Action, problem, .. }) => view! { <Refusal problem=problem/> }.erased(),
-        _ => ().erased(),
+        Some(Flash::Notice { code }) => success_banner(notice_text(code).to_owned(), Vec::new(), None, flash),
+        Some(Flash::Done { code, undo }) => success_banner(notice_text(code).to_owned(), Vec::new(), Some(undo), flash),
+        Some(Flash::Several { text, refused, undo }) => success_banner(text, refused, undo, flash),
+        Some(Flash::Problem { form: FormName::Action, problem, .. }) => {
+            view! { <ProblemNotice problem=problem/> }.into_erased()
+        }
+        _ => ().into_erased(),
     })
-    .erased()
+    .into_erased()
 }
 
 /// Keeps what is said with what was said in the corner, to be read again.
-pub(crate) fn remember(flash: RwSignal<Option<Flash>>) {
-    let Some(notes) = use_context::<Notes>() else { return };
+pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
+    let Some(notes) = use_context::<Notifications>() else { return };
     Effect::new(move |_| match flash.get_untracked() {
-        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.keep(word(code), false),
-        Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.keep(problem.detail, true),
+        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.record(notice_text(code), false),
+        Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.record(problem.detail, true),
         Some(Flash::Several { text, refused, .. }) => {
             let wrong = !refused.is_empty();
-            notes.keep([vec![text], refused].concat().join(" "), wrong);
+            notes.record([vec![text], refused].concat().join(" "), wrong);
         }
         _ => {}
     });
 }
 
 /// The sentence for what was done.
-pub(crate) fn word(notice: Notice) -> Text {
+pub(crate) fn notice_text(notice: FlashNotice) -> Text {
     let words = &t().flash;
     match notice {
-        Notice::SignedOut => words.signed_out,
-        Notice::WorkerDeleted => words.worker_deleted,
-        Notice::WorkerDraining => words.worker_draining,
-        Notice::WorkerResumed => words.worker_resumed,
-        Notice::JobSubmitted => words.job_submitted,
-        Notice::JobCancelled => words.job_cancelled,
-        Notice::JobPrioritised => words.job_prioritised,
-        Notice::TokenRevoked => words.token_revoked,
-        Notice::PasswordChanged => words.password_changed,
-        Notice::PasswordReset => words.password_reset,
-        Notice::SessionEnded => words.session_ended,
-        Notice::Confirmed => words.confirmed,
-        Notice::PersonChanged | Notice::WorkerChanged => words.changed,
-        Notice::FactorAdded => words.factor_added,
-        Notice::FactorRemoved => words.factor_removed,
-        Notice::SecretKept => words.secret_kept,
-        Notice::SecretGone => words.secret_gone,
-        Notice::ConfigStored => words.config_stored,
-        Notice::AlarmSettled => t().token.conflict_settled,
+        FlashNotice::SignedOut => words.signed_out,
+        FlashNotice::WorkerDeleted => words.worker_deleted,
+        FlashNotice::WorkerDraining => words.worker_draining,
+        FlashNotice::WorkerResumed => words.worker_resumed,
+        FlashNotice::JobSubmitted => words.job_submitted,
+        FlashNotice::JobCancelled => words.job_cancelled,
+        FlashNotice::JobPrioritised => words.job_prioritised,
+        FlashNotice::TokenRevoked => words.token_revoked,
+        FlashNotice::PasswordChanged => words.password_changed,
+        FlashNotice::PasswordReset => words.password_reset,
+        FlashNotice::SessionEnded => words.session_ended,
+        FlashNotice::Confirmed => words.confirmed,
+        FlashNotice::PersonChanged | FlashNotice::WorkerChanged => words.changed,
+        FlashNotice::FactorAdded => words.factor_added,
+        FlashNotice::FactorRemoved => words.factor_removed,
+        FlashNotice::SecretKept => words.secret_kept,
+        FlashNotice::SecretGone => words.secret_gone,
+        FlashNotice::ConfigStored => words.config_stored,
+        FlashNotice::AlarmSettled => t().token.conflict_settled,
     }
 }
 
 /// What was done, and what of it was not.
-fn done(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
+fn success_banner(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
     let undo = undo.map(|undo| {
-        let gone: Turn = Arc::new(move |_| flash.set(None));
+        let gone: OptimisticUpdate = Arc::new(move |_| flash.set(None));
         view! { <UndoButton undo=undo gone=gone/> }
     });
     let (class, glyph) = if refused.is_empty() {
@@ -100,5 +102,5 @@ fn done(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<
             </button>
         </div>
     }
-    .erased()
+    .into_erased()
 }

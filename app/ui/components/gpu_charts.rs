@@ -3,30 +3,31 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::chart::data::{Axis, Chart, Line, Unit, cells};
+use super::chart::data::{Axis, Chart, ChartSeries, ValueUnit, binned_points};
 use super::chart::switch::Switch;
-use super::chart::{ChartView, Group, HALF, STRIP};
-use super::failure::Refusal;
+use super::chart::{ChartGroup, ChartView, HALF, STRIP, chart_ids, nth_chart};
+use super::problem_panel::ProblemNotice;
 use crate::domain::ids::{JobId, WorkerId};
-use crate::protocol::history::{FleetHistory, GpuHistory, GpuSeries, Range};
+use crate::protocol::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
 use crate::protocol::topic::Topic;
+use crate::ui::axis;
+use crate::ui::backend::BackendFuture;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
-use crate::ui::live::refreshed;
-use crate::ui::pages::{Skeleton, use_port};
-use crate::ui::port::Answer;
-use crate::ui::ticks;
+use crate::ui::job_feed::use_job_feed;
+use crate::ui::live::live_signal;
+use crate::ui::pages::{Skeleton, use_backend};
 
 /// What is behind a line is drawn for so many lines at most: more would hide each other.
-const WITH_PEAKS: usize = 2;
+const MAX_PEAK_SERIES: usize = 2;
 
 /// The range that the address names.
-pub(crate) fn use_range() -> Memo<Range> {
+pub(crate) fn use_time_range() -> Memo<HistoryRange> {
     let query = use_query_map();
     Memo::new(move |_| {
         let is_day = query.with(|query| query.get("range")).as_deref() == Some("day");
-        if is_day { Range::Day } else { Range::Hour }
+        if is_day { HistoryRange::Day } else { HistoryRange::Hour }
     })
 }
 
@@ -34,60 +35,78 @@ pub(crate) fn use_range() -> Memo<Range> {
 #[component]
 pub(crate) fn RangeSwitch(panel: &'static str) -> impl IntoView {
     let words = &t().charts;
-    view! { <Switch label=words.range key="range" panel=panel choices=vec![(None, words.hour), (Some("day"), words.day)]/> }.erased()
+    view! { <Switch label=words.range key="range" panel=panel choices=vec![(None, words.hour), (Some("day"), words.day)]/> }.into_erased()
 }
 
 /// The GPUs of a worker.
 #[component]
-pub(crate) fn WorkerCharts(id: WorkerId) -> impl IntoView {
-    let port = use_port();
-    let range = use_range();
+pub(crate) fn WorkerGpuCharts(id: WorkerId) -> impl IntoView {
+    let port = use_backend();
+    let range = use_time_range();
     let topic = Topic::Worker(id.clone());
     let ask = move |range| port.worker_gpus(id.clone(), range);
-    view! { <Panel ask=ask range=range topic=topic title=t().charts.gpus switches=true/> }.erased()
+    view! { <GpuHistoryPanel ask=ask range=range topic=Some(topic) title=t().charts.gpus switches=true/> }.into_erased()
 }
 
 /// The GPUs of a job while it had them; nothing, if nothing of them is known.
 #[component]
 pub(crate) fn JobGpuCharts(id: JobId) -> impl IntoView {
-    let port = use_port();
-    let topic = Topic::Job(id.clone());
+    let port = use_backend();
     let ask = move |_| port.job_gpus(id.clone());
-    let range = Memo::new(|_| Range::Hour);
-    view! { <Panel ask=ask range=range topic=topic title=t().charts.gpus_of_job switches=false/> }.erased()
+    let range = Memo::new(|_| HistoryRange::Hour);
+    view! { <GpuHistoryPanel ask=ask range=range topic=None title=t().charts.gpus_of_job switches=false/> }
+        .into_erased()
 }
 
+/// Without a topic of its own it follows the job's feed.
 #[component]
-fn Panel<A>(ask: A, range: Memo<Range>, topic: Topic, title: &'static str, switches: bool) -> impl IntoView
+fn GpuHistoryPanel<A>(
+    ask: A,
+    range: Memo<HistoryRange>,
+    topic: Option<Topic>,
+    title: &'static str,
+    switches: bool,
+) -> impl IntoView
 where
-    A: Fn(Range) -> Answer<GpuHistory> + Clone + Send + Sync + 'static,
+    A: Fn(HistoryRange) -> BackendFuture<GpuHistory> + Clone + Send + Sync + 'static,
 {
-    let group = Group::new();
+    let (group, feed) = (ChartGroup::new(), use_job_feed());
     let history = Resource::new(move || range.get(), ask.clone());
     let shown = move || {
         let (ask, topic) = (ask.clone(), topic.clone());
         Suspend::new(async move {
             match history.await {
                 Ok(first) => {
-                    let now = refreshed(first, &[topic], move || ask(range.get_untracked()));
-                    view! { <Charts now=now group=group title=title switches=switches/> }.erased()
+                    let now = match topic {
+                        Some(topic) => live_signal(first, &[topic], move || ask(range.get_untracked())),
+                        None => RwSignal::new(first),
+                    };
+                    feed.gpus.set_value(Some(now));
+                    view! { <GpuHistoryCharts now=now group=group title=title switches=switches/> }.into_erased()
                 }
-                Err(problem) => view! { <Refusal problem=problem/> }.erased(),
+                Err(problem) => view! { <ProblemNotice problem=problem/> }.into_erased(),
             }
         })
     };
-    view! { <Transition fallback=Skeleton>{shown}</Transition> }.erased()
+    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
 #[component]
-fn Charts(now: RwSignal<GpuHistory>, group: Group, title: &'static str, switches: bool) -> impl IntoView {
+fn GpuHistoryCharts(
+    now: RwSignal<GpuHistory>,
+    group: ChartGroup,
+    title: &'static str,
+    switches: bool,
+) -> impl IntoView {
+    let all = Memo::new(move |_| now.with(sensor_charts));
+    let ids = chart_ids(all);
     let drawn = move || {
-        let charts = now.with(charts);
-        if charts.is_empty() && !switches {
+        let count = ids.with(Vec::len);
+        if count == 0 && !switches {
             return ().into_any();
         }
-        let is_empty = charts.is_empty().then(|| view! { <p class="panel-empty">{t().charts.no_readings}</p> });
-        let charts = charts.into_iter().map(|chart| view! { <ChartView chart=chart group=group sizes=HALF/> });
+        let is_empty = (count == 0).then(|| view! { <p class="panel-empty">{t().charts.no_readings}</p> });
+        let charts = (0..count).map(|place| view! { <ChartView chart=nth_chart(all, place) group=group sizes=HALF/> });
         view! {
             <section class="panel" aria-labelledby="gpu-history">
                 <div class="panel-head">
@@ -98,127 +117,147 @@ fn Charts(now: RwSignal<GpuHistory>, group: Group, title: &'static str, switches
                 <div class="charts chart-halves">{charts.collect_view()}</div>
             </section>
         }
-        .erased()
+        .into_erased()
     };
-    view! { {drawn} }.erased()
+    view! { {drawn} }.into_erased()
 }
 
 /// One chart for each sensor, with a line for each GPU that has it.
-fn charts(history: &GpuHistory) -> Vec<Chart> {
+fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
     type Column = fn(&GpuSeries) -> &Vec<Option<f64>>;
     let words = &t().gpus;
-    let sensors: [(&str, &str, Unit, Column, Option<Column>); 4] = [
+    let sensors: [(&str, &str, ValueUnit, Column, Option<Column>); 4] = [
         (
             "use",
             words.utilisation,
-            Unit::Percent,
+            ValueUnit::Percent,
             |gpu| &gpu.utilization_percent,
             Some(|gpu| &gpu.utilization_peak_percent),
         ),
-        ("memory", words.memory, Unit::Gigabytes, |gpu| &gpu.memory_used_gb, None),
+        ("memory", words.memory, ValueUnit::Gigabytes, |gpu| &gpu.memory_used_gb, None),
         (
             "heat",
             words.temperature,
-            Unit::Celsius,
+            ValueUnit::Celsius,
             |gpu| &gpu.temperature_celsius,
             Some(|gpu| &gpu.temperature_peak_celsius),
         ),
-        ("power", words.power, Unit::Watts, |gpu| &gpu.power_watts, None),
+        ("power", words.power, ValueUnit::Watts, |gpu| &gpu.power_watts, None),
     ];
-    let (from, step) = (seconds(history.from), f64::from(history.step_seconds));
+    let (from, step) = (to_seconds(history.from), f64::from(history.step_seconds));
     let length = history.gpus.iter().flat_map(|gpu| sensors.iter().map(|sensor| sensor.3(gpu).len())).max();
     let until = from + step * to_f64(length.unwrap_or_default() as u64);
-    let peaks = history.gpus.len() <= WITH_PEAKS;
-    let chart = |(id, title, unit, column, highest): (&str, &str, Unit, Column, Option<Column>)| {
+    let peaks = history.gpus.len() <= MAX_PEAK_SERIES;
+    let chart = |(id, title, unit, column, highest): (&str, &str, ValueUnit, Column, Option<Column>)| {
         let telling = history.gpus.iter().filter(|gpu| !column(gpu).is_empty());
-        let line = |gpu: &GpuSeries| Line {
+        let line = |gpu: &GpuSeries| ChartSeries {
             name: if history.gpus.len() > 1 { t().charts.gpu.of(gpu.index) } else { String::new() },
-            points: cells(from, step, column(gpu)),
-            behind: highest.filter(|_| peaks).map(|highest| cells(from, step, highest(gpu))).unwrap_or_default(),
+            points: binned_points(from, step, column(gpu)),
+            background: highest
+                .filter(|_| peaks)
+                .map(|highest| binned_points(from, step, highest(gpu)))
+                .unwrap_or_default(),
         };
-        let lines: Vec<Line> = telling.clone().map(line).collect();
-        let top = telling.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == Unit::Gigabytes);
-        let span = Some(ticks::Range { low: from, high: until });
+        let lines: Vec<ChartSeries> = telling.clone().map(line).collect();
+        let top = telling.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == ValueUnit::Gigabytes);
+        let span = Some(axis::AxisRange { low: from, high: until });
         (!lines.is_empty()).then(|| Chart {
             id: format!("gpu-{id}"),
             title: title.to_owned(),
             unit,
             axis: Axis::Clock,
             span,
-            top,
-            is_log: false,
-            lines,
+            min_top: top,
+            series: lines,
+            ..Chart::default()
         })
     };
     sensors.into_iter().filter_map(chart).collect()
 }
 
-fn seconds(at: crate::domain::time::Timestamp) -> f64 {
+fn to_seconds(at: crate::domain::time::Timestamp) -> f64 {
     to_f64(at.0.max(0).unsigned_abs()) / 1_000.0
+}
+
+/// GPUs of the fleet, as the overview counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FleetGpus {
+    pub busy: u64,
+    pub connected: u64,
+    /// Those that report their utilization.
+    pub measured: u64,
 }
 
 /// All GPUs of the fleet over the last hour: how much they computed, and how many had a job.
 #[component]
-pub(crate) fn FleetChart() -> impl IntoView {
-    let port = use_port();
-    let group = Group::new();
+pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
+    let port = use_backend();
+    let group = ChartGroup::new();
     let history = Resource::new(|| (), {
         let port = port.clone();
-        move |()| port.fleet_gpus(Range::Hour)
+        move |()| port.fleet_gpus(HistoryRange::Hour)
     });
     let shown = move || {
         let port = port.clone();
         Suspend::new(async move {
             let first = match history.await {
                 Ok(first) => first,
-                Err(problem) => return view! { <Refusal problem=problem/> }.erased(),
+                Err(problem) => return view! { <ProblemNotice problem=problem/> }.into_erased(),
             };
-            let now = refreshed(first, &[Topic::Gpus], move || port.fleet_gpus(Range::Hour));
+            let now = live_signal(first, &[Topic::Gpus], move || port.fleet_gpus(HistoryRange::Hour));
+            let all =
+                Memo::new(move |_| now.with(|history| utilization_chart(history, gpus.get())).into_iter().collect());
+            let ids = chart_ids(all);
             let drawn = move || {
-                let chart = now.with(fleet)?;
-                Some(view! {
-                    <section class="panel mb-6" aria-labelledby="fleet-use">
-                        <div class="panel-head">
-                            <h2 id="fleet-use">{t().charts.fleet}</h2>
-                            <span class="panel-note">{t().charts.hour}</span>
-                            <a class="more-link" href="/gpus">{t().charts.all_gpus}</a>
-                        </div>
-                        <div class="charts"><ChartView chart=chart group=group sizes=STRIP/></div>
-                    </section>
+                (!ids.with(Vec::is_empty)).then(|| {
+                    view! {
+                        <section class="panel mb-6" aria-labelledby="fleet-use">
+                            <div class="panel-head">
+                                <h2 id="fleet-use">{t().charts.fleet}</h2>
+                                <span class="panel-note">{t().charts.hour}</span>
+                                <a class="more-link" href="/gpus">{t().charts.all_gpus}</a>
+                            </div>
+                            <div class="charts"><ChartView chart=nth_chart(all, 0) group=group sizes=STRIP/></div>
+                        </section>
+                    }
                 })
             };
-            view! { {drawn} }.erased()
+            view! { {drawn} }.into_erased()
         })
     };
-    view! { <Transition>{shown}</Transition> }.erased()
+    view! { <Transition>{shown}</Transition> }.into_erased()
 }
 
-/// None while no GPU was heard of.
-fn fleet(history: &FleetHistory) -> Option<Chart> {
+/// The chart; none while no GPU was heard of. It ends with the GPUs as they are now, whether or not they are measured.
+fn utilization_chart(history: &FleetHistory, now: FleetGpus) -> Option<Chart> {
     let words = &t().charts;
-    let (from, step) = (seconds(history.from), f64::from(history.step_seconds));
+    let (from, step) = (to_seconds(history.from), f64::from(history.step_seconds));
     let share = |(busy, gpus): (&Option<u32>, &Option<u32>)| {
         let (busy, gpus) = (*busy).zip(*gpus).filter(|(_, gpus)| *gpus > 0)?;
         Some(f64::from(busy) * 100.0 / f64::from(gpus))
     };
-    let shares: Vec<_> = history.busy.iter().zip(&history.gpus).map(share).collect();
-    let newest = |counts: &[Option<u32>]| counts.iter().rev().find_map(|count| *count);
-    let (busy, gpus) = newest(&history.busy).zip(newest(&history.gpus))?;
-    let line =
-        |name: String, values: &[Option<f64>]| Line { name, points: cells(from, step, values), behind: Vec::new() };
+    let mut shares: Vec<_> = history.busy.iter().zip(&history.gpus).map(share).collect();
+    let newest = shares.iter_mut().rev().find(|share| share.is_some())?;
+    *newest = (now.connected > 0).then(|| to_f64(now.busy) * 100.0 / to_f64(now.connected));
+    let mut utilisation = t().gpus.utilisation.to_owned();
+    if now.measured < now.connected {
+        let measured = t().common.of.with(&[&t().format_integer(now.measured), &t().format_integer(now.connected)]);
+        utilisation = format!("{utilisation} ({measured})");
+    }
+    let line = |name: String, values: &[Option<f64>]| ChartSeries {
+        name,
+        points: binned_points(from, step, values),
+        background: Vec::new(),
+    };
     let until = from + step * to_f64(history.gpus.len() as u64);
     Some(Chart {
         id: "fleet".to_owned(),
-        title: words.busy_of.with(&[&busy, &gpus]),
-        unit: Unit::Percent,
+        title: words.busy_of.with(&[&t().format_integer(now.busy), &t().format_integer(now.connected)]),
+        unit: ValueUnit::Percent,
         axis: Axis::Clock,
-        span: Some(ticks::Range { low: from, high: until }),
-        top: None,
-        is_log: false,
-        lines: vec![
-            line(t().gpus.utilisation.to_owned(), &history.utilization_percent),
-            line(words.with_job.to_owned(), &shares),
-        ],
+        span: Some(axis::AxisRange { low: from, high: until }),
+        series: vec![line(utilisation, &history.utilization_percent), line(words.with_job.to_owned(), &shares)],
+        ..Chart::default()
     })
 }
 
@@ -237,16 +276,19 @@ mod tests {
             ..GpuSeries::default()
         };
         let history = |gpus| GpuHistory { gpus, step_seconds: 15, ..GpuHistory::default() };
-        let one = charts(&history(vec![gpu(0)]));
+        let one = sensor_charts(&history(vec![gpu(0)]));
         assert_eq!(one.iter().map(|chart| chart.id.as_str()).collect::<Vec<_>>(), ["gpu-use", "gpu-memory"]);
-        assert_eq!((one[1].top, &one[0].lines[0].name[..], one[0].lines[0].behind.len()), (Some(80.0), "", 1));
-        let three = charts(&history(vec![gpu(0), gpu(3), gpu(5)]));
         assert_eq!(
-            three[0].lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(),
+            (one[1].min_top, &one[0].series[0].name[..], one[0].series[0].background.len()),
+            (Some(80.0), "", 1)
+        );
+        let three = sensor_charts(&history(vec![gpu(0), gpu(3), gpu(5)]));
+        assert_eq!(
+            three[0].series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(),
             ["GPU 0", "GPU 3", "GPU 5"]
         );
-        assert!(three[0].lines.iter().all(|line| line.behind.is_empty()), "peaks of many would hide each other");
-        assert_eq!(charts(&GpuHistory::default()), []);
+        assert!(three[0].series.iter().all(|line| line.background.is_empty()), "peaks of many would hide each other");
+        assert_eq!(sensor_charts(&GpuHistory::default()), []);
     }
 
     #[test]
@@ -258,8 +300,25 @@ mod tests {
             busy: vec![Some(1), None],
             ..FleetHistory::default()
         };
-        let chart = fleet(&history).unwrap();
-        assert_eq!((chart.title.as_str(), chart.lines[1].points[0].1), ("1 of 4 GPUs with a job", 25.0));
-        assert_eq!(fleet(&FleetHistory::default()), None);
+        let all = FleetGpus { busy: 1, connected: 4, measured: 4 };
+        let chart = utilization_chart(&history, all).unwrap();
+        assert_eq!((chart.title.as_str(), chart.series[1].points[0].1), ("1 of 4 GPUs with a job", 25.0));
+        assert_eq!(chart.series[0].name, "Utilisation");
+        assert_eq!(utilization_chart(&FleetHistory::default(), all), None);
+    }
+
+    #[test]
+    fn the_fleets_chart_counts_the_gpus_that_report_nothing_too() {
+        let history = FleetHistory {
+            step_seconds: 15,
+            utilization_percent: vec![Some(40.0), Some(50.0)],
+            gpus: vec![Some(12), Some(12)],
+            busy: vec![Some(6), Some(8)],
+            ..FleetHistory::default()
+        };
+        let chart = utilization_chart(&history, FleetGpus { busy: 18, connected: 24, measured: 12 }).unwrap();
+        assert_eq!(chart.title, "18 of 24 GPUs with a job");
+        assert_eq!(chart.series[1].points.iter().map(|point| point.1).collect::<Vec<_>>(), [50.0, 75.0]);
+        assert_eq!(chart.series[0].name, "Utilisation (12 of 24)");
     }
 }

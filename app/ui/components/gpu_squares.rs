@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::gpu_state::{edge, look};
-use super::gpu_table::Row;
-use super::gpu_tile::way;
+use super::gpu_state::{edge_class, gpu_state_style};
+use super::gpu_table::GpuEntry;
+use super::gpu_tile::gpu_link;
 use super::icon::Icon;
 use crate::domain::ids::WorkerId;
 use crate::protocol::status::GpuState;
@@ -13,59 +13,59 @@ use crate::ui::i18n::t;
 
 /// The GPUs of one worker, each with all that is told of it as its name.
 #[component]
-pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<Row>) -> impl IntoView {
-    let square = |Row { gpu: shown, job }: Row| {
+pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) -> impl IntoView {
+    let square = |GpuEntry { gpu: shown, job }: GpuEntry| {
         let used = shown.reading.as_ref().and_then(|reading| reading.utilization_percent);
-        let told = [
+        let details = [
             Some(format!("{name}\u{a0}· {}", shown.gpu.index)),
             Some(shown.gpu.name.clone()),
-            Some(look(shown.state).word.to_owned()),
-            used.map(|used| t().percent(used)),
+            Some(gpu_state_style(shown.state).label.to_owned()),
+            used.map(|used| t().format_percent(used)),
             job.map(|(job, _)| job),
         ];
-        let told = told.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
         view! {
             <li>
-                <a class=class(shown.state) href=way(&worker, &shown) title=told.clone() aria-label=told>
-                    <Inside state=shown.state used=used/>
+                <a class=square_class(shown.state) href=gpu_link(&worker, &shown) title=details.clone() aria-label=details>
+                    <SquareContent state=shown.state used=used/>
                 </a>
             </li>
         }
     };
-    view! { <ul class="gpu-squares">{rows.into_iter().map(square).collect_view()}</ul> }.erased()
+    view! { <ul class="gpu-squares">{rows.into_iter().map(square).collect_view()}</ul> }.into_erased()
 }
 
 /// What the signs mean.
 #[component]
-pub(crate) fn Legend() -> impl IntoView {
+pub(crate) fn GpuLegend() -> impl IntoView {
     let words = &t().gpus;
     let sign = |state: GpuState, used, word| {
         view! {
-            <li><span class=class(state)><Inside state=state used=used/></span>{word}</li>
+            <li><span class=square_class(state)><SquareContent state=state used=used/></span>{word}</li>
         }
     };
-    let states = GpuState::ALL.iter().map(|state| sign(*state, None, look(*state).word)).collect_view();
+    let states = GpuState::ALL.iter().map(|state| sign(*state, None, gpu_state_style(*state).label)).collect_view();
     view! {
         <ul class="gpu-legend" aria-label=words.legend>
             {states}
             {sign(GpuState::Busy, Some(50.0), words.level)}
         </ul>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Inside(state: GpuState, used: Option<f64>) -> impl IntoView {
+fn SquareContent(state: GpuState, used: Option<f64>) -> impl IntoView {
     let level = used.unwrap_or_default().clamp(0.0, 100.0);
     view! {
         <svg viewBox="0 0 1 100" preserveAspectRatio="none" aria-hidden="true">
             <rect y=format!("{:.0}", 100.0 - level) width="1" height=format!("{level:.0}")></rect>
         </svg>
-        <Icon glyph=look(state).glyph/>
+        <Icon glyph=gpu_state_style(state).glyph/>
     }
-    .erased()
+    .into_erased()
 }
 
-fn class(state: GpuState) -> String {
-    format!("gpu-square {}", edge(state))
+fn square_class(state: GpuState) -> String {
+    format!("gpu-square {}", edge_class(state))
 }

@@ -1,12 +1,12 @@
 //! How the state of a GPU looks: one `match`, one word, one look for the table, the tiles and their filters.
 
 use super::icon::Glyph;
-use super::status::Look;
+use super::status::StatusStyle;
 use crate::protocol::status::GpuState;
 use crate::ui::i18n::t;
 
 /// The class of its edge, where it is drawn as a tile or a square.
-pub(crate) const fn edge(state: GpuState) -> &'static str {
+pub(crate) const fn edge_class(state: GpuState) -> &'static str {
     match state {
         GpuState::Busy => "is-busy",
         GpuState::Free => "is-free",
@@ -17,7 +17,7 @@ pub(crate) const fn edge(state: GpuState) -> &'static str {
 }
 
 /// Its look.
-pub(crate) fn look(state: GpuState) -> Look {
+pub(crate) fn gpu_state_style(state: GpuState) -> StatusStyle {
     let words = &t().gpus;
     let (class, glyph, word) = match state {
         GpuState::NotConnected => ("status status-off", Glyph::Dotted, words.not_connected),
@@ -26,5 +26,5 @@ pub(crate) fn look(state: GpuState) -> Look {
         GpuState::Busy => ("status status-active", Glyph::Play, words.busy),
         GpuState::Free => ("status status-good", Glyph::Filled, words.free),
     };
-    Look { class, glyph, word }
+    StatusStyle { class, glyph, label: word }
 }

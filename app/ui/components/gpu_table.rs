@@ -2,34 +2,34 @@
 
 use leptos::prelude::*;
 
-use super::chart::spark::Spark;
-use super::gpu_state::look;
+use super::chart::sparkline::Sparkline;
+use super::gpu_state::gpu_state_style;
 use super::icon::{Glyph, Icon};
-use super::scale::Scale;
-use super::status::Status;
-use super::time::Moment;
+use super::progress_bar::ProgressBar;
+use super::status::StatusBadge;
+use super::time::RelativeTime;
 use crate::protocol::gpu::GpuView;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::{format, readings};
+use crate::ui::{format, gpu_readings};
 
 /// A GPU of a worker, as it is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct GpuEntry {
     pub gpu: GpuView,
     /// The name of the job that holds it, and whose it is.
     pub job: Option<(String, String)>,
 }
 
 /// The GPUs of a worker.
-pub(crate) fn rows(worker: &WorkerView) -> Vec<Row> {
+pub(crate) fn gpu_entries(worker: &WorkerView) -> Vec<GpuEntry> {
     let name = |gpu: &GpuView| {
         let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
         held.map(|job| (job.config_name.clone(), job.submitted_by.clone()))
     };
-    let row = |gpu: &GpuView| Row { gpu: gpu.clone(), job: name(gpu) };
+    let row = |gpu: &GpuView| GpuEntry { gpu: gpu.clone(), job: name(gpu) };
     worker.gpus.iter().map(row).collect()
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn rows(worker: &WorkerView) -> Vec<Row> {
 #[component]
 pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().gpus;
-    let rows = Memo::new(move |_| worker.with(rows));
+    let rows = Memo::new(move |_| worker.with(gpu_entries));
     let shown = move || {
         let rows = rows.get();
         let table = (!rows.is_empty()).then(|| {
@@ -48,93 +48,94 @@ pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
                 </section>
             }
         });
-        table.erased()
+        table.into_erased()
     };
-    view! { {shown} }.erased()
+    view! { {shown} }.into_erased()
 }
 
 /// GPUs as a table.
 #[component]
-pub(crate) fn GpuRows(rows: Vec<Row>) -> impl IntoView {
+pub(crate) fn GpuRows(rows: Vec<GpuEntry>) -> impl IntoView {
     let words = &t().gpus;
     view! {
-        <table class="data gpus">
+        <table class="data is-fixed gpus">
             <caption class="sr-only">{words.title}</caption>
             <thead>
                 <tr>
                     <th scope="col">{words.gpu}</th>
-                    <th scope="col">{words.state}</th>
-                    <th scope="col">{words.memory}</th>
-                    <th scope="col" class="max-md:hidden">{words.utilisation}</th>
-                    <th scope="col" class="num max-md:hidden">{words.temperature}</th>
-                    <th scope="col" class="num max-lg:hidden">{words.power}</th>
-                    <th scope="col" class="num max-xl:hidden">{words.clocks}</th>
-                    <th scope="col" class="num max-md:hidden">{words.read}</th>
+                    <th scope="col" class="w-1/3 md:w-[18%]">{words.state}</th>
+                    <th scope="col" class="w-28">{words.memory}</th>
+                    <th scope="col" class="w-[13%] max-md:hidden">{words.utilisation}</th>
+                    <th scope="col" class="num w-24 max-md:hidden">{words.temperature}</th>
+                    <th scope="col" class="num w-28 max-lg:hidden">{words.power}</th>
+                    <th scope="col" class="num w-32 max-xl:hidden">{words.clocks}</th>
+                    <th scope="col" class="num w-24 noscript:w-34 max-lg:hidden">{words.read}</th>
                 </tr>
             </thead>
             <tbody>{rows.into_iter().map(|row| view! { <GpuRow row=row/> }).collect_view()}</tbody>
                     </table>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn GpuRow(row: Row) -> impl IntoView {
+fn GpuRow(row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
-    let Row { gpu: shown, job } = row;
-    let look = look(shown.state);
+    let GpuEntry { gpu: shown, job } = row;
+    let look = gpu_state_style(shown.state);
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
-    let kind = match (&shown.gpu.part_of, readings::is_unified(&shown)) {
+    let kind = match (&shown.gpu.part_of, gpu_readings::is_unified(&shown)) {
         (Some(whole), _) => Some(words.part_of.of(whole)),
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
+    let ecc = reading.ecc_errors.map(|errors| words.ecc.of(errors));
+    let notes = ecc.into_iter().chain(why).collect::<Vec<_>>().join(" · ");
     let job = shown.job_id.as_ref().map(|id| {
         let (name, person) = job.unwrap_or_else(|| (format::short_id(id.as_str()), String::new()));
         view! {
-            <a class="quiet-link row-sub" href=format!("/jobs/{id}")>{name}</a>
-            <span class="row-sub wrap-anywhere">{person}</span>
+            <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a>" "{person}{(!notes.is_empty()).then_some(" · ")}
         }
     });
+    let below = (job.is_some() || !notes.is_empty())
+        .then(|| view! { <span class="row-sub" title=notes.clone()>{job}{notes.clone()}</span> });
     let read = match &shown.reading {
-        Some(reading) => view! { <Moment at=reading.at/> }.erased(),
-        None => view! { <span>{words.no_reading}</span> }.erased(),
+        Some(reading) => view! { <RelativeTime at=reading.at/> }.into_erased(),
+        None => view! { <span>{words.no_reading}</span> }.into_erased(),
     };
-    let percent = |percent: Option<f64>| percent.map_or_else(|| "–".to_owned(), |percent| t().percent(percent));
+    let percent = |percent: Option<f64>| percent.map_or_else(|| "–".to_owned(), |percent| t().format_percent(percent));
     let bar = |percent: Option<f64>, label: String| {
-        percent.map(|percent| view! { <Scale percent=Some(percent) label=label/> })
+        percent.map(|percent| view! { <ProgressBar percent=Some(percent) label=label/> })
     };
     view! {
         <tr>
-            <th scope="row" title=shown.gpu.uuid.clone()>
-                {name.clone()}
+            <th scope="row" title=format!("{name} {}", shown.gpu.uuid)>
+                <span class="block truncate">{name.clone()}</span>
                 {kind.map(|kind| view! { <span class="row-sub">{kind}</span> })}
             </th>
             <td>
-                <Status look=look/>
-                {why.map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> })}
-                {job}
+                <StatusBadge look=look/>
+                {below}
             </td>
             <td>
-                <span class="whitespace-nowrap tabular-nums">{readings::memory(&shown)}</span>
-                {bar(readings::memory_percent(&shown), words.memory_of.of(&name))}
-                {reading.ecc_errors.map(|errors| view! { <span class="row-sub">{words.ecc.of(errors)}</span> })}
-                <span class="row-sub md:hidden">{percent(reading.utilization_percent)} " · " {readings::temperature(&reading)}</span>
+                <span class="whitespace-nowrap tabular-nums">{gpu_readings::memory(&shown)}</span>
+                {bar(gpu_readings::memory_percent(&shown), words.memory_of.of(&name))}
+                <span class="row-sub md:hidden">{percent(reading.utilization_percent)} " · " {gpu_readings::temperature(&reading)}</span>
             </td>
-            <td class="max-md:hidden">
+            <td class="gpu-use max-md:hidden">
                 <span class="tabular-nums">{percent(reading.utilization_percent)}</span>
                 {bar(reading.utilization_percent, words.utilisation_of.of(&name))}
-                <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
+                <Sparkline values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
             </td>
-            <td class="num max-md:hidden">{readings::temperature(&reading)}</td>
-            <td class="num max-lg:hidden">{readings::power(&reading)}</td>
-            <td class="num max-xl:hidden">{readings::clocks(&reading)}</td>
-            <td class="num text-muted max-md:hidden">{read}</td>
+            <td class="num max-md:hidden">{gpu_readings::temperature(&reading)}</td>
+            <td class="num max-lg:hidden">{gpu_readings::power(&reading)}</td>
+            <td class="num max-xl:hidden">{gpu_readings::clocks(&reading)}</td>
+            <td class="num text-muted max-lg:hidden">{read}</td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Beside a worker's status: that some of its GPUs are withheld.
@@ -149,5 +150,5 @@ pub(crate) fn WithheldBadge(worker: WorkerView) -> impl IntoView {
             </span>
         }
     });
-    badge.erased()
+    badge.into_erased()
 }

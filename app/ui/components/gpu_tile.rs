@@ -2,34 +2,34 @@
 
 use leptos::prelude::*;
 
-use super::chart::spark::Spark;
-use super::gpu_state::{edge, look};
-use super::gpu_table::Row;
+use super::chart::sparkline::Sparkline;
+use super::gpu_state::{edge_class, gpu_state_style};
+use super::gpu_table::GpuEntry;
 use super::icon::Icon;
-use super::scale::Scale;
+use super::progress_bar::ProgressBar;
 use crate::domain::ids::WorkerId;
 use crate::protocol::gpu::GpuView;
 use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::{format, readings};
+use crate::ui::{format, gpu_readings};
 
 /// The GPUs of one worker.
 #[component]
-pub(crate) fn GpuTiles(worker: WorkerId, rows: Vec<Row>) -> impl IntoView {
+pub(crate) fn GpuTiles(worker: WorkerId, rows: Vec<GpuEntry>) -> impl IntoView {
     let tiles = rows.into_iter().map(|row| view! { <GpuTile worker=worker.clone() row=row/> });
-    view! { <ul class="gpu-tiles">{tiles.collect_view()}</ul> }.erased()
+    view! { <ul class="gpu-tiles">{tiles.collect_view()}</ul> }.into_erased()
 }
 
 /// One GPU; it leads to the job that has it, or to the GPUs of its worker.
 #[component]
-fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
+fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
-    let Row { gpu: shown, job } = row;
+    let GpuEntry { gpu: shown, job } = row;
     let state = shown.state;
-    let look = look(state);
+    let look = gpu_state_style(state);
     let reading = shown.reading.clone().unwrap_or_default();
-    let href = way(&worker, &shown);
+    let href = gpu_link(&worker, &shown);
     let (job, person) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
     let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
@@ -37,42 +37,42 @@ fn GpuTile(worker: WorkerId, row: Row) -> impl IntoView {
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
     let used = reading.utilization_percent;
     let scale = used.map(|used| {
-        view! { <Scale percent=Some(used) label=words.utilisation_of.of(&name) over={state != GpuState::Busy}/> }
+        view! { <ProgressBar percent=Some(used) label=words.utilisation_of.of(&name) over={state != GpuState::Busy}/> }
     });
-    let told = [readings::temperature(&reading), readings::power(&reading)]
+    let sensor_texts = [gpu_readings::temperature(&reading), gpu_readings::power(&reading)]
         .into_iter()
-        .filter(|told| told != readings::NOTHING);
-    let heat = told.collect::<Vec<_>>().join(" · ");
+        .filter(|told| told != gpu_readings::NO_VALUE);
+    let heat = sensor_texts.collect::<Vec<_>>().join(" · ");
     // None is the usual, and the table says it.
     let ecc = reading.ecc_errors.filter(|errors| *errors > 0);
     let heat = (!heat.is_empty()).then(|| view! { <span class="gpu-tile-line">{heat}</span> });
     view! {
         <li>
-            <a class=format!("gpu-tile {}", edge(state)) href=href title=shown.gpu.uuid.clone()>
+            <a class=format!("gpu-tile {}", edge_class(state)) href=href title=shown.gpu.uuid.clone()>
                 <span class="gpu-tile-head">
                     <span class="truncate">{name.clone()}</span>
                     <span class=look.class><Icon glyph=look.glyph/></span>
                 </span>
                 <span class="gpu-tile-state">
-                    <span class="truncate">{holder.unwrap_or_else(|| look.word.to_owned())}</span>
-                    <span class="sr-only">", "{look.word}</span>
-                    <span class="gpu-tile-value">{used.map(|used| t().percent(used))}</span>
+                    <span class="truncate">{holder.unwrap_or_else(|| look.label.to_owned())}</span>
+                    <span class="sr-only">", "{look.label}</span>
+                    <span class="gpu-tile-value">{used.map(|used| t().format_percent(used))}</span>
                 </span>
                 {person.map(|person| view! { <span class="gpu-tile-line truncate">{person}</span> })}
                 {scale}
-                <Spark values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
-                <span class="gpu-tile-line">{readings::memory(&shown)}</span>
+                <Sparkline values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
+                <span class="gpu-tile-line">{gpu_readings::memory(&shown)}</span>
                 {heat}
                 {ecc.map(|errors| view! { <span class="gpu-tile-line">{words.ecc.of(errors)}</span> })}
                 {why.map(|why| view! { <span class="gpu-tile-line wrap-anywhere">{why}</span> })}
             </a>
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 /// To the job that has it, or to the GPUs of its worker.
-pub(super) fn way(worker: &WorkerId, gpu: &GpuView) -> String {
+pub(super) fn gpu_link(worker: &WorkerId, gpu: &GpuView) -> String {
     match &gpu.job_id {
         Some(job) => format!("/jobs/{job}"),
         None => format!("/admin/workers/{worker}?show=gpus"),

@@ -3,94 +3,126 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::chart::data::{Axis, Chart, Line, Unit};
+use super::chart::data::{Axis, Chart, ChartSeries, ValueUnit};
 use super::chart::switch::Switch;
-use super::chart::{ChartView, Group, SMALL, WIDE};
-use super::failure::Failure;
-use crate::domain::ids::{Attempt, JobId};
+use super::chart::{ChartGroup, ChartView, SMALL, WIDE, chart_ids, nth_chart};
+use super::problem_panel::ProblemPanel;
+use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::history::{JobMetrics, MetricSeries};
-use crate::protocol::topic::Topic;
+use crate::ui::axis::{AxisRange, smooth};
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
-use crate::ui::live::refreshed;
-use crate::ui::pages::{Skeleton, use_port};
-use crate::ui::ticks::smooth;
+use crate::ui::job_feed::use_job_feed;
+use crate::ui::pages::{Skeleton, use_backend};
 
-/// How much of the past a smoothed value keeps.
-const SMOOTHING: f64 = 0.92;
+/// How much of the past a smoothed value keeps, as the address says it; without a word there, the first.
+const SMOOTHING_OPTIONS: [(&str, f64); 3] = [("0.92", 0.92), ("0.6", 0.6), ("0", 0.0)];
+
+/// How charts are drawn, as the address says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ChartOptions {
+    is_log: bool,
+    by_time: bool,
+    smoothing: f64,
+}
+
+/// The smoothing that a word of the address names.
+fn smoothing_weight(word: Option<&str>) -> f64 {
+    SMOOTHING_OPTIONS.iter().find(|(own, _)| Some(*own) == word).unwrap_or(&SMOOTHING_OPTIONS[0]).1
+}
+
 /// What is smooth by itself, or has steps that mean something.
-const AS_IT_IS: [&str; 3] = ["learning_rate", "epoch", "steps_per_second"];
+const UNSMOOTHED: [&str; 3] = ["learning_rate", "epoch", "steps_per_second"];
 
 /// The charts of the attempt that the address names; of the newest, if it names none.
 #[component]
 pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView {
-    let port = use_port();
+    let (port, feed) = (use_backend(), use_job_feed());
     let query = use_query_map();
     let attempt =
-        Memo::new(move |_| query.with(|query| query.get("attempt")).and_then(|n| n.parse().ok()).map(Attempt));
-    let group = Group::new();
-    let metrics = Resource::new(move || attempt.get(), {
-        let (port, id) = (port.clone(), id.clone());
-        move |attempt| port.job_metrics(id.clone(), attempt)
-    });
+        Memo::new(move |_| query.with(|query| query.get("attempt")).and_then(|n| n.parse().ok()).map(AttemptNumber));
+    let group = ChartGroup::new();
+    let metrics = Resource::new(move || attempt.get(), move |attempt| port.job_metrics(id.clone(), attempt));
     let shown = move || {
-        let (port, id) = (port.clone(), id.clone());
         Suspend::new(async move {
             match metrics.await {
                 Ok(first) => {
-                    let topic = Topic::Job(id.clone());
-                    let now = refreshed(first, &[topic], move || port.job_metrics(id.clone(), attempt.get_untracked()));
-                    view! { <Charts now=now group=group empty=empty/> }.erased()
+                    let now = RwSignal::new(first);
+                    feed.metrics.set_value(Some(now));
+                    view! { <MetricCharts now=now group=group empty=empty/> }.into_erased()
                 }
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    view! { <Transition fallback=Skeleton>{shown}</Transition> }.erased()
+    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
 #[component]
-fn Charts(now: RwSignal<JobMetrics>, group: Group, empty: Signal<&'static str>) -> impl IntoView {
+fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().charts;
     let query = use_query_map();
     let says = move |key: &'static str, value: &'static str| {
         Memo::new(move |_| query.with(|query| query.get(key)).as_deref() == Some(value))
     };
     let (is_log, by_time) = (says("scale", "log"), says("x", "time"));
+    let smoothed = Memo::new(move |_| smoothing_weight(query.with(|query| query.get("smooth")).as_deref()));
+    let all = Memo::new(move |_| {
+        let drawn = ChartOptions { is_log: is_log.get(), by_time: by_time.get(), smoothing: smoothed.get() };
+        now.with(|now| metric_charts(now, drawn))
+    });
+    let ids = chart_ids(all);
+    let kept_every = Memo::new(move |_| now.with(|now| now.kept_every));
+    let nan_since = Memo::new(move |_| now.with(|now| now.loss_nan_since));
+    let nan = move || nan_since.get().map(|step| view! { <p class="panel-note" data-test="nan">{nan_text(step)}</p> });
+    let thinned = move || {
+        let every = kept_every.get()?;
+        Some(view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(every)}</p> })
+    };
     let drawn = move || {
-        let charts = now.with(|now| charts(now, is_log.get(), by_time.get()));
-        if charts.is_empty() {
-            return view! { <p class="panel-empty">{empty}</p> }.erased();
+        let count = ids.with(Vec::len);
+        if count == 0 {
+            return view! { <p class="panel-empty">{empty}</p> }.into_erased();
         }
-        let mut charts = charts.into_iter();
-        let first = charts.next().map(|chart| view! { <ChartView chart=chart group=group sizes=WIDE/> });
-        let others = charts.map(|chart| view! { <ChartView chart=chart group=group sizes=SMALL/> });
-        let thinned = now.with(|now| now.kept_every);
-        let thinned = thinned.map(|every| {
-            view! { <p class="panel-note" data-test="thinned">{words.kept_every.of(every)}</p> }
-        });
-        view! { {first}<div class="chart-grid">{others.collect_view()}</div>{thinned} }.erased()
+        let others = (1..count).map(|place| view! { <ChartView chart=nth_chart(all, place) group=group sizes=SMALL/> });
+        view! {
+            <ChartView chart=nth_chart(all, 0) group=group sizes=WIDE/>
+            {nan}
+            <div class="chart-grid">{others.collect_view()}</div>
+            {thinned}
+        }
+        .into_erased()
     };
     view! {
         <section class="panel" aria-labelledby="metrics">
             <div class="panel-head">
                 <h2 id="metrics">{words.metrics}</h2>
                 <Switch label=words.over key="x" panel="metrics" choices=vec![(None, words.by_step), (Some("time"), words.by_time)]/>
+                <Switch label=words.smoothing labelled=true key="smooth" panel="metrics" choices=vec![(None, "0.92"), (Some("0.6"), "0.6"), (Some("0"), "0")]/>
                 <Switch label=words.scale key="scale" panel="metrics" choices=vec![(None, words.linear), (Some("log"), words.log)]/>
             </div>
             <div class="charts">{drawn}</div>
         </section>
     }
-    .erased()
+    .into_erased()
+}
+
+/// The sentence that the loss is NaN since this step.
+pub(super) fn nan_text(step: u64) -> String {
+    t().charts.nan_since.of(t().format_integer(step))
 }
 
 /// A chart of each number, the loss first.
-fn charts(metrics: &JobMetrics, is_log: bool, by_time: bool) -> Vec<Chart> {
-    metrics.metrics.iter().map(|series| chart(series, is_log, by_time)).collect()
+fn metric_charts(metrics: &JobMetrics, drawn: ChartOptions) -> Vec<Chart> {
+    metrics.metrics.iter().map(|series| metric_chart(metrics, series, drawn)).collect()
 }
 
-fn chart(series: &MetricSeries, is_log: bool, by_time: bool) -> Chart {
+fn x_values(series: &MetricSeries, by_time: bool) -> Vec<f64> {
+    if by_time { series.seconds.clone() } else { series.steps.iter().map(|step| to_f64(*step)).collect() }
+}
+
+fn metric_chart(metrics: &JobMetrics, series: &MetricSeries, drawn: ChartOptions) -> Chart {
     let title = match series.name.as_str() {
         "loss" => t().job.loss.to_owned(),
         "learning_rate" => t().job.learning_rate.to_owned(),
@@ -98,30 +130,39 @@ fn chart(series: &MetricSeries, is_log: bool, by_time: bool) -> Chart {
         "steps_per_second" => t().charts.throughput.to_owned(),
         own => own.to_owned(),
     };
-    let places: Vec<f64> =
-        if by_time { series.seconds.clone() } else { series.steps.iter().map(|step| to_f64(*step)).collect() };
+    let (by_time, places_of) = (drawn.by_time, |series| x_values(series, drawn.by_time));
+    let places = places_of(series);
     let with = |values: &[f64]| places.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
-    let line = if AS_IT_IS.contains(&series.name.as_str()) {
-        Line { points: with(&series.values), ..Line::default() }
+    let is_smoothed = drawn.smoothing > 0.0 && !UNSMOOTHED.contains(&series.name.as_str());
+    let line = if is_smoothed {
+        let smoothed = smooth(&series.values, drawn.smoothing);
+        ChartSeries { points: with(&smoothed), background: with(&series.values), ..ChartSeries::default() }
     } else {
-        let smoothed = smooth(&series.values, SMOOTHING);
-        Line { points: with(&smoothed), behind: with(&series.values), ..Line::default() }
+        ChartSeries { points: with(&series.values), ..ChartSeries::default() }
     };
+    // The axis covers all metrics, so that it shows where the loss ends.
+    let is_nan = series.name == "loss" && metrics.loss_nan_since.is_some();
+    let mark = places.last().copied().filter(|_| is_nan);
+    let span = if is_nan { AxisRange::enclosing(metrics.metrics.iter().flat_map(places_of)) } else { None };
     Chart {
         id: format!("metric-{}", series.name),
         title,
-        unit: if series.name == "steps_per_second" { Unit::Count } else { Unit::Plain },
+        unit: if series.name == "steps_per_second" { ValueUnit::Count } else { ValueUnit::Plain },
         axis: if by_time { Axis::Elapsed } else { Axis::Steps },
-        span: None,
-        top: None,
-        is_log: is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
-        lines: vec![line],
+        span,
+        is_log: drawn.is_log && !["epoch", "steps_per_second"].contains(&series.name.as_str()),
+        note: is_smoothed.then(|| t().charts.smoothed.of(drawn.smoothing)),
+        nan_mark: mark,
+        series: vec![line],
+        ..Chart::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const AS_USUAL: ChartOptions = ChartOptions { is_log: false, by_time: false, smoothing: 0.92 };
 
     fn metrics() -> JobMetrics {
         let series = |name: &str| MetricSeries {
@@ -138,16 +179,37 @@ mod tests {
 
     #[test]
     fn every_number_has_a_chart_over_steps_or_time() {
-        let titles: Vec<_> = charts(&metrics(), false, false).into_iter().map(|chart| chart.title).collect();
+        let titles: Vec<_> = metric_charts(&metrics(), AS_USUAL).into_iter().map(|chart| chart.title).collect();
         assert_eq!(titles, ["Loss", "Learning rate", "<b>own</b>"]);
-        let xs = |by_time: bool| charts(&metrics(), false, by_time)[1].lines[0].points.clone();
+        let xs =
+            |by_time: bool| metric_charts(&metrics(), ChartOptions { by_time, ..AS_USUAL })[1].series[0].points.clone();
         assert_eq!((xs(false), xs(true)), (vec![(1.0, 2.0), (5.0, 1.0)], vec![(0.0, 2.0), (2.5, 1.0)]));
     }
 
     #[test]
     fn what_is_noise_is_smoothed_with_what_was_told_behind_it() {
-        let charts = charts(&metrics(), false, false);
-        assert_eq!(charts[0].lines[0].behind, [(1.0, 2.0), (5.0, 1.0)]);
-        assert_eq!(charts[1].lines[0].behind, []);
+        let charts = metric_charts(&metrics(), AS_USUAL);
+        assert_eq!(charts[0].series[0].background, [(1.0, 2.0), (5.0, 1.0)]);
+        assert_eq!(charts[1].series[0].background, []);
+    }
+
+    #[test]
+    fn smoothing_is_named_and_can_be_turned_off() {
+        let chosen = [None, Some("0.6"), Some("0"), Some("x")].map(|word| smoothing_weight(word).to_string());
+        assert_eq!(chosen, ["0.92", "0.6", "0", "0.92"]);
+        let notes = |smoothing| metric_charts(&metrics(), ChartOptions { smoothing, ..AS_USUAL }).remove(0).note;
+        assert_eq!((notes(0.6).as_deref(), notes(0.0)), (Some("smoothed, 0.6"), None));
+        let told = metric_charts(&metrics(), ChartOptions { smoothing: 0.0, ..AS_USUAL });
+        assert_eq!(told[0].series[0], ChartSeries { points: vec![(1.0, 2.0), (5.0, 1.0)], ..ChartSeries::default() });
+        assert_eq!(metric_charts(&metrics(), AS_USUAL)[1].note, None, "a learning rate is as it is");
+    }
+
+    #[test]
+    fn where_the_loss_stops_being_a_number_is_marked() {
+        let mut metrics = JobMetrics { loss_nan_since: Some(6), ..metrics() };
+        metrics.metrics[1].steps = vec![1, 9];
+        let charts = metric_charts(&metrics, AS_USUAL);
+        assert_eq!((charts[0].nan_mark, charts[0].span), (Some(5.0), Some(AxisRange { low: 1.0, high: 9.0 })));
+        assert_eq!((charts[1].nan_mark, charts[1].span), (None, None));
     }
 }

@@ -2,10 +2,10 @@
 
 use leptos::prelude::*;
 
-use super::reason::ReasonLine;
-use super::scale::Scale;
+use super::failure_reason::FailureReasonLine;
+use super::progress_bar::ProgressBar;
 use super::status::JobBadge;
-use super::time::{Elapsed, Moment};
+use super::time::{Elapsed, RelativeTime};
 use super::worker_link::WorkerLink;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::JobStatus;
@@ -18,22 +18,21 @@ use crate::ui::i18n::t;
 pub(crate) fn JobTable(#[prop(into)] jobs: Signal<Vec<JobView>>) -> impl IntoView {
     let words = &t().jobs;
     view! {
-        <table class="data">
+        <table class="data is-fixed">
             <caption class="sr-only">{words.caption}</caption>
             <thead>
                 <tr>
                     <th scope="col">{words.job}</th>
-                    <th scope="col">{words.status}</th>
-                    <th scope="col" class="max-md:hidden">{words.progress}</th>
-                    <th scope="col" class="max-lg:hidden">{words.worker}</th>
-                    <th scope="col" class="max-md:hidden">{words.submitted}</th>
-                    <th scope="col" class="num max-lg:hidden">{words.took}</th>
+                    <th scope="col" class="w-2/5 md:w-1/4">{words.status}</th>
+                    <th scope="col" class="w-1/5 max-md:hidden">{words.progress}</th>
+                    <th scope="col" class="w-1/6 max-lg:hidden">{words.worker}</th>
+                    <th scope="col" class="num w-24 max-lg:hidden">{words.took}</th>
                 </tr>
             </thead>
             <tbody>{move || jobs.get().into_iter().map(|job| view! { <JobRow job=job/> }).collect_view()}</tbody>
         </table>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -43,35 +42,33 @@ fn JobRow(job: JobView) -> impl IntoView {
     view! {
         <tr>
             <th scope="row">
-                <a class="row-link" href=href>{job.config_name.clone()}</a>
+                <a class="row-link" href=href title=job.config_name.clone()>{job.config_name.clone()}</a>
                 <span class="row-sub">
                     <span class="font-mono" title=job.job_id.to_string()>{format::short_id(job.job_id.as_str())}</span>
-                    <span class="md:hidden">" · "<Moment at=job.submitted_at/></span>
+                    " · "<RelativeTime at=job.submitted_at/>
                 </span>
             </th>
             <td>
                 <JobBadge status=job.status/>
-                <span class="row-sub">{remark(&job)}</span>
-                {job.error.clone().map(|error| view! { <ReasonLine error=error/> })}
+                {status_remark(&job)}
             </td>
             <td class="max-md:hidden"><JobProgress job=job.clone()/></td>
             <td class="max-lg:hidden"><WorkerLink job=job.clone()/></td>
-            <td class="text-muted max-md:hidden"><Moment at=job.submitted_at/></td>
             <td class="num text-muted max-lg:hidden">{took}</td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }
 
-/// What the status alone does not say.
-fn remark(job: &JobView) -> String {
+/// What the status alone does not say, in one line: the place in the queue, the attempt, why it failed.
+pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     let words = &t().jobs;
-    match job.status {
-        JobStatus::Queued if job.fits_none => words.fits_none.to_owned(),
-        JobStatus::Queued => job.queue_position.map(|place| words.position.of(t().whole(place))).unwrap_or_default(),
-        _ if job.attempt.0 > 1 => words.attempt.with(&[&job.attempt.0, &job.max_attempts]),
-        _ => String::new(),
-    }
+    let turn =
+        |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().format_integer(place)) };
+    let place = job.queue_position.map(turn);
+    let attempt = (job.attempt.0 > 1).then(|| words.attempt.with(&[&job.attempt.0, &job.max_attempts]));
+    let remarks: Vec<_> = place.into_iter().chain(attempt).chain(job.error.clone()).collect();
+    (!remarks.is_empty()).then(|| view! { <FailureReasonLine error=remarks.join(" · ")/> }.into_erased())
 }
 
 /// Scale, share and step of one job.
@@ -80,19 +77,45 @@ pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     let label = t().job.progress_of.of(&job.config_name);
     let over = job.status.is_terminal();
     if job.status == JobStatus::Starting && job.progress.is_none() {
-        return view! { <span class="progress-cell"><Scale percent=None label=label/></span> }.erased();
+        return view! { <span class="progress-cell"><ProgressBar percent=None label=label/></span> }.into_erased();
     }
     let shown = job.progress.filter(|_| job.status != JobStatus::Queued);
     let shown = shown.map(|progress| {
         let percent = progress.percent;
-        let step = t().whole(progress.step);
-        let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", t().whole(total)));
+        let step = t().format_integer(progress.step);
+        let steps = progress.total_steps.map_or(step.clone(), |total| format!("{step}\u{202f}/\u{202f}{}", t().format_integer(total)));
         view! {
             <span class="progress-cell">
-                <Scale percent=percent label=label over=over/>
-                <span class="progress-text"><span>{percent.map(|percent| t().percent(percent))}</span><span class="text-muted">{steps}</span></span>
+                <ProgressBar percent=percent label=label over=over/>
+                <span class="progress-text"><span>{percent.map(|percent| t().format_percent(percent))}</span><span class="text-muted">{steps}</span></span>
             </span>
         }
     });
-    shown.erased()
+    shown.into_erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    fn job(more: &serde_json::Value) -> JobView {
+        let mut job = serde_json::json!({
+            "job_id": "j_1", "config_name": "digits", "config_revision": 1, "target": "auto", "status": "queued",
+            "priority": 10, "worker_labels": {}, "attempt": 0, "max_attempts": 3, "submitted_by": "ada",
+            "submitted_at": "2026-01-02T03:04:05Z", "status_since": "2026-01-02T03:04:05Z",
+        });
+        job.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        serde_json::from_value(job).expect("a job")
+    }
+
+    #[test]
+    fn a_row_says_all_in_one_line_below_the_status() {
+        let said = |more| Owner::new().with(|| view! { {status_remark(&job(&more))} }.to_html().replace("<!>", ""));
+        let failed = said(serde_json::json!({"status": "failed", "attempt": 2, "error": "ValueError: no\nTraceback"}));
+        assert_eq!(failed.matches("row-sub").count(), 1, "{failed}");
+        assert!(failed.contains(">attempt 2 of 3 · ValueError: no</span>"), "{failed}");
+        let waits = said(serde_json::json!({"queue_position": 9_998}));
+        assert!(waits.contains(">No. 9,998 in line</span>"), "{waits}");
+        assert!(!said(serde_json::json!({"status": "running", "attempt": 1})).contains("<span"));
+    }
 }

@@ -1,22 +1,31 @@
-//! What every page that lives in the browser has: keys, the search for anything, the list of keys, and notes.
+//! What every page that lives in the browser has: keys, a click that closes popovers, the search for anything, the list of keys, and notes.
 
 use leptos::ev;
 use leptos::prelude::*;
 
-use super::modal::modal;
-use super::palette::{Palette, Searching};
+use super::modal::use_modal;
+use super::palette::{Palette, PaletteOpen};
 use super::toasts::Toasts;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::places::places;
+use crate::ui::navigation::visible_pages;
 use crate::ui::prefs::{Keys, Prefs};
-use crate::ui::shortcuts::{Act, SHORTCUTS, read};
+use crate::ui::shortcuts::{SHORTCUTS, ShortcutAction, interpret};
+
+/// What the filter key goes to: the first of these that the page shows. A field of its own, a form that asks, links.
+const FILTER_TARGETS: [&str; 5] = [
+    "main [data-key='/']",
+    "main input[type=search]",
+    "main form[role=search] input:not([type=hidden])",
+    "main .filters a",
+    "main select",
+];
 
 /// Listens to the keys, and holds what they open.
 #[component]
-pub(crate) fn Habits() -> impl IntoView {
-    let Some(Searching(searching)) = use_context() else { return ().erased() };
+pub(crate) fn GlobalShortcuts() -> impl IntoView {
+    let Some(PaletteOpen(searching)) = use_context() else { return ().into_erased() };
     let help = RwSignal::new(false);
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let single_keys = prefs.keys == Keys::On;
@@ -25,43 +34,48 @@ pub(crate) fn Habits() -> impl IntoView {
         let after_go = StoredValue::new(false);
         let listener = window_event_listener(ev::keydown, move |event| {
             let key = event.key();
-            let (act, goes) = read(browser::stroke(&event, &key), after_go.get_value(), single_keys);
+            let (act, goes) = interpret(browser::key_press(&event, &key), after_go.get_value(), single_keys);
             after_go.set_value(goes);
             let Some(act) = act else { return };
             event.prevent_default();
             match act {
-                Act::Search => searching.set(true),
-                Act::Help => help.set(true),
+                ShortcutAction::Search => searching.set(true),
+                ShortcutAction::Help => help.set(true),
                 // The link of the navigation knows how.
-                Act::Go(key) => {
-                    if let Some(place) = places(&prefs).find(|place| place.key == key) {
+                ShortcutAction::GoTo(key) => {
+                    if let Some(place) = visible_pages(&prefs).find(|place| place.shortcut == key) {
                         browser::click(&format!(".sidebar nav a[href='{}']", place.href));
                     }
                 }
-                Act::Filter => browser::focus(&["main input[type=search]", "main .filters a", "main select"]),
-                Act::Next => browser::step(true),
-                Act::Previous => browser::step(false),
-                Act::Press(key) => browser::press(&format!("[data-key={key}]")),
-                Act::Select => browser::in_row("input[type=checkbox]"),
-                Act::Menu => browser::in_row("summary"),
-                Act::Native => {}
+                ShortcutAction::Filter => browser::focus_first(&FILTER_TARGETS),
+                ShortcutAction::Next => browser::move_row_focus(true),
+                ShortcutAction::Previous => browser::move_row_focus(false),
+                ShortcutAction::Press(key) => browser::activate_first(&format!("[data-key={key}]")),
+                ShortcutAction::Select => browser::click_in_row("input[type=checkbox]"),
+                ShortcutAction::Menu => browser::click_in_row("summary"),
+                ShortcutAction::BrowserDefault => {}
             }
         });
-        on_cleanup(move || listener.remove());
+        // Not `click`: what a link of the search opens would be closed by the same click.
+        let elsewhere = window_event_listener(ev::mousedown, |event| browser::close_popovers(&event));
+        on_cleanup(move || {
+            listener.remove();
+            elsewhere.remove();
+        });
     });
     view! {
         <Palette searching=searching/>
-        <Help open=help single_keys=single_keys/>
+        <ShortcutHelp open=help single_keys=single_keys/>
         <Toasts/>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The list of keys.
 #[component]
-fn Help(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
+fn ShortcutHelp(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
     let words = &t().habits;
-    let (dialog, closed) = modal(move || open.get(), move || open.set(false));
+    let (dialog, closed) = use_modal(move || open.get(), move || open.set(false));
     view! {
         <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=closed>
             {move || open.get().then(|| view! {
@@ -70,22 +84,26 @@ fn Help(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
                     <button class="btn btn-sm">{words.close}</button>
                 </form>
                 {(!single_keys).then(|| view! { <p class="mb-3 text-muted">{words.keys_are_off}</p> })}
-                <dl class="shortcuts">{lines()}</dl>
+                <dl class="shortcuts">{shortcut_rows()}</dl>
             })}
         </dialog>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Each key with what it does.
-fn lines() -> impl IntoView {
+fn shortcut_rows() -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let words = t();
-    let keys = SHORTCUTS.iter().map(|shortcut| (shortcut.keys.to_owned(), (shortcut.label)(&words.habits).to_owned()));
-    let places = places(&prefs).map(|place| (format!("g {}", place.key), words.habits.go_to.of((place.label)(words))));
+    let command = prefs.command_key();
+    let keys = SHORTCUTS
+        .iter()
+        .map(|shortcut| (shortcut.keys.replace("Ctrl", command), (shortcut.label)(&words.habits).to_owned()));
+    let places = visible_pages(&prefs)
+        .map(|place| (format!("g {}", place.shortcut), words.habits.go_to.of((place.label)(words))));
     let line = |(keys, label): (String, String)| {
         let keys = keys.split(' ').map(|key| view! { <kbd>{key.to_owned()}</kbd> }).collect_view();
         view! { <div><dt>{keys}</dt><dd>{label}</dd></div> }
     };
-    keys.chain(places).map(line).collect_view().erased()
+    keys.chain(places).map(line).collect_view().into_erased()
 }

@@ -2,37 +2,82 @@
 
 use leptos::prelude::*;
 
+#[cfg(feature = "ssr")]
+use super::field::FieldError;
 use crate::domain::labels::Labels;
 use crate::ui::erase::Erase;
+#[cfg(feature = "ssr")]
+use crate::ui::form_errors::FormErrors;
 use crate::ui::format::query_string;
+
+/// A row of a table shows at most this many labels.
+pub(crate) const MAX_IN_ROW: usize = 2;
 
 /// The labels as [`chips`], or a word where there are none.
 #[component]
-pub(crate) fn LabelChips(labels: Labels, list: &'static str, none: &'static str) -> impl IntoView {
-    if labels.0.is_empty() { view! { <span class="text-muted">{none}</span> }.erased() } else { chips(labels, list) }
+pub(crate) fn LabelChips(
+    labels: Labels,
+    list: &'static str,
+    none: &'static str,
+    #[prop(default = usize::MAX)] most: usize,
+) -> impl IntoView {
+    if labels.0.is_empty() {
+        view! { <span class="text-muted">{none}</span> }.into_erased()
+    } else {
+        label_chips(labels, list, most)
+    }
 }
 
-/// Labels, each of which leads to what has it in a list.
-pub(crate) fn chips(labels: Labels, list: &'static str) -> AnyView {
-    let chips = labels.0.into_iter().map(|(key, value)| {
-        let href = format!("{list}{}", query_string(&[("label", Some(format!("{key}={value}")))]));
-        view! { <li><a class="chip chip-link" href=href><span class="text-muted">{key}"="</span>{value}</a></li> }
+/// Labels, each with a link to the entries of a list that have it. Those above `most` are counted, and named in the
+/// count's title.
+pub(crate) fn label_chips(labels: Labels, list: &'static str, most: usize) -> AnyView {
+    let texts: Vec<_> = labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let hidden = texts.get(most..).filter(|hidden| !hidden.is_empty()).map(|hidden| {
+        view! { <li class="text-muted" title=hidden.join("\n")>{format!("+{}", hidden.len())}</li> }
     });
-    view! { <ul class="flex flex-wrap gap-1">{chips.collect_view()}</ul> }.erased()
+    let chips = labels.0.into_iter().zip(texts).take(most).map(|((key, value), text)| {
+        let href = format!("{list}{}", query_string(&[("label", Some(text.clone()))]));
+        view! { <li><a class="chip chip-link" href=href title=text><span class="text-muted">{key}"="</span>{value}</a></li> }
+    });
+    view! { <ul class="labels">{chips.collect_view()}{hidden}</ul> }.into_erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_are_wrong_are_told() {
+        let rows = ["team=nlp", "nonsense", "", "zone"].map(str::to_owned);
+        assert_eq!(invalid_rows(&rows), [1, 3]);
+        assert_eq!(invalid_rows(&rows[..1]), [0], "the first is marked where no row is wrong by itself");
+    }
+
+    #[test]
+    fn a_row_shows_two_labels_and_counts_the_others() {
+        let labels = |count: u32| Labels((1..=count).map(|at| (format!("k{at}"), format!("v{at}"))).collect());
+        let shown =
+            |count| Owner::new().with(|| label_chips(labels(count), "/jobs", MAX_IN_ROW).to_html().replace("<!>", ""));
+        assert_eq!(shown(2).matches("<a ").count(), 2);
+        assert!(!shown(2).contains('+'), "{}", shown(2));
+        assert_eq!(shown(4).matches("<a ").count(), 2);
+        assert!(shown(4).contains("title=\"k3=v3\nk4=v4\""), "{}", shown(4));
+        assert!(shown(4).contains(">+2</li>"), "{}", shown(4));
+    }
 }
 
 /// So many fields for labels stand there at least, and so many empty ones below those that are filled.
 #[cfg(feature = "ssr")]
-const ROWS: (usize, usize) = (3, 1);
+const ROW_COUNTS: (usize, usize) = (3, 1);
 
 /// The list of what [`LabelRows`] suggest.
 #[cfg(feature = "ssr")]
-const SUGGESTED: &str = "known-labels";
+const SUGGESTIONS_ID: &str = "known-labels";
 
 /// A field for each label, as `key=value`, one a line.
 #[cfg(feature = "ssr")]
 #[component]
-pub(crate) fn LabelRows(
+pub(crate) fn LabelInputs(
     name: &'static str,
     typed: String,
     label: crate::ui::locales::sentence::Phrase,
@@ -40,18 +85,36 @@ pub(crate) fn LabelRows(
     #[prop(default = "labels-hint")]
     hint: &'static str,
     /// What they suggest.
-    #[prop(default = Some(SUGGESTED))]
+    #[prop(default = Some(SUGGESTIONS_ID))]
     list: Option<&'static str>,
+    #[prop(optional)] errors: FormErrors,
 ) -> impl IntoView {
     let mut rows: Vec<String> = typed.lines().map(str::trim).filter(|row| !row.is_empty()).map(str::to_owned).collect();
-    rows.resize((rows.len() + ROWS.1).max(ROWS.0), String::new());
+    rows.resize((rows.len() + ROW_COUNTS.1).max(ROW_COUNTS.0), String::new());
+    let wrong = if errors.has_any(&[name]) { invalid_rows(&rows) } else { Vec::new() };
+    let focused = wrong.first().filter(|_| errors.is_first(name)).copied();
     let rows = rows.into_iter().enumerate().map(|(at, row)| {
+        let is_wrong = wrong.contains(&at);
+        let described = if is_wrong { errors.aria_describedby(name, Some(hint)) } else { Some(hint.to_owned()) };
         view! {
             <input class="input w-full font-mono" name=name list=list autocomplete="off" spellcheck="false"
-                aria-label=label.of(at + 1) aria-describedby=hint placeholder="key=value" value=row/>
+                aria-label=label.of(at + 1) aria-describedby=described aria-invalid=is_wrong.then_some("true")
+                autofocus={focused == Some(at)} placeholder="key=value" value=row/>
         }
     });
-    view! { <div class="label-rows">{rows.collect_view()}</div> }.erased()
+    view! {
+        <div class="label-rows">{rows.collect_view()}</div>
+        {errors.message(name).map(|error| view! { <FieldError id=name error=error/> })}
+    }
+    .into_erased()
+}
+
+/// Which of the rows are wrong; the first, where none is by itself.
+#[cfg(feature = "ssr")]
+fn invalid_rows(rows: &[String]) -> Vec<usize> {
+    let is_wrong = |row: &String| Labels::parse_entries(std::iter::once(row.as_str())).1.is_err();
+    let wrong: Vec<usize> = rows.iter().enumerate().filter(|(_, row)| is_wrong(row)).map(|(at, _)| at).collect();
+    if wrong.is_empty() { vec![0] } else { wrong }
 }
 
 /// The labels that workers have, for fields to suggest.
@@ -63,5 +126,5 @@ pub(crate) fn LabelSuggestions(labels: crate::protocol::workers::FleetLabels) ->
         .into_iter()
         .flat_map(|(key, values)| values.into_iter().map(move |value| format!("{key}={value}")));
     let options = pairs.map(|pair| view! { <option value=pair></option> }).collect_view();
-    view! { <datalist id=SUGGESTED>{options}</datalist> }.erased()
+    view! { <datalist id=SUGGESTIONS_ID>{options}</datalist> }.into_erased()
 }

@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 
 use super::action::MoreLink;
-use super::subject::subject;
-use super::time::Moment;
-use crate::domain::text::escaped;
-use crate::protocol::audit::{AuditEntry, AuditPage, worker_id};
+use super::subject_link::subject_link;
+use super::time::RelativeTime;
+use crate::domain::text::escape;
+use crate::protocol::audit::{AuditEntry, AuditPage, strip_worker_prefix};
+use crate::ui::audit_actions::action_sentence;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::trail::sentence;
 
 /// The list, with the way to all of it.
 #[component]
@@ -17,7 +17,7 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
     let words = t();
     let rows = move || {
         trail.with(|trail| {
-            trail.as_ref().map(|trail| trail.entries.iter().map(|entry| event(trail, entry)).collect_view())
+            trail.as_ref().map(|trail| trail.entries.iter().map(|entry| event_row(trail, entry)).collect_view())
         })
     };
     view! {
@@ -29,27 +29,27 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
             <ol class="rows">{rows}</ol>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Who did it, and to what.
-fn event(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
+fn event_row(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     let AuditEntry { at, actor, action, target, .. } = entry;
-    let said = sentence(action).map_or_else(|| escaped(action).into_owned(), ToOwned::to_owned);
-    let target = target_other_than(actor, target).map(|target| view! { " → "{subject(trail, target)} });
+    let label = action_sentence(action).map_or_else(|| escape(action).into_owned(), ToOwned::to_owned);
+    let target = target_other_than(actor, target).map(|target| view! { " → "{subject_link(trail, target)} });
     view! {
         <li class="latest">
-            <span>{said}</span>
-            <span class="text-muted"><Moment at=*at/></span>
-            <span class="row-sub wrap-anywhere">{subject(trail, actor)}{target}</span>
+            <span>{label}</span>
+            <span class="text-muted"><RelativeTime at=*at/></span>
+            <span class="row-sub wrap-anywhere">{subject_link(trail, actor)}{target}</span>
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The target of an event, unless it has none or the actor is the target.
 fn target_other_than<'t>(actor: &str, target: &'t str) -> Option<&'t str> {
-    (!target.is_empty() && worker_id(actor) != target).then_some(target)
+    (!target.is_empty() && strip_worker_prefix(actor) != target).then_some(target)
 }
 
 #[cfg(test)]

@@ -5,19 +5,20 @@ use leptos_router::components::{A, Outlet};
 use leptos_router::hooks::use_location;
 
 use super::action::SignOut;
-use super::connection::{Connection, SessionOver};
-use super::failure::use_here;
+use super::connection::{Connection, SignedOutNotice};
 use super::flash_banner::FlashBanner;
 use super::icon::{Glyph, Icon};
-use super::keyboard::Habits;
+use super::keyboard::GlobalShortcuts;
 use super::palette::SearchButton;
+use super::problem_panel::use_current_url;
 use super::theme_switch::ThemeSwitch;
-use super::toasts::NotesMenu;
+use super::toasts::NotificationsMenu;
+use crate::domain::access::Permission;
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::live::use_live;
-use crate::ui::places::{Group, Place, places};
+use crate::ui::navigation::{NavGroup, NavPage, visible_pages};
 use crate::ui::prefs::Prefs;
 
 /// The frame; the page goes into its middle.
@@ -27,7 +28,8 @@ pub(crate) fn Layout() -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let live = use_live();
     let is_stale = move || live.is_stale();
-    let administers = places(&prefs).any(|place| place.group == Group::Administration);
+    // Who only looks on has no part of the navigation for what they see there.
+    let administers = prefs.has_permission(Permission::AdminWorkers);
     let unread = prefs.session.as_ref().is_some_and(|session| session.unread_notices > 0);
     let activity = unread.then(|| {
         view! {
@@ -43,70 +45,70 @@ pub(crate) fn Layout() -> impl IntoView {
             <header class="topbar">
                 <Brand/>
                 <div class="ml-auto flex items-center gap-2">
-                    {living("connection", view! { <Connection/> }.erased())}
-                    {living("search-small", view! { <SearchButton small=true/> }.erased())}
+                    {mount_point("connection", view! { <Connection/> }.into_erased())}
+                    {mount_point("search-small", view! { <SearchButton small=true/> }.into_erased())}
                     <details class="top-menu">
                         <summary aria-label=words.nav.menu><Icon glyph=Glyph::Menu/></summary>
                         <div class="top-menu-body">
-                            {list(&prefs, |place| place.bar.is_none())}
-                            <Foot/>
+                            {nav_list(&prefs, |place| place.tab_bar_label.is_none())}
+                            <SidebarFooter/>
                         </div>
                     </details>
                 </div>
             </header>
             <aside class="sidebar" aria-label=words.common.product>
                 <Brand/>
-                {living("search", view! { <SearchButton/> }.erased())}
+                {mount_point("search", view! { <SearchButton/> }.into_erased())}
                 <nav aria-label=words.nav.main class="grow">
-                    {list(&prefs, |place| place.group == Group::Main)}
+                    {nav_list(&prefs, |place| !administers || place.group == NavGroup::Main)}
                     {administers.then(|| view! {
                         <p class="nav-section" id="nav-admin">{words.nav.administration}</p>
                         <div role="group" aria-labelledby="nav-admin">
-                            {list(&prefs, |place| place.group == Group::Administration)}
+                            {nav_list(&prefs, |place| place.group == NavGroup::Administration)}
                         </div>
                     })}
                 </nav>
-                <div class="px-2 pb-2">{living("connection", view! { <Connection/> }.erased())}</div>
-                <Foot/>
+                <div class="px-2 pb-2">{mount_point("connection", view! { <Connection/> }.into_erased())}</div>
+                <SidebarFooter/>
             </aside>
             <main id="content" class="content" tabindex="-1">
-                {living("session", view! { <SessionOver/> }.erased())}
+                {mount_point("session", view! { <SignedOutNotice/> }.into_erased())}
                 <FlashBanner/>
                 {activity}
                 <Outlet/>
             </main>
             <nav class="tabbar" aria-label=words.nav.main>
-                <ul>{places(&prefs).filter_map(|place| Some(item(place, place.bar?(words)))).collect_view()}</ul>
+                <ul>{visible_pages(&prefs).filter_map(|place| Some(nav_item(place, place.tab_bar_label?(words)))).collect_view()}</ul>
             </nav>
-            {living("habits", view! { <Habits/> }.erased())}
+            {mount_point("habits", view! { <GlobalShortcuts/> }.into_erased())}
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What lives on every page: on a plain one its program finds the place by this name.
-fn living(name: &'static str, inside: AnyView) -> AnyView {
-    view! { <div class="contents" data-mount=name>{inside}</div> }.erased()
+fn mount_point(name: &'static str, inside: AnyView) -> AnyView {
+    view! { <div class="contents" data-mount=name>{inside}</div> }.into_erased()
 }
 
 /// Links to those of the places that belong here.
-fn list(prefs: &Prefs, here: impl Fn(&Place) -> bool) -> AnyView {
-    let items = places(prefs).filter(|place| here(place)).map(|place| item(place, (place.label)(t())));
-    view! { <ul class="nav-list">{items.collect_view()}</ul> }.erased()
+fn nav_list(prefs: &Prefs, here: impl Fn(&NavPage) -> bool) -> AnyView {
+    let items = visible_pages(prefs).filter(|place| here(place)).map(|place| nav_item(place, (place.label)(t())));
+    view! { <ul class="nav-list">{items.collect_view()}</ul> }.into_erased()
 }
 
-fn item(place: &'static Place, label: &'static str) -> AnyView {
-    let Place { href, glyph, live, .. } = place;
+fn nav_item(place: &'static NavPage, label: &'static str) -> AnyView {
+    let NavPage { href, glyph, is_client_rendered: live, .. } = place;
     let (href, glyph) = (*href, *glyph);
     let inside = view! { <Icon glyph=glyph/> <span>{label}</span> };
     let link = if *live {
-        view! { <A href=href exact=href == "/" attr:class="nav-link">{inside}</A> }.erased()
+        view! { <A href=href exact=href == "/" attr:class="nav-link">{inside}</A> }.into_erased()
     } else {
         // A plain page, which the browser has to load.
         let current = use_location().pathname.get_untracked().starts_with(href).then_some("page");
-        view! { <a href=href rel="external" class="nav-link" aria-current=current>{inside}</a> }.erased()
+        view! { <a href=href rel="external" class="nav-link" aria-current=current>{inside}</a> }.into_erased()
     };
-    view! { <li>{link}</li> }.erased()
+    view! { <li>{link}</li> }.into_erased()
 }
 
 /// The mark and the name.
@@ -121,14 +123,14 @@ pub(crate) fn Brand() -> impl IntoView {
             <span>{t().common.product}</span>
         </a>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Account, what was said, how the pages look, and the version.
 #[component]
-fn Foot() -> impl IntoView {
+fn SidebarFooter() -> impl IntoView {
     let words = &t().nav;
-    let here = use_here();
+    let here = use_current_url();
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let version = session.as_ref().map(|session| words.version.of(&session.server_version));
     let account = session.filter(|session| !session.single_user);
@@ -138,7 +140,7 @@ fn Foot() -> impl IntoView {
                 let name = format!("{}: {}", words.account, session.name);
                 view! { <p class="foot-name"><a class="row-link" rel="external" href="/account" aria-label=name>{session.name}</a></p> <SignOut/> }
             })}
-            {living("notes", view! { <NotesMenu/> }.erased())}
+            {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
             <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(here.get()))]))>
                 <Icon glyph=Glyph::Gear/>
                 {t().habits.preferences}
@@ -147,5 +149,5 @@ fn Foot() -> impl IntoView {
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}
         </div>
     }
-    .erased()
+    .into_erased()
 }

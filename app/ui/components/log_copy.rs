@@ -7,39 +7,39 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
-use super::log_reader::Reader;
-use crate::domain::log_text::plain;
+use super::log_reader::LogReader;
+use crate::domain::log_text::plain_text;
 use crate::protocol::problem::Problem;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::logs::wish::Wish;
-use crate::ui::notes::use_notes;
+use crate::ui::logs::view_state::LogViewState;
+use crate::ui::notifications::use_notifications;
 
 /// So long it is said that something was copied.
-const SAID: Duration = Duration::from_secs(2);
+const COPIED_NOTICE: Duration = Duration::from_secs(2);
 
 /// The two buttons, as long as lines are chosen.
 #[component]
-pub(crate) fn CopyChosen(reader: Reader) -> impl IntoView {
+pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
     let words = t();
-    let notes = use_notes();
+    let notes = use_notifications();
     let copied = RwSignal::new(None::<usize>);
     let copy = move |which: usize, text: &str| {
-        if browser::copy(text) {
+        if browser::copy_to_clipboard(text) {
             copied.set(Some(which));
-            set_timeout(move || _ = copied.try_set(None), SAID);
+            set_timeout(move || _ = copied.try_set(None), COPIED_NOTICE);
         }
     };
     let link = move |_| {
-        let href = reader.wish.with_untracked(|wish| reader.log.with_value(|log| wish.href(&log.job)));
+        let href = reader.view_state.with_untracked(|wish| reader.log.with_value(|log| wish.href(&log.job)));
         copy(0, &format!("{}{href}", browser::origin()));
     };
     let lines = move |_| {
         spawn_local(async move {
-            match said(reader).await {
+            match selected_text(reader).await {
                 Ok(text) => copy(1, &text),
-                Err(problem) => notes.refused(problem),
+                Err(problem) => notes.error(problem),
             }
         });
     };
@@ -49,7 +49,7 @@ pub(crate) fn CopyChosen(reader: Reader) -> impl IntoView {
         let text = move || if is_copied() { words.common.copied } else { label };
         view! { {move || view! { <Icon glyph=glyph()/> }} <span aria-live="polite">{text}</span> }
     };
-    let is_chosen = Memo::new(move |_| reader.wish.with(|wish| wish.lines.is_some()));
+    let is_chosen = Memo::new(move |_| reader.view_state.with(|wish| wish.selected_lines.is_some()));
     (move || {
         is_chosen.get().then(|| {
             view! {
@@ -58,23 +58,25 @@ pub(crate) fn CopyChosen(reader: Reader) -> impl IntoView {
             }
         })
     })
-    .erased()
+    .into_erased()
 }
 
 /// What the chosen lines say; the page may hold some of them only.
-async fn said(reader: Reader) -> Result<String, Problem> {
+async fn selected_text(reader: LogReader) -> Result<String, Problem> {
     let mut text = String::new();
-    let Some((mut from, last)) = reader.wish.with_untracked(|wish| wish.lines) else { return Ok(text) };
+    let Some((mut from, last)) = reader.view_state.with_untracked(|wish| wish.selected_lines) else { return Ok(text) };
     let log = reader.log.get_value();
     while from <= last {
         let limit = u32::try_from(last - from + 1).unwrap_or(u32::MAX);
-        let told =
-            log.port.job_log_lines(log.job.clone(), Wish::default().some(log.attempt, Some(from), limit)).await?;
-        from = told.from + told.lines.len() as u64;
-        for line in &told.lines {
-            _ = writeln!(text, "{}", plain(&line.text));
+        let page = log
+            .backend
+            .job_log_lines(log.job.clone(), LogViewState::default().lines_query(log.attempt, Some(from), limit))
+            .await?;
+        from = page.from + page.lines.len() as u64;
+        for line in &page.lines {
+            _ = writeln!(text, "{}", plain_text(&line.text));
         }
-        if told.lines.is_empty() {
+        if page.lines.is_empty() {
             break;
         }
     }

@@ -4,65 +4,65 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use crate::domain::log_text::{Color, Ink, Span, spans};
+use crate::domain::log_text::{StyledSpan, TerminalColor, TextStyle, styled_spans};
 use crate::protocol::logs::LogLine;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::logs::marks::{Piece, pieces};
+use crate::ui::logs::highlight::{MarkedSpan, highlight};
 
 /// Text in its colours, with what is looked for marked.
 #[component]
-pub(crate) fn Inked(spans: Vec<Span>, #[prop(optional)] marks: Vec<(u32, u32)>) -> impl IntoView {
-    let piece = |Piece { ink, marked, text }| match (ink_class(ink), marked) {
-        (class, false) if class.is_empty() => text.erased(),
-        (class, false) => view! { <span class=class>{text}</span> }.erased(),
-        (class, true) => view! { <mark class=class>{text}</mark> }.erased(),
+pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u32, u32)>) -> impl IntoView {
+    let piece = |MarkedSpan { ink, marked, text }| match (style_class(ink), marked) {
+        (class, false) if class.is_empty() => text.into_erased(),
+        (class, false) => view! { <span class=class>{text}</span> }.into_erased(),
+        (class, true) => view! { <mark class=class>{text}</mark> }.into_erased(),
     };
-    pieces(spans, &marks).into_iter().map(piece).collect_view().erased()
+    highlight(spans, &marks).into_iter().map(piece).collect_view().into_erased()
 }
 
 /// What a line of a log says, and what it does not.
 #[component]
-pub(crate) fn Said(line: Arc<LogLine>) -> impl IntoView {
+pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
     let words = t();
     if let Some(bytes) = line.gap {
-        return view! { <span class="log-lost">{words.logs.gap.of(words.bytes(bytes))}</span> }.erased();
+        return view! { <span class="log-lost">{words.logs.gap.of(words.format_bytes(bytes))}</span> }.into_erased();
     }
     let more = (line.omitted > 0)
-        .then(|| view! { <span class="log-more">{words.logs.omitted.of(words.bytes(line.omitted))}</span> });
-    view! { <span class="log-said"><Inked spans=spans(&line.text) marks=line.matches.clone()/>{more}</span> }.erased()
+        .then(|| view! { <span class="log-more">{words.logs.omitted.of(words.format_bytes(line.omitted))}</span> });
+    view! { <span class="log-said"><StyledText spans=styled_spans(&line.text) marks=line.matches.clone()/>{more}</span> }.into_erased()
 }
 
-fn ink_class(ink: Ink) -> String {
+fn style_class(ink: TextStyle) -> String {
     // On a background the text has the colour that is read on it.
-    let color = match (ink.back, ink.text) {
+    let color = match (ink.background, ink.foreground) {
         (Some(back), _) => match back {
-            Color::Black | Color::White | Color::Grey => "back-plain",
-            Color::Red => "back-red",
-            Color::Green => "back-green",
-            Color::Yellow => "back-yellow",
-            Color::Blue | Color::Cyan => "back-blue",
-            Color::Magenta => "back-magenta",
+            TerminalColor::Black | TerminalColor::White | TerminalColor::Gray => "back-plain",
+            TerminalColor::Red => "back-red",
+            TerminalColor::Green => "back-green",
+            TerminalColor::Yellow => "back-yellow",
+            TerminalColor::Blue | TerminalColor::Cyan => "back-blue",
+            TerminalColor::Magenta => "back-magenta",
         },
         (None, Some(text)) => match text {
             // As the rest: black on black is read by nobody.
-            Color::Black | Color::White => "",
-            Color::Grey => "ink-faint",
-            Color::Red => "ink-red",
-            Color::Green => "ink-green",
-            Color::Yellow => "ink-yellow",
-            Color::Blue | Color::Cyan => "ink-blue",
-            Color::Magenta => "ink-magenta",
+            TerminalColor::Black | TerminalColor::White => "",
+            TerminalColor::Gray => "ink-faint",
+            TerminalColor::Red => "ink-red",
+            TerminalColor::Green => "ink-green",
+            TerminalColor::Yellow => "ink-yellow",
+            TerminalColor::Blue | TerminalColor::Cyan => "ink-blue",
+            TerminalColor::Magenta => "ink-magenta",
         },
         (None, None) => "",
     };
-    let faint = ink.faint && ink.text.is_none() && ink.back.is_none();
+    let faint = ink.dim && ink.foreground.is_none() && ink.background.is_none();
     let switches = [
-        (ink.strong, "ink-strong"),
+        (ink.bold, "ink-strong"),
         (faint, "ink-faint"),
-        (ink.slanted, "ink-slanted"),
+        (ink.italic, "ink-slanted"),
         (ink.underlined, "ink-underlined"),
-        (ink.struck, "ink-struck"),
+        (ink.strikethrough, "ink-struck"),
     ];
     let on = switches.into_iter().filter(|(on, _)| *on).map(|(_, class)| class);
     let classes: Vec<&str> = std::iter::once(color).chain(on).filter(|class| !class.is_empty()).collect();
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn colours_are_classes_that_both_themes_can_show() {
-        let class = |line: &str| spans(line).pop().map(|span| ink_class(span.ink)).unwrap_or_default();
+        let class = |line: &str| styled_spans(line).pop().map(|span| style_class(span.style)).unwrap_or_default();
         for (line, classes) in [
             ("plain", ""),
             ("\u{1b}[30;97mwhite", ""),

@@ -4,7 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 
 /// Shows a dialog while `is_open` says so. What is returned last belongs to its `close` event, and calls `shut`.
-pub(crate) fn modal(
+pub(crate) fn use_modal(
     is_open: impl Fn() -> bool + 'static,
     shut: impl Fn() + 'static,
 ) -> (NodeRef<html::Dialog>, impl Fn(leptos::ev::Event) + 'static) {

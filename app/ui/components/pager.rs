@@ -30,5 +30,5 @@ pub(crate) fn Pager(
             </nav>
         }
     });
-    pager.erased()
+    pager.into_erased()
 }

@@ -7,47 +7,48 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::icon::{Glyph, Icon};
-use super::modal::modal;
-use crate::protocol::search::Found;
+use super::modal::use_modal;
+use crate::protocol::search::SearchHit;
+use crate::ui::backend::SharedBackend;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::palette::{Entry, Goal, asked, entries};
-use crate::ui::port::SharedPort;
+use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 
 /// How long the reader's fingers have to rest before a server is asked.
-const REST: Duration = Duration::from_millis(120);
+const DEBOUNCE: Duration = Duration::from_millis(120);
 
 /// Whether the search is open.
 #[derive(Clone, Copy)]
-pub(crate) struct Searching(pub RwSignal<bool>);
+pub(crate) struct PaletteOpen(pub RwSignal<bool>);
 
 /// The button, which is a link where nothing listens.
 #[component]
 pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
     let words = &t().habits;
-    let searching = use_context::<Searching>();
+    let searching = use_context::<PaletteOpen>();
     let open = move |event: leptos::ev::MouseEvent| {
-        if let Some(Searching(open)) = searching.filter(|_| !event.ctrl_key() && !event.meta_key()) {
+        if let Some(PaletteOpen(open)) = searching.filter(|_| !event.ctrl_key() && !event.meta_key()) {
             event.prevent_default();
             open.set(true);
         }
     };
     let class = if small { "icon-button" } else { "search-button" };
+    let command = use_context::<Prefs>().unwrap_or_default().command_key();
     view! {
         <a class=class href="/search" rel="external" aria-label=small.then_some(words.search) on:click=open>
             <Icon glyph=Glyph::Search/>
-            {(!small).then(|| view! { <span>{words.search}</span> <kbd class="js-only" aria-hidden="true">"Ctrl K"</kbd> })}
+            {(!small).then(|| view! { <span>{words.search}</span> <kbd class="js-only" aria-hidden="true">{command}" K"</kbd> })}
         </a>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The dialog.
 #[component]
 pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
-    let (dialog, closed) = modal(move || searching.get(), move || searching.set(false));
+    let (dialog, closed) = use_modal(move || searching.get(), move || searching.set(false));
     let close = Callback::new(move |()| {
         if let Some(dialog) = dialog.get_untracked() {
             dialog.close();
@@ -55,21 +56,23 @@ pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
     });
     view! {
         <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().habits.search on:close=closed>
-            {move || searching.get().then(|| view! { <Search close=close/> })}
+            {move || searching.get().then(|| view! { <PaletteSearch close=close/> })}
         </dialog>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Search(close: Callback<()>) -> impl IntoView {
+fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
-    let (question, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<Found>::new()));
+    let command = prefs.command_key();
+    let (question, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<SearchHit>::new()));
     let chosen = RwSignal::new(0_usize);
-    look(question, found);
-    let offered =
-        Memo::new(move |_| question.with(|question| found.with(|found| entries(words, &prefs, question, found))));
+    run_search(question, found);
+    let offered = Memo::new(move |_| {
+        question.with(|question| found.with(|found| palette_entries(words, &prefs, question, found)))
+    });
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let (now, count) = (chosen.get_untracked(), offered.with_untracked(Vec::len).max(1));
         match event.key().as_str() {
@@ -81,7 +84,7 @@ fn Search(close: Callback<()>) -> impl IntoView {
             _ => return,
         }
         event.prevent_default();
-        browser::reveal(&option_id(chosen.get_untracked()));
+        browser::scroll_to_option(&option_id(chosen.get_untracked()));
     };
     let input = NodeRef::<html::Input>::new();
     Effect::new(move |_| {
@@ -99,7 +102,7 @@ fn Search(close: Callback<()>) -> impl IntoView {
     let options = move || {
         let entries = offered.get().into_iter().enumerate();
         entries
-            .map(|(index, entry)| view! { <Line entry=entry index=index chosen=chosen close=close ask=ask/> })
+            .map(|(index, entry)| view! { <PaletteRow entry=entry index=index chosen=chosen close=close ask=ask/> })
             .collect_view()
     };
     view! {
@@ -127,10 +130,10 @@ fn Search(close: Callback<()>) -> impl IntoView {
         </div>
         <ul id="palette-list" role="listbox" aria-label=words.habits.search>{options}</ul>
         <p class="palette-foot" role="status">
-            {move || if offered.with(Vec::is_empty) { words.habits.nothing_found } else { words.habits.palette_hint }}
+            {move || if offered.with(Vec::is_empty) { words.habits.nothing_found.to_owned() } else { words.habits.palette_hint.replace("Ctrl", command) }}
         </p>
     }
-    .erased()
+    .into_erased()
 }
 
 fn option_id(index: usize) -> String {
@@ -138,11 +141,11 @@ fn option_id(index: usize) -> String {
 }
 
 /// Asks a server what answers the question, when the reader's fingers rest.
-fn look(question: RwSignal<String>, found: RwSignal<Vec<Found>>) {
-    let port = use_context::<SharedPort>();
+fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
+    let port = use_context::<SharedBackend>();
     let asked_last = StoredValue::new(0_u32);
     Effect::new(move |_| {
-        let query = question.with(|question| asked(t(), question));
+        let query = question.with(|question| server_query(t(), question));
         let number = asked_last.get_value() + 1;
         asked_last.set_value(number);
         let Some((query, port)) = query.zip(port.clone()) else {
@@ -161,25 +164,25 @@ fn look(question: RwSignal<String>, found: RwSignal<Vec<Found>>) {
                 }
             });
         };
-        set_timeout(ask, REST);
+        set_timeout(ask, DEBOUNCE);
     });
 }
 
 /// One line: a link, or the button of a form.
 #[component]
-fn Line(
-    entry: Entry,
+fn PaletteRow(
+    entry: PaletteEntry,
     index: usize,
     chosen: RwSignal<usize>,
     close: Callback<()>,
     ask: Callback<String>,
 ) -> impl IntoView {
-    let Entry { glyph, title, note, kind, look, goal } = entry;
+    let PaletteEntry { glyph, title, note, kind, status, target } = entry;
     let text = view! {
         <Icon glyph=glyph/>
         <span class="palette-title">{title}</span>
         <span class="palette-note">{note}</span>
-        {look.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.word}</span> })}
+        {status.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.label}</span> })}
         <span class="palette-kind">{kind}</span>
     };
     let id = option_id(index);
@@ -189,27 +192,44 @@ fn Line(
             close.run(());
         }
     };
-    let line = match goal {
-        Goal::Page { href, live } => view! {
+    let line = match target {
+        PaletteTarget::Page { href, live } => view! {
             <a id=id class="palette-option" role="option" tabindex="-1" aria-selected=selected href=href
                 rel=(!live).then_some("external") on:click=left>{text}</a>
         }
-        .erased(),
-        Goal::Ask(question) => view! {
+        .into_erased(),
+        PaletteTarget::Search(question) => view! {
             <button id=id class="palette-option" role="option" tabindex="-1" type="button" aria-selected=selected
                 on:click=move |_| ask.run(question.clone())>{text}</button>
         }
-        .erased(),
-        Goal::Choice { name, value } => {
-            let next = browser::address();
+        .into_erased(),
+        PaletteTarget::Preference { name, value } => {
+            let next = browser::path_and_query();
             view! {
                 <form method="post" action="/ui/preferences" role="presentation">
                     <input type="hidden" name="next" value=next/>
                     <button id=id class="palette-option" role="option" tabindex="-1" aria-selected=selected name=name value=value>{text}</button>
                 </form>
             }
-            .erased()
+            .into_erased()
         }
     };
-    view! { <li role="presentation">{line}</li> }.erased()
+    view! { <li role="presentation">{line}</li> }.into_erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_names_the_key_of_the_readers_keyboard() {
+        let button = |mac| {
+            Owner::new().with(|| {
+                provide_context(Prefs { mac, ..Prefs::default() });
+                view! { <SearchButton/> }.to_html().replace("<!>", "")
+            })
+        };
+        assert!(button(true).contains(">⌘ K</kbd>"), "{}", button(true));
+        assert!(button(false).contains(">Ctrl K</kbd>"), "{}", button(false));
+    }
 }

@@ -6,27 +6,27 @@ use qrcode::{Color, EcLevel, QrCode};
 use crate::ui::erase::Erase;
 
 /// The quiet zone around it, in modules (ISO/IEC 18004).
-const QUIET: usize = 4;
+const QUIET_ZONE: usize = 4;
 
 /// The text as a QR code; none if it is too long for one.
 #[component]
 pub(crate) fn Qr(#[prop(into)] text: String, label: &'static str) -> impl IntoView {
-    let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::M) else { return ().erased() };
-    let size = code.width() + 2 * QUIET;
+    let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::M) else { return ().into_erased() };
+    let size = code.width() + 2 * QUIET_ZONE;
     view! {
         <svg class="qr" viewBox=format!("0 0 {size} {size}") role="img" aria-label=label shape-rendering="crispEdges">
             <rect width=size height=size fill="#fff"></rect>
             <path fill="#000" d=path(&code)></path>
         </svg>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Each dark module as a square.
 fn path(code: &QrCode) -> String {
     let width = code.width();
     let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
-    let square = |(at, _): (usize, Color)| format!("M{} {}h1v1h-1z", at % width + QUIET, at / width + QUIET);
+    let square = |(at, _): (usize, Color)| format!("M{} {}h1v1h-1z", at % width + QUIET_ZONE, at / width + QUIET_ZONE);
     dark.map(square).collect()
 }
 
@@ -39,12 +39,12 @@ mod tests {
         let code = QrCode::with_error_correction_level("otpauth://totp/x", EcLevel::M).expect("short");
         let (path, width) = (path(&code), code.width());
         for (x, y) in [(0, 0), (width - 7, 0), (0, width - 7)] {
-            let (x, y) = (x + QUIET, y + QUIET);
+            let (x, y) = (x + QUIET_ZONE, y + QUIET_ZONE);
             for (at, dark) in [((x, y), true), ((x + 1, y + 1), false), ((x + 3, y + 3), true)] {
                 assert_eq!(path.contains(&format!("M{} {}h1", at.0, at.1)), dark, "{at:?}");
             }
         }
-        let last = width - 1 + QUIET;
+        let last = width - 1 + QUIET_ZONE;
         assert!(!path.contains(&format!("M{} {}h1", last + 1, last)), "nothing in the quiet zone");
     }
 }

@@ -3,15 +3,15 @@
 use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
-use super::modal::modal;
-use super::samples::{Tile, caption};
+use super::modal::use_modal;
+use super::samples::{SampleTile, caption};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
-use crate::ui::samples::{Sample, Way, next};
+use crate::ui::samples::{Direction, SampleImage, neighbor};
 
 /// Whether a click is for the page; one with a key pressed opens a tab or a window, as everywhere. The page takes it.
-fn opens(event: &leptos::ev::MouseEvent) -> bool {
+fn take_plain_click(event: &leptos::ev::MouseEvent) -> bool {
     let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
     if plain {
         event.prevent_default();
@@ -20,33 +20,33 @@ fn opens(event: &leptos::ev::MouseEvent) -> bool {
 }
 
 /// A sample as a tile that opens the viewer.
-pub(crate) fn opener(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>, sample: &Sample) -> AnyView {
+pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>, sample: &SampleImage) -> AnyView {
     let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
     let show = Callback::new(move |event| {
-        if opens(&event) {
+        if take_plain_click(&event) {
             open.set(place);
         }
     });
-    view! { <Tile sample=sample.clone() open=show/> }.erased()
+    view! { <SampleTile sample=sample.clone() open=show/> }.into_erased()
 }
 
 /// The dialog; `open` is the place of its image among all.
 #[component]
-pub(crate) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> impl IntoView {
+pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;
-    let (dialog, closed) = modal(move || open.get().is_some(), move || open.set(None));
+    let (dialog, closed) = use_modal(move || open.get().is_some(), move || open.set(None));
     let go = move |way| {
-        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| next(all, from, way)));
+        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| neighbor(all, from, way)));
         if to.is_some() {
             open.set(to);
         }
     };
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let way = match event.key().as_str() {
-            "ArrowLeft" => Way::Left,
-            "ArrowRight" => Way::Right,
-            "ArrowUp" => Way::Up,
-            "ArrowDown" => Way::Down,
+            "ArrowLeft" => Direction::Left,
+            "ArrowRight" => Direction::Right,
+            "ArrowUp" => Direction::Up,
+            "ArrowDown" => Direction::Down,
             _ => return,
         };
         event.prevent_default();
@@ -71,13 +71,13 @@ pub(crate) fn Viewer(all: Memo<Vec<Sample>>, open: RwSignal<Option<usize>>) -> i
         <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=closed>
             {image}
             <div class="viewer-bar">
-                {button(Way::Left, words.before, "icon-button is-back")}
-                {button(Way::Right, words.after, "icon-button")}
-                {button(Way::Down, words.earlier, "icon-button is-down")}
-                {button(Way::Up, words.later, "icon-button is-up")}
+                {button(Direction::Left, words.before, "icon-button is-back")}
+                {button(Direction::Right, words.after, "icon-button")}
+                {button(Direction::Down, words.earlier, "icon-button is-down")}
+                {button(Direction::Up, words.later, "icon-button is-up")}
                 <button type="button" class="btn btn-sm ml-auto" on:click=move |_| open.set(None)>{words.close}</button>
             </div>
         </dialog>
     }
-    .erased()
+    .into_erased()
 }

@@ -4,16 +4,16 @@ use leptos::prelude::*;
 
 use super::action::MoreLink;
 use super::icon::{Glyph, Icon};
-use super::sample_viewer::{Viewer, opener};
+use super::sample_viewer::{SampleViewer, sample_tile};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
-use crate::ui::samples::{Sample, samples};
+use crate::ui::samples::{SampleImage, samples};
 
 /// How many of the newest step are shown.
-const SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// The samples of the newest step, and the way to all of them.
 #[component]
@@ -21,15 +21,15 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
     let words = &t().job;
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let open = RwSignal::new(None::<usize>);
-    let newest = Memo::new(move |_| all.with(|all| newest(all)));
+    let newest = Memo::new(move |_| all.with(|all| newest_step_samples(all)));
     let href = format!("/jobs/{id}?show=samples");
     let shown = move || {
         let newest = newest.get();
         if newest.is_empty() {
-            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased();
+            return view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.into_erased();
         }
-        let tiles = newest.iter().map(|sample| view! { <li>{opener(all, open, sample)}</li> });
-        view! { <ul class="gallery">{tiles.collect_view()}</ul> }.erased()
+        let tiles = newest.iter().map(|sample| view! { <li>{sample_tile(all, open, sample)}</li> });
+        view! { <ul class="gallery">{tiles.collect_view()}</ul> }.into_erased()
     };
     view! {
         <section class="panel" aria-labelledby="newest">
@@ -39,20 +39,23 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
             </h2>
             {shown}
         </section>
-        <Viewer all=all open=open/>
+        <SampleViewer all=all open=open/>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Those of the newest step.
-fn newest(all: &[Sample]) -> Vec<Sample> {
+fn newest_step_samples(all: &[SampleImage]) -> Vec<SampleImage> {
     let step = all.last().and_then(|sample| sample.step);
-    all.iter().filter(|sample| sample.step == step).take(SHOWN).cloned().collect()
+    all.iter().filter(|sample| sample.step == step).take(MAX_SHOWN).cloned().collect()
 }
 
 /// One image with its step; a click opens the file itself, unless the page does better.
 #[component]
-pub(crate) fn Tile(sample: Sample, #[prop(optional)] open: Option<Callback<leptos::ev::MouseEvent>>) -> impl IntoView {
+pub(crate) fn SampleTile(
+    sample: SampleImage,
+    #[prop(optional)] open: Option<Callback<leptos::ev::MouseEvent>>,
+) -> impl IntoView {
     let url = SafeUrl::from_data(&sample.file.url).into_string();
     let source = url.clone();
     let alt = t().job.sample_alt.of(&sample.file.path);
@@ -67,13 +70,13 @@ pub(crate) fn Tile(sample: Sample, #[prop(optional)] open: Option<Callback<lepto
             <span class="gallery-caption">{caption(&sample)}</span>
         </a>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The step and which sample, as short as it can be.
-pub(crate) fn caption(sample: &Sample) -> String {
+pub(crate) fn caption(sample: &SampleImage) -> String {
     match sample.step {
-        Some(step) => format!("{} · {}", t().job.samples_step.of(t().whole(step)), sample.key),
+        Some(step) => format!("{} · {}", t().job.samples_step.of(t().format_integer(step)), sample.key),
         None => sample.key.clone(),
     }
 }

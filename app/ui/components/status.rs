@@ -10,18 +10,18 @@ use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::locales::words::frame::StatusWords;
+use crate::ui::locales::words::Status as StatusWords;
 
 /// How a status looks: literal class names, because the style sheet is made from the words found in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct StatusStyle {
     pub class: &'static str,
     pub glyph: Glyph,
-    pub word: Text,
+    pub label: Text,
 }
 
 /// How a job's status looks.
-pub(crate) fn job_look(words: &StatusWords, status: JobStatus) -> Look {
+pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> StatusStyle {
     let (class, glyph, word) = match status {
         JobStatus::Queued => ("status status-wait", Glyph::Dotted, words.queued),
         JobStatus::Offered => ("status status-wait", Glyph::HalfCircle, words.offered),
@@ -32,11 +32,11 @@ pub(crate) fn job_look(words: &StatusWords, status: JobStatus) -> Look {
         JobStatus::Failed => ("status status-bad", Glyph::CrossCircle, words.failed),
         JobStatus::Cancelled => ("status status-off", Glyph::StopCircle, words.cancelled),
     };
-    Look { class, glyph, word }
+    StatusStyle { class, glyph, label: word }
 }
 
 /// How a worker's status looks; one that never came is told apart from one that left.
-pub(crate) fn worker_look(words: &StatusWords, status: WorkerStatus, was_here: bool) -> Look {
+pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was_here: bool) -> StatusStyle {
     let (class, glyph, word) = match status {
         WorkerStatus::Connecting => ("status status-wait", Glyph::Dotted, words.connecting),
         WorkerStatus::Idle => ("status status-good", Glyph::Filled, words.idle),
@@ -45,11 +45,21 @@ pub(crate) fn worker_look(words: &StatusWords, status: WorkerStatus, was_here: b
         WorkerStatus::Offline if was_here => ("status status-bad", Glyph::CrossCircle, words.offline),
         WorkerStatus::Offline => ("status status-off", Glyph::Ring, words.never_connected),
     };
-    Look { class, glyph, word }
+    StatusStyle { class, glyph, label: word }
+}
+
+/// A worker's badge; one whose connection was lost has its own.
+fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
+    let look = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
+    if worker.connection_lost && worker.status == WorkerStatus::Connecting {
+        StatusStyle { label: words.connection_lost, ..look }
+    } else {
+        look
+    }
 }
 
 /// How an attempt's outcome looks; none while it goes on.
-pub(crate) fn outcome_look(words: &StatusWords, outcome: Option<&str>) -> Look {
+pub(crate) fn outcome_style(words: &StatusWords, outcome: Option<&str>) -> StatusStyle {
     let (class, glyph, word) = match outcome {
         None => ("status status-active status-spin", Glyph::Spinner, words.running),
         Some("completed") => ("status status-good", Glyph::CheckCircle, words.completed),
@@ -58,11 +68,11 @@ pub(crate) fn outcome_look(words: &StatusWords, outcome: Option<&str>) -> Look {
         Some("expired") => ("status status-off", Glyph::HalfCircle, words.expired),
         Some(_) => ("status status-off", Glyph::StopCircle, words.cancelled),
     };
-    Look { class, glyph, word }
+    StatusStyle { class, glyph, label: word }
 }
 
 /// The display word of a worker's type.
-pub(crate) fn type_word(words: &StatusWords, kind: Option<WorkerType>) -> Text {
+pub(crate) fn worker_type_label(words: &StatusWords, kind: Option<WorkerType>) -> Text {
     match kind {
         Some(WorkerType::Ephemeral) => words.ephemeral,
         Some(WorkerType::Persistent) => words.persistent,
@@ -71,7 +81,7 @@ pub(crate) fn type_word(words: &StatusWords, kind: Option<WorkerType>) -> Text {
 }
 
 /// The display word of a target.
-pub(crate) fn target_word(words: &StatusWords, target: Target) -> Text {
+pub(crate) fn target_label(words: &StatusWords, target: Target) -> Text {
     match target {
         Target::Auto => words.target_auto,
         Target::Worker => words.target_worker,
@@ -80,31 +90,31 @@ pub(crate) fn target_word(words: &StatusWords, target: Target) -> Text {
 }
 
 /// The display word of an artifact's kind.
-pub(crate) fn kind_word(words: &StatusWords, kind: ArtifactKind) -> Text {
+pub(crate) fn artifact_kind_label(words: &StatusWords, kind: ArtifactKind) -> Text {
     match kind {
-        ArtifactKind::Final => words.kind_final,
-        ArtifactKind::Checkpoint => words.kind_checkpoint,
-        ArtifactKind::Sample => words.kind_sample,
-        ArtifactKind::Other => words.kind_other,
+        ArtifactKind::Final => words.kinds.r#final,
+        ArtifactKind::Checkpoint => words.kinds.checkpoint,
+        ArtifactKind::Sample => words.kinds.sample,
+        ArtifactKind::Other => words.kinds.other,
     }
 }
 
 /// A status.
 #[component]
-pub(crate) fn Status(look: Look) -> impl IntoView {
+pub(crate) fn StatusBadge(look: StatusStyle) -> impl IntoView {
     view! {
         <span class=look.class>
             <Icon glyph=look.glyph/>
-            <span>{look.word}</span>
+            <span>{look.label}</span>
         </span>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A job's status.
 #[component]
 pub(crate) fn JobBadge(status: JobStatus) -> impl IntoView {
-    view! { <Status look=job_look(&t().status, status)/> }.erased()
+    view! { <StatusBadge look=job_status_style(&t().status, status)/> }.into_erased()
 }
 
 /// A worker's status, with a word about what it does not show: a wished drain, and an agent that trusts anybody.
@@ -113,7 +123,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
     let unverified = worker.tls_verify == Some(false);
     let hidden_drain = worker.draining && worker.status != WorkerStatus::Draining;
     view! {
-        <Status look=worker_look(&t().status, worker.status, worker.last_heartbeat.is_some())/>
+        <StatusBadge look=worker_style(&t().status, &worker)/>
         {hidden_drain.then(|| view! { <span class="chip">{t().worker.drain_wished}</span> })}
         {unverified.then(|| view! {
             <span class="status status-warn" title=t().worker.unverified_hint>
@@ -121,16 +131,16 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
                 <span>{t().worker.unverified}</span>
             </span>
         })}
-        <UnfitBadge worker=worker.clone()/>
+        <HostHealthBadge worker=worker.clone()/>
         <WithheldBadge worker=worker.clone()/>
         <TokenBadges worker=worker/>
     }
-    .erased()
+    .into_erased()
 }
 
 /// That a connected worker's host is fit for no new job.
 #[component]
-fn UnfitBadge(worker: WorkerView) -> impl IntoView {
+fn HostHealthBadge(worker: WorkerView) -> impl IntoView {
     let why = worker.unfit.filter(|_| worker.status != WorkerStatus::Offline);
     let badge = why.map(|why| {
         view! {
@@ -140,7 +150,7 @@ fn UnfitBadge(worker: WorkerView) -> impl IntoView {
             </span>
         }
     });
-    badge.erased()
+    badge.into_erased()
 }
 
 #[cfg(test)]
@@ -151,14 +161,16 @@ mod tests {
 
     #[test]
     fn each_status_has_a_word_of_its_own() {
-        let mut words: Vec<_> =
-            JobStatus::ALL.iter().map(|status| job_look(&Language::of(Locale::En).status, *status).word).collect();
+        let mut words: Vec<_> = JobStatus::ALL
+            .iter()
+            .map(|status| job_status_style(&Language::of(Locale::En).status, *status).label)
+            .collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), JobStatus::ALL.len());
         let mut words: Vec<_> = WorkerStatus::ALL
             .iter()
-            .map(|status| worker_look(&Language::of(Locale::En).status, *status, true).word)
+            .map(|status| worker_status_style(&Language::of(Locale::En).status, *status, true).label)
             .collect();
         words.sort_unstable();
         words.dedup();
@@ -167,12 +179,15 @@ mod tests {
 
     #[test]
     fn what_ended_badly_looks_bad_and_what_never_came_does_not() {
-        assert_eq!(job_look(&Language::of(Locale::En).status, JobStatus::Failed).class, "status status-bad");
+        assert_eq!(job_status_style(&Language::of(Locale::En).status, JobStatus::Failed).class, "status status-bad");
         assert_eq!(
-            worker_look(&Language::of(Locale::En).status, WorkerStatus::Offline, true).class,
+            worker_status_style(&Language::of(Locale::En).status, WorkerStatus::Offline, true).class,
             "status status-bad"
         );
-        assert_eq!(worker_look(&Language::of(Locale::En).status, WorkerStatus::Offline, false).word, "Never connected");
-        assert_eq!(outcome_look(&Language::of(Locale::En).status, Some("something new")).class, "status status-off");
+        assert_eq!(
+            worker_status_style(&Language::of(Locale::En).status, WorkerStatus::Offline, false).label,
+            "Never connected"
+        );
+        assert_eq!(outcome_style(&Language::of(Locale::En).status, Some("something new")).class, "status status-off");
     }
 }

@@ -45,5 +45,5 @@ pub(crate) fn ThemeSwitch() -> impl IntoView {
             <div class="theme-switch" role="group" aria-label=words.theme>{buttons.collect_view()}</div>
         </form>
     }
-    .erased()
+    .into_erased()
 }

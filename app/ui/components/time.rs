@@ -1,4 +1,4 @@
-//! Moments and spans. Whoever has JavaScript reads a ticking age, everyone else the moment in UTC: the style sheet
+//! Moments and spans. With JavaScript a page shows an age that ticks, without it the full moment: the style sheet
 //! shows one of the two, so neither hydration nor layout moves.
 
 use leptos::prelude::*;
@@ -13,18 +13,18 @@ use crate::ui::i18n::t;
 /// The moment in full is there for a pointer and a finger, and in a table with the row's link. It is no stop of the Tab
 /// key: a page has dozens, and assistive programs read `datetime`.
 #[component]
-pub(crate) fn Moment(at: Timestamp) -> impl IntoView {
+pub(crate) fn RelativeTime(at: Timestamp) -> impl IntoView {
     let clock = use_clock();
     let words = t();
     view! {
         <time class="whitespace-nowrap" datetime=at.to_string()>
-            <span class="js-only moment" tabindex="-1" title=move || clock.moment(at)>
-                {move || words.ago(at, clock.now())}
+            <span class="js-only moment" tabindex="-1" title=move || clock.format_timestamp(at)>
+                {move || words.format_ago(at, clock.now())}
             </span>
-            <span class="no-js-only">{t().moment(at)}</span>
+            <span class="no-js-only">{move || clock.format_timestamp(at)}</span>
         </time>
     }
-    .erased()
+    .into_erased()
 }
 
 /// How long something takes or took; it grows while there is no end.
@@ -34,10 +34,10 @@ pub(crate) fn Elapsed(from: Timestamp, #[prop(optional_no_strip)] until: Option<
     let words = t();
     view! {
         <span class="whitespace-nowrap tabular-nums">
-            {move || words.span(until.unwrap_or_else(|| clock.now()) - from)}
+            {move || words.format_duration(until.unwrap_or_else(|| clock.now()) - from)}
         </span>
     }
-    .erased()
+    .into_erased()
 }
 
 #[cfg(all(test, feature = "ssr"))]
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_no_stop_of_the_tab_key() {
-        let html = Owner::new().with(|| view! { <Moment at=Timestamp(0)/> }.to_html());
+        let html = Owner::new().with(|| view! { <RelativeTime at=Timestamp(0)/> }.to_html());
         assert!(html.contains(r#"datetime="1970-"#), "{html}");
         assert!(!html.contains(r#"tabindex="0""#), "{html}");
     }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::action::{Turn, UndoButton};
-use super::failure::RequestId;
+use super::action::{OptimisticUpdate, UndoButton};
 use super::icon::{Glyph, Icon};
-use super::time::Moment;
+use super::problem_panel::RequestIdText;
+use super::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::notes::{Note, Notes, Toast, use_notes};
+use crate::ui::notifications::{Notification, Notifications, Toast, use_notifications};
 
 /// The corner. Its two parts are there before anything is said in them, or nobody would hear it.
 #[component]
 pub(crate) fn Toasts() -> impl IntoView {
-    let notes = use_notes();
+    let notes = use_notifications();
     let part = move |wrong: bool| {
         move || {
-            let toasts = notes.toasts.get().into_iter().filter(|toast| toast.note.wrong == wrong);
+            let toasts = notes.toasts.get().into_iter().filter(|toast| toast.notification.is_error == wrong);
             toasts.map(|toast| view! { <ToastCard toast=toast notes=notes/> }).collect_view()
         }
     };
@@ -28,23 +28,23 @@ pub(crate) fn Toasts() -> impl IntoView {
             <div role="alert">{part(true)}</div>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn ToastCard(toast: Toast, notes: Notes) -> impl IntoView {
-    let Toast { id, note, undo } = toast;
-    let (class, glyph) = look(&note);
+fn ToastCard(toast: Toast, notes: Notifications) -> impl IntoView {
+    let Toast { id, notification, undo } = toast;
+    let (class, glyph) = notification_style(&notification);
     let undo = undo.map(|undo| {
-        let gone: Turn = Arc::new(move |_| notes.dismiss(id));
+        let gone: OptimisticUpdate = Arc::new(move |_| notes.dismiss(id));
         view! { <UndoButton undo=undo gone=gone/> }
     });
     view! {
         <div class=format!("toast {class}")>
             <Icon glyph=glyph/>
             <div class="toast-text">
-                <p>{note.text}</p>
-                {note.request_id.map(|id| view! { <p class="toast-id"><RequestId id=id/></p> })}
+                <p>{notification.text}</p>
+                {notification.request_id.map(|id| view! { <p class="toast-id"><RequestIdText id=id/></p> })}
             </div>
             {undo}
             <button type="button" class="icon-button" aria-label=t().common.dismiss on:click=move |_| notes.dismiss(id)>
@@ -52,46 +52,46 @@ fn ToastCard(toast: Toast, notes: Notes) -> impl IntoView {
             </button>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn look(note: &Note) -> (&'static str, Glyph) {
-    if note.wrong { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
+fn notification_style(note: &Notification) -> (&'static str, Glyph) {
+    if note.is_error { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
 }
 
 /// What was said in this tab, the newest first.
 #[component]
-pub(crate) fn NotesMenu() -> impl IntoView {
+pub(crate) fn NotificationsMenu() -> impl IntoView {
     let words = &t().habits;
-    let Some(notes) = use_context::<Notes>() else { return ().erased() };
+    let Some(notes) = use_context::<Notifications>() else { return ().into_erased() };
     let lines = move || {
-        let past = notes.past.get();
+        let past = notes.history.get();
         if past.is_empty() {
-            return view! { <p class="text-muted">{words.notes_none}</p> }.erased();
+            return view! { <p class="text-muted">{words.notes_none}</p> }.into_erased();
         }
-        let line = |note: Note| {
-            let (class, glyph) = look(&note);
+        let line = |note: Notification| {
+            let (class, glyph) = notification_style(&note);
             view! {
                 <li class=class>
                     <Icon glyph=glyph/>
                     <div class="toast-text">
                         <p>{note.text}</p>
-                        <p class="toast-id"><Moment at=note.at/>{note.request_id.map(|id| view! { <RequestId id=id/> })}</p>
+                        <p class="toast-id"><RelativeTime at=note.at/>{note.request_id.map(|id| view! { <RequestIdText id=id/> })}</p>
                     </div>
                 </li>
             }
         };
-        view! { <ol class="notes-list">{past.into_iter().rev().map(line).collect_view()}</ol> }.erased()
+        view! { <ol class="notes-list">{past.into_iter().rev().map(line).collect_view()}</ol> }.into_erased()
     };
     view! {
         <details class="js-only notes">
             <summary class="nav-link">
                 <Icon glyph=Glyph::Bell/>
                 {words.notes}
-                {move || Some(notes.past.with(Vec::len)).filter(|count| *count > 0).map(|count| view! { <span class="filter-count ml-auto">{count}</span> })}
+                {move || Some(notes.history.with(Vec::len)).filter(|count| *count > 0).map(|count| view! { <span class="filter-count ml-auto">{count}</span> })}
             </summary>
             <div class="notes-body">{lines}</div>
         </details>
     }
-    .erased()
+    .into_erased()
 }

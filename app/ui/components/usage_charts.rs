@@ -3,36 +3,37 @@
 use leptos::prelude::*;
 
 use crate::protocol::usage::{UsageDay, UsageHour};
+use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// The chart's height in its own units; each day is one wide.
-const HEIGHT: f64 = 40.0;
+const CHART_HEIGHT: f64 = 40.0;
 
 /// Bars by day: what was held, before what was there.
 #[component]
-pub(crate) fn Days(days: Vec<UsageDay>) -> impl IntoView {
-    let language = t();
+pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
+    let (language, clock) = (t(), use_clock());
     let words = &language.plain().usage;
     let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_there.unwrap_or(0.0))).fold(0.0, f64::max);
-    let height = |hours: f64| if most > 0.0 { hours / most * HEIGHT } else { 0.0 };
+    let height = |hours: f64| if most > 0.0 { hours / most * CHART_HEIGHT } else { 0.0 };
     let bar = |(place, day): (usize, &UsageDay)| {
         let rect = |class: &'static str, hours: f64| {
-            let (x, y) = (format!("{place}.12"), format!("{:.2}", HEIGHT - height(hours)));
+            let (x, y) = (format!("{place}.12"), format!("{:.2}", CHART_HEIGHT - height(hours)));
             view! { <rect class=class x=x y=y width="0.76" height=format!("{:.2}", height(hours))></rect> }
         };
         view! { {day.gpu_hours_there.map(|there| rect("bar-there", there))} {rect("bar-held", day.gpu_hours)} }
     };
     let bars = days.iter().enumerate().map(bar).collect_view();
-    let date = |day: &UsageDay| day.day.to_string()[..10].to_owned();
+    let date = |day: &UsageDay| clock.format_day(day.day);
     let (first, last) = (days.first().map(date), days.last().map(date));
     let there = days.iter().any(|day| day.gpu_hours_there.is_some());
     let row = |day: &UsageDay| {
         let there = there.then(|| {
-            let hours = day.gpu_hours_there.map_or_else(|| "–".to_owned(), |hours| language.hours(hours));
+            let hours = day.gpu_hours_there.map_or_else(|| "–".to_owned(), |hours| language.format_hours(hours));
             view! { <td class="num">{hours}</td> }
         });
-        view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.hours(day.gpu_hours)}</td>{there}</tr> }
+        view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.format_hours(day.gpu_hours)}</td>{there}</tr> }
     };
     let rows = days.iter().map(row).collect_view();
     view! {
@@ -45,9 +46,9 @@ pub(crate) fn Days(days: Vec<UsageDay>) -> impl IntoView {
                 </ul>
             </div>
             <figure class="day-bars" aria-hidden="true">
-                <span class="day-most">{language.hours(most)}</span>
-                <svg viewBox=format!("0 0 {} {HEIGHT}", days.len().max(1)) preserveAspectRatio="none">{bars}</svg>
-                <figcaption><span>{first}</span><span>{last}</span></figcaption>
+                <span class="day-most">{language.format_hours(most)}</span>
+                <svg viewBox=format!("0 0 {} {CHART_HEIGHT}", days.len().max(1)) preserveAspectRatio="none">{bars}</svg>
+                <figcaption><span>{first}</span><span>{clock.zone_name()}</span><span>{last}</span></figcaption>
             </figure>
             <details class="fold px-4 pb-3">
                 <summary>{words.as_table}</summary>
@@ -55,7 +56,7 @@ pub(crate) fn Days(days: Vec<UsageDay>) -> impl IntoView {
                     <caption class="sr-only">{words.per_day}</caption>
                     <thead>
                         <tr>
-                            <th scope="col">{words.day}</th>
+                            <th scope="col">{words.day}" ("{clock.zone_name()}")"</th>
                             <th scope="col" class="num">{words.held}</th>
                             {there.then(|| view! { <th scope="col" class="num">{words.there}</th> })}
                         </tr>
@@ -65,56 +66,60 @@ pub(crate) fn Days(days: Vec<UsageDay>) -> impl IntoView {
             </details>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The hours of the week as a table whose cells are the darker the more was held.
 #[component]
-pub(crate) fn Hours(week: Vec<UsageHour>, own: bool) -> impl IntoView {
+pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
     let words = &t().plain().usage;
+    let hint = if own { words.by_hour_own_hint } else { words.by_hour_hint }.of(use_clock().zone_name());
     let most = week.iter().map(|hour| hour.gpu_hours).fold(0.0, f64::max);
     let hours = (0..24).map(|hour| view! { <th scope="col">{format!("{hour:02}")}</th> }).collect_view();
     let day = |(name, hours): (&'static str, &[UsageHour])| {
-        let cells = hours.iter().map(|hour| view! { <Cell hour=*hour most=most/> }).collect_view();
+        let cells = hours.iter().map(|hour| view! { <HeatmapCell hour=*hour most=most/> }).collect_view();
         view! { <tr><th scope="row">{name}</th>{cells}</tr> }
     };
-    let rows = words.weekdays.into_iter().zip(week.chunks(24)).map(day).collect_view();
+    let days = &words.weekdays;
+    let days = [days.monday, days.tuesday, days.wednesday, days.thursday, days.friday, days.saturday, days.sunday];
+    let rows = days.into_iter().zip(week.chunks(24)).map(day).collect_view();
     view! {
         <section class="panel" aria-labelledby="hours">
             <div class="panel-head">
                 <h2 id="hours">{words.by_hour}</h2>
-                <span class="panel-note max-md:hidden">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</span>
+                <span class="panel-note max-md:hidden">{hint.clone()}</span>
             </div>
             <div class="heat-scroll" tabindex="0" role="group" aria-labelledby="hours">
                 <table class="heat">
-                    <caption class="sr-only">{if own { words.by_hour_own_hint } else { words.by_hour_hint }}</caption>
+                    <caption class="sr-only">{hint}</caption>
                     <thead><tr><td></td>{hours}</tr></thead>
                     <tbody>{rows}</tbody>
                 </table>
             </div>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Of what was there, if that is known; else of the most that was held in any hour.
 #[component]
-fn Cell(hour: UsageHour, most: f64) -> impl IntoView {
+fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
     let language = t();
     let (share, text) = match hour.gpu_hours_there {
         Some(there) if there > 0.0 => {
             let share = hour.gpu_hours / there;
-            (share, language.percent(share * 100.0))
+            (share, language.format_percent(share * 100.0))
         }
-        Some(_) => return view! { <td class="heat-none"><span class="sr-only">"–"</span></td> }.erased(),
-        None if most > 0.0 => (hour.gpu_hours / most, language.hours(hour.gpu_hours)),
-        None => (0.0, language.hours(0.0)),
+        Some(_) => return view! { <td class="heat-none"><span class="sr-only">"–"</span></td> }.into_erased(),
+        None if most > 0.0 => (hour.gpu_hours / most, language.format_hours(hour.gpu_hours)),
+        None => (0.0, language.format_hours(0.0)),
     };
-    view! { <td class=heat(share) title=text.clone()><span class="sr-only">{text.clone()}</span></td> }.erased()
+    view! { <td class=heat_class(share) title=text.clone()><span class="sr-only">{text.clone()}</span></td> }
+        .into_erased()
 }
 
 /// The class of a share of 1: six steps, of which the first is for nothing at all.
-fn heat(share: f64) -> &'static str {
+fn heat_class(share: f64) -> &'static str {
     match share {
         _ if share <= 0.0 => "heat-0",
         ..0.2 => "heat-1",
@@ -131,13 +136,13 @@ mod tests {
 
     #[test]
     fn a_little_is_not_nothing_and_more_than_all_is_all() {
-        let classes = [0.0, -1.0, 0.001, 0.2, 0.5, 0.79, 1.0, 3.0].map(heat);
+        let classes = [0.0, -1.0, 0.001, 0.2, 0.5, 0.79, 1.0, 3.0].map(heat_class);
         assert_eq!(classes, ["heat-0", "heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5", "heat-5"]);
     }
 
     #[test]
     fn the_hours_are_one_landmark() {
-        let html = Owner::new().with(|| view! { <Hours week=Vec::new() own=false/> }.to_html());
+        let html = Owner::new().with(|| view! { <WeeklyHeatmap week=Vec::new() own=false/> }.to_html());
         assert!(html.contains("<section") && !html.contains(r#"role="region""#), "{html}");
     }
 }

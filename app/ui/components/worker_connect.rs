@@ -7,25 +7,26 @@ use leptos::prelude::*;
 use super::action::ButtonLink;
 use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
-use super::time::Moment;
-use super::worker_table::gpus;
-use crate::protocol::workers::{RefusedAgent, WorkerView, names_own_host};
+use super::time::RelativeTime;
+use super::worker_table::describe_gpus;
+use crate::protocol::workers::{RefusedAgentView, WorkerView, uses_loopback_address};
 use crate::ui::erase::Erase;
-use crate::ui::flash::{Way, WayKind};
+use crate::ui::flash::{StartMethod, StartMethodKind};
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 use crate::ui::prefs::Prefs;
 
 /// After so long without contact, likely causes are listed.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TROUBLESHOOTING_DELAY: Duration = Duration::from_mins(1);
 
 /// Token and ways to start the agent, from the flash.
 #[component]
-pub(crate) fn TokenOnce(token: String, ways: Vec<Way>) -> impl IntoView {
+pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoView {
     let words = &t().worker;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let fingerprint = session.and_then(|session| session.fingerprint);
-    let own = ways.iter().any(|way| names_own_host(&way.text));
-    let ways = ways.into_iter().enumerate().map(|(at, way)| view! { <OneWay way=way open={at == 0}/> });
+    let own = ways.iter().any(|way| uses_loopback_address(&way.text));
+    let ways = ways.into_iter().enumerate().map(|(at, way)| view! { <StartMethodDetails way=way open={at == 0}/> });
     view! {
         <section class="panel p-5" aria-labelledby="token">
             <h2 id="token" class="panel-title"><Icon glyph=Glyph::Key/>{words.token_title}</h2>
@@ -45,20 +46,20 @@ pub(crate) fn TokenOnce(token: String, ways: Vec<Way>) -> impl IntoView {
             })}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A way to start it. One is open at a time, which needs no program.
 #[component]
-fn OneWay(way: Way, open: bool) -> impl IntoView {
+fn StartMethodDetails(way: StartMethod, open: bool) -> impl IntoView {
     let words = &t().worker;
     let (name, hint) = match way.kind {
-        WayKind::Shell => (words.shell, words.connect_text),
-        WayKind::Systemd => ("systemd", words.way_systemd),
-        WayKind::Docker => ("Docker", words.way_docker),
-        WayKind::Runpod => ("RunPod", words.way_rented),
-        WayKind::Vast => ("Vast.ai", words.way_rented),
-        WayKind::Environment => (words.environment, words.environment_hint),
+        StartMethodKind::Shell => (words.shell, words.connect_text),
+        StartMethodKind::Systemd => ("systemd", words.way_systemd),
+        StartMethodKind::Docker => ("Docker", words.way_docker),
+        StartMethodKind::Runpod => ("RunPod", words.way_rented),
+        StartMethodKind::Vast => ("Vast.ai", words.way_rented),
+        StartMethodKind::Environment => (words.environment, words.environment_hint),
     };
     view! {
         <details class="fold way" name="way" open=open>
@@ -67,20 +68,27 @@ fn OneWay(way: Way, open: bool) -> impl IntoView {
             <CopyBlock text=way.text label=name/>
         </details>
     }
-    .erased()
+    .into_erased()
+}
+
+/// The usual causes of no contact.
+fn causes() -> impl Iterator<Item = Text> {
+    let causes = &t().worker.causes;
+    [causes.address, causes.firewall, causes.certificate, causes.token, causes.agent_ended].into_iter()
 }
 
 /// Waits for the worker's first contact and turns green with it.
 #[component]
 pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token_shown: bool) -> impl IntoView {
     let words = &t().worker;
-    let came = Memo::new(move |_| worker.with(has_come));
+    let came = Memo::new(move |_| worker.with(has_registered));
     let late = RwSignal::new(!token_shown);
-    let known = Memo::new(move |_| worker.with(|worker| if came.get() { known(worker) } else { String::new() }));
+    let known =
+        Memo::new(move |_| worker.with(|worker| if came.get() { describe_agent(worker) } else { String::new() }));
     let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !came.get()));
     let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
-        if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), PATIENCE) {
+        if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), TROUBLESHOOTING_DELAY) {
             on_cleanup(move || handle.clear());
         }
     });
@@ -90,7 +98,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if came.get() { words.connected } else { words.waiting }}</p>
                 <p class="text-muted">{move || if came.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
-                {move || refused.get().map(|agent| view! { <RefusedNote agent=agent/> })}
+                {move || refused.get().map(|agent| view! { <RefusedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
                     <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
                 })}
@@ -98,7 +106,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
                     <div class="mt-3">
                         <p class="font-medium">{words.causes_title}</p>
                         <ul class="mt-1 list-disc space-y-1 pl-5 text-muted">
-                            {words.causes.iter().map(|cause| view! { <li>{*cause}</li> }).collect_view()}
+                            {causes().map(|cause| view! { <li>{cause}</li> }).collect_view()}
                         </ul>
                         {(!token_shown).then(|| view! { <p class="mt-2 text-muted">{words.token_lost}</p> })}
                     </div>
@@ -107,11 +115,11 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             {move || came.get().then(|| view! { <ButtonLink href="/train" label=words.first_job glyph=Glyph::Train/> })}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Whether an agent has registered with the token that the worker has now. One that the rotation threw out has not.
-fn has_come(worker: &WorkerView) -> bool {
+fn has_registered(worker: &WorkerView) -> bool {
     match (worker.registered_at, worker.token_made_at) {
         (Some(registered), Some(made)) => registered >= made,
         (registered, _) => registered.is_some(),
@@ -120,9 +128,9 @@ fn has_come(worker: &WorkerView) -> bool {
 
 /// That an agent came and was refused, and what that says about it.
 #[component]
-fn RefusedNote(agent: RefusedAgent) -> impl IntoView {
+fn RefusedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
     let words = &t().worker;
-    let RefusedAgent { at, reason, from } = agent;
+    let RefusedAgentView { at, reason, from } = agent;
     let why = match reason.as_str() {
         "worker_token_refused" => words.refused_token.to_owned(),
         "worker_token_expired" => words.refused_ended.to_owned(),
@@ -133,20 +141,20 @@ fn RefusedNote(agent: RefusedAgent) -> impl IntoView {
         <div class="notice notice-warn mt-3 mb-0">
             <Icon glyph=Glyph::Warning/>
             <div class="grow">
-                <p class="font-medium">{words.refused} " " <Moment at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
+                <p class="font-medium">{words.refused} " " <RelativeTime at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
                 <p>{why}</p>
             </div>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What is known of an agent that has come: from where, with what, and which it is.
-fn known(worker: &WorkerView) -> String {
+fn describe_agent(worker: &WorkerView) -> String {
     let words = t();
     let facts = [
         worker.last_used_from.as_ref().map(|from| words.worker.contact_from.of(from)),
-        Some(gpus(&words.workers, worker)),
+        Some(describe_gpus(&words.workers, worker)),
         worker.agent_version.as_ref().map(|version| words.worker.contact_agent.of(version)),
     ];
     facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -154,15 +162,50 @@ fn known(worker: &WorkerView) -> String {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn after_a_rotation_it_waits_until_an_agent_registers_with_the_new_token() {
+        let page = |registered: Option<&str>, made: Option<&str>| {
+            let moment = |time: &str| format!("2026-11-25T{time}Z");
+            let worker = json!({
+                "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": "offline",
+                "status_since": "2026-11-25T00:00:00Z", "local": false, "draining": false, "max_jobs": 1, "gpu_count": 0,
+                "labels": {}, "reported_labels": {}, "ignore_reported_labels": false,
+                "created_at": "2026-11-25T00:00:00Z", "jobs": [], "last_heartbeat": registered.map(moment),
+                "registered_at": registered.map(moment), "token_made_at": made.map(moment),
+            });
+            let worker: WorkerView = serde_json::from_value(worker).expect("a worker");
+            Owner::new().with(|| view! { <FirstContact worker=RwSignal::new(worker) token_shown=true/> }.to_html())
+        };
+        for (registered, made, here) in [
+            (None, Some("10:00:00"), false),
+            (Some("09:59:59.999"), Some("10:00:00"), false),
+            (Some("10:00:00"), Some("10:00:00"), true),
+            (Some("10:00:07"), Some("10:00:00"), true),
+            (Some("10:00:07"), None, true),
+        ] {
+            let page = page(registered, made);
+            let says = |words: &str| page.contains(&format!(">{words}<"));
+            let told = (page.contains("contact is-here"), says(t().worker.connected), says(t().worker.waiting));
+            assert_eq!(told, (here, here, !here), "{registered:?}, {made:?}: {page}");
+        }
+    }
 
     #[test]
     fn an_address_of_the_servers_own_machine_is_warned_of() {
         let page = |url: &str| {
-            let ways = vec![Way { kind: WayKind::Shell, text: format!("simpletuner worker --orchestrator-url {url}") }];
-            Owner::new().with(|| view! { <TokenOnce token="wt_1".to_owned() ways=ways/> }.to_html())
+            let ways = vec![StartMethod {
+                kind: StartMethodKind::Shell,
+                text: format!("simpletuner worker --orchestrator-url {url}"),
+            }];
+            Owner::new().with(|| view! { <NewTokenPanel token="wt_1".to_owned() ways=ways/> }.to_html())
         };
-        assert!(page("http://localhost:8001").contains(t().worker.own_address));
+        for own in ["http://localhost:8001", "http://127.0.0.1:8001", "http://127.0.1.1", "https://[::1]:8001"] {
+            assert!(page(own).contains(t().worker.own_address), "{own}");
+        }
         assert!(!page("https://gpu.example").contains(t().worker.own_address));
     }
 }

@@ -6,15 +6,16 @@ use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::protocol::queue::JobView;
 use crate::ui::erase::Erase;
-use crate::ui::prefs::Prefs;
+use crate::ui::permissions::has_permission;
 
 /// A worker's name.
 #[component]
-pub(crate) fn NamedWorker(id: WorkerId, name: String) -> impl IntoView {
-    if use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers)) {
-        view! { <a class="quiet-link wrap-anywhere" href=format!("/admin/workers/{id}")>{name}</a> }.erased()
+pub(crate) fn WorkerNameLink(id: WorkerId, name: String) -> impl IntoView {
+    if has_permission(Permission::FleetView) {
+        view! { <a class="quiet-link wrap-anywhere" href=format!("/admin/workers/{id}") title=name.clone()>{name.clone()}</a> }
+            .into_erased()
     } else {
-        view! { <span class="wrap-anywhere">{name}</span> }.erased()
+        view! { <span class="wrap-anywhere" title=name.clone()>{name.clone()}</span> }.into_erased()
     }
 }
 
@@ -22,7 +23,7 @@ pub(crate) fn NamedWorker(id: WorkerId, name: String) -> impl IntoView {
 #[component]
 pub(crate) fn WorkerLink(job: JobView) -> impl IntoView {
     match (job.worker_id, job.worker_name) {
-        (Some(id), Some(name)) => view! { <NamedWorker id=id name=name/> }.erased(),
-        _ => view! { <span class="text-muted">"–"</span> }.erased(),
+        (Some(id), Some(name)) => view! { <WorkerNameLink id=id name=name/> }.into_erased(),
+        _ => view! { <span class="text-muted">"–"</span> }.into_erased(),
     }
 }

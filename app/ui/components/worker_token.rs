@@ -4,11 +4,11 @@ use leptos::prelude::*;
 
 use super::field::Field;
 use super::icon::{Glyph, Icon};
-use super::time::Moment;
-use super::worker_table::Seen;
+use super::time::RelativeTime;
+use super::worker_table::LastSeen;
 use crate::domain::time::Millis;
 use crate::protocol::workers::WorkerView;
-use crate::ui::clock::use_clock;
+use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
@@ -24,14 +24,14 @@ pub(crate) fn TokenAlarm(worker: RwSignal<WorkerView>) -> impl IntoView {
         let (conflict, action) = (conflict.get()?, format!("/ui/workers/{id}/settle"));
         let alarm = view! {
             <section class="panel p-5 mb-6" role="alert">
-                <h2 class="panel-title"><Icon glyph=Glyph::Warning/>{words.conflict} " " <Moment at=conflict.at/></h2>
+                <h2 class="panel-title"><Icon glyph=Glyph::Warning/>{words.conflict} " " <RelativeTime at=conflict.at/></h2>
                 <p class="mt-1 mb-3 max-w-prose text-muted">{conflict_hint(&conflict.host)}</p>
                 <form method="post" action=action><button class="btn btn-sm">{words.conflict_settle}</button></form>
             </section>
         };
-        Some(alarm.erased())
+        Some(alarm.into_erased())
     };
-    view! { {shown} }.erased()
+    view! { {shown} }.into_erased()
 }
 
 fn conflict_hint(host: &str) -> String {
@@ -43,12 +43,13 @@ fn conflict_hint(host: &str) -> String {
 #[component]
 pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().token;
+    let clock = use_clock();
     let action = worker.with_untracked(|worker| format!("/ui/workers/{}/token", worker.id));
     view! {
         <section class="panel self-start" aria-labelledby="access">
             <h2 id="access" class="panel-head">{words.access}</h2>
             <dl class="facts">
-                {move || worker.with(facts)}
+                {move || worker.with(|worker| token_facts(worker, clock))}
             </dl>
             <details class="fold p-5">
                 <summary>{words.rotate}</summary>
@@ -71,39 +72,39 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
             </details>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Whose it is, what it did last, and what it is limited to.
-fn facts(worker: &WorkerView) -> AnyView {
+fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let words = &t().token;
     let by = worker.token_made_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
     let made = worker.token_made_at.map(|at| {
-        view! { <div><dt>{words.token_made}</dt><dd><Moment at=at/>{by}</dd></div> }
+        view! { <div><dt>{words.token_made}</dt><dd><RelativeTime at=at/>{by}</dd></div> }
     });
     let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));
     let ends = match (worker.token_expires_at, worker.token_unused_ends_at) {
-        (Some(at), _) => t().moment(at),
-        (None, Some(at)) => words.token_ends_unused.of(t().moment(at)),
+        (Some(at), _) => clock.format_timestamp(at),
+        (None, Some(at)) => words.token_ends_unused.of(clock.format_timestamp(at)),
         (None, None) => words.token_never_ends.to_owned(),
     };
     let old = worker.old_token_ends_at.map(|at| {
-        view! { <div><dt>{words.old_token_ends}</dt><dd>{t().moment(at)}</dd></div> }
+        view! { <div><dt>{words.old_token_ends}</dt><dd>{clock.format_timestamp(at)}</dd></div> }
     });
     let networks = worker.allowed_networks.join(", ");
     let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
     view! {
         {made}
-        <div><dt>{words.token_used}</dt><dd><Seen worker=worker.clone()/>{from}</dd></div>
+        <div><dt>{words.token_used}</dt><dd><LastSeen worker=worker.clone()/>{from}</dd></div>
         <div><dt>{words.token_ends}</dt><dd>{ends}</dd></div>
         {old}
         <div><dt>{words.networks}</dt><dd class="break-all">{networks}</dd></div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// From when on a token's end is announced in the worker's row.
-const SOON: Millis = Millis::seconds(7 * 86_400);
+const EXPIRY_WARNING: Millis = Millis::from_secs(7 * 86_400);
 
 /// Badges in a worker's row: the alarm, and a token that has ended or soon will have.
 #[component]
@@ -114,20 +115,20 @@ pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
         view! {
             <span class="status status-bad" title=title><Icon glyph=Glyph::Warning/><span>{word}</span></span>
         }
-        .erased()
+        .into_erased()
     };
     let conflict = worker.token_conflict.map(|conflict| warning(words.conflict, conflict_hint(&conflict.host)));
     let ends = worker.token_expires_at;
     let ended = move || {
         let (end, now) = (ends?, clock.now());
-        let when = t().moment(end);
+        let when = clock.format_timestamp(end);
         if end <= now {
             Some(warning(words.token_has_ended, when))
-        } else if end - now < SOON {
-            Some(view! { <span class="chip">{words.token_ends_at} " " {when}</span> }.erased())
+        } else if end - now < EXPIRY_WARNING {
+            Some(view! { <span class="chip">{words.token_ends_at} " " {when}</span> }.into_erased())
         } else {
             None
         }
     };
-    view! { {conflict} {ended} }.erased()
+    view! { {conflict} {ended} }.into_erased()
 }

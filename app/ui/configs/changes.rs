@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// One value that is there no more, new, or another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct ValueChange {
     /// Where, as `a.b[0]`.
     pub path: String,
     /// What it was.
@@ -16,7 +16,7 @@ pub(crate) struct Change {
 }
 
 /// The changes from one text to the other; none where one of them is no JSON.
-pub(crate) fn changes(before: &str, after: &str) -> Vec<Change> {
+pub(crate) fn value_changes(before: &str, after: &str) -> Vec<ValueChange> {
     let read = |text: &str| serde_json::from_str::<Value>(text).ok();
     let mut found = Vec::new();
     if let (Some(before), Some(after)) = (read(before), read(after)) {
@@ -25,7 +25,7 @@ pub(crate) fn changes(before: &str, after: &str) -> Vec<Change> {
     found
 }
 
-fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
+fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<ValueChange>) {
     match (before, after) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
             let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -41,11 +41,11 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
         }
         (before, after) if before == after => {}
         (before, after) => {
-            let told = |value: &Value| match value {
+            let display = |value: &Value| match value {
                 Value::String(text) if !text.is_empty() => text.clone(),
                 other => other.to_string(),
             };
-            found.push(Change { path: path.to_owned(), before: before.map(told), after: after.map(told) });
+            found.push(ValueChange { path: path.to_owned(), before: before.map(display), after: after.map(display) });
         }
     }
 }
@@ -58,9 +58,9 @@ mod tests {
     fn each_value_that_changed_is_told_once() {
         let before = r#"{"learning_rate": 0.005, "same": [1, 2], "gone": true, "deep": {"list": [1, 2, 3]}}"#;
         let after = r#"{"learning_rate": 0.01, "same": [1, 2], "new": "x", "deep": {"list": [1, 5]}}"#;
-        let told: Vec<_> = changes(before, after)
+        let told: Vec<_> = value_changes(before, after)
             .into_iter()
-            .map(|Change { path, before, after }| {
+            .map(|ValueChange { path, before, after }| {
                 format!("{path}: {} > {}", before.unwrap_or_default(), after.unwrap_or_default())
             })
             .collect();
@@ -72,6 +72,6 @@ mod tests {
 
     #[test]
     fn what_is_no_json_has_no_values() {
-        assert_eq!((changes("{", "{}"), changes("{}", "{}")), (Vec::new(), Vec::new()));
+        assert_eq!((value_changes("{", "{}"), value_changes("{}", "{}")), (Vec::new(), Vec::new()));
     }
 }

@@ -7,27 +7,27 @@ const CONTEXT: usize = 3;
 
 /// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LineChange {
     /// Nothing.
-    Stays,
+    Unchanged,
     /// It is new.
-    Comes,
+    Added,
     /// It is there no more.
-    Goes,
+    Removed,
 }
 
 /// A line, with its number on the sides that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub fate: Fate,
+pub(crate) struct DiffLine {
+    pub change: LineChange,
     pub old: Option<usize>,
     pub new: Option<usize>,
     /// Its text in pieces, and which of them changed.
-    pub pieces: Vec<(bool, String)>,
+    pub segments: Vec<(bool, String)>,
 }
 
 /// Lines that stand together.
-pub(crate) type Hunk = Vec<Line>;
+pub(crate) type Hunk = Vec<DiffLine>;
 
 /// The places where two texts differ.
 pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
@@ -39,15 +39,15 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
                 let piece = |(changed, text): (bool, std::borrow::Cow<'_, str>)| {
                     (changed, text.trim_end_matches(['\n', '\r']).to_owned())
                 };
-                Line {
-                    fate: match change.tag() {
-                        ChangeTag::Equal => Fate::Stays,
-                        ChangeTag::Insert => Fate::Comes,
-                        ChangeTag::Delete => Fate::Goes,
+                DiffLine {
+                    change: match change.tag() {
+                        ChangeTag::Equal => LineChange::Unchanged,
+                        ChangeTag::Insert => LineChange::Added,
+                        ChangeTag::Delete => LineChange::Removed,
                     },
                     old: change.old_index().map(|index| index + 1),
                     new: change.new_index().map(|index| index + 1),
-                    pieces: change.iter_strings_lossy().map(piece).filter(|(_, text)| !text.is_empty()).collect(),
+                    segments: change.iter_strings_lossy().map(piece).filter(|(_, text)| !text.is_empty()).collect(),
                 }
             })
             .collect()
@@ -56,22 +56,22 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 }
 
 /// The lines of a hunk in pairs: what goes beside what comes.
-pub(crate) fn beside(hunk: Hunk) -> Vec<(Option<Line>, Option<Line>)> {
-    let mut pairs: Vec<(Option<Line>, Option<Line>)> = Vec::new();
+pub(crate) fn side_by_side(hunk: Hunk) -> Vec<(Option<DiffLine>, Option<DiffLine>)> {
+    let mut pairs: Vec<(Option<DiffLine>, Option<DiffLine>)> = Vec::new();
     // Where the next line that comes finds one that goes.
     let mut open = 0;
     for line in hunk {
-        match line.fate {
-            Fate::Stays => {
+        match line.change {
+            LineChange::Unchanged => {
                 pairs.push((Some(line.clone()), Some(line)));
                 open = pairs.len();
             }
-            Fate::Goes => pairs.push((Some(line), None)),
-            Fate::Comes if open < pairs.len() => {
+            LineChange::Removed => pairs.push((Some(line), None)),
+            LineChange::Added if open < pairs.len() => {
                 pairs[open].1 = Some(line);
                 open += 1;
             }
-            Fate::Comes => {
+            LineChange::Added => {
                 pairs.push((None, Some(line)));
                 open = pairs.len();
             }
@@ -86,24 +86,24 @@ mod tests {
 
     use super::*;
 
-    fn text(line: &Line) -> String {
-        line.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    fn text(line: &DiffLine) -> String {
+        line.segments.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     #[test]
     fn a_changed_word_is_marked_in_its_line() {
         let hunks = hunks("a\n  \"rate\": 0.005,\nz\n", "a\n  \"rate\": 0.01,\nz\n");
         let [hunk] = hunks.as_slice() else { panic!("one place: {hunks:?}") };
-        let fates: Vec<_> = hunk.iter().map(|line| (line.fate, line.old, line.new)).collect();
+        let fates: Vec<_> = hunk.iter().map(|line| (line.change, line.old, line.new)).collect();
         let expected = [
-            (Fate::Stays, Some(1), Some(1)),
-            (Fate::Goes, Some(2), None),
-            (Fate::Comes, None, Some(2)),
-            (Fate::Stays, Some(3), Some(3)),
+            (LineChange::Unchanged, Some(1), Some(1)),
+            (LineChange::Removed, Some(2), None),
+            (LineChange::Added, None, Some(2)),
+            (LineChange::Unchanged, Some(3), Some(3)),
         ];
         assert_eq!(fates, expected);
         let marked: String =
-            hunk[2].pieces.iter().filter(|(changed, _)| *changed).map(|(_, text)| text.as_str()).collect();
+            hunk[2].segments.iter().filter(|(changed, _)| *changed).map(|(_, text)| text.as_str()).collect();
         assert!(marked.contains("01") && !marked.contains("rate"), "{marked:?}");
         assert_eq!(text(&hunk[1]), "  \"rate\": 0.005,");
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_goes_stands_beside_what_comes() {
         let hunks = hunks("a\nb\nc\nz\n", "a\nB\nz\ny\n");
-        let pairs: Vec<_> = beside(hunks[0].clone())
+        let pairs: Vec<_> = side_by_side(hunks[0].clone())
             .into_iter()
             .map(|(old, new)| (old.as_ref().map(text), new.as_ref().map(text)))
             .collect();
@@ -138,9 +138,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_changed_line_is_missing(old in "[ab\n]{0,30}", new in "[ab\n]{0,30}") {
-            let lines: Vec<Line> = hunks(&old, &new).into_iter().flatten().collect();
-            let goes = lines.iter().filter(|line| line.fate == Fate::Goes).count();
-            let comes = lines.iter().filter(|line| line.fate == Fate::Comes).count();
+            let lines: Vec<DiffLine> = hunks(&old, &new).into_iter().flatten().collect();
+            let goes = lines.iter().filter(|line| line.change == LineChange::Removed).count();
+            let comes = lines.iter().filter(|line| line.change == LineChange::Added).count();
             prop_assert_eq!(new.lines().count() + goes, old.lines().count() + comes);
             for line in &lines {
                 if let Some(old_number) = line.old {

@@ -2,7 +2,7 @@
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ink {
+pub(crate) enum JsonToken {
     /// A name before a colon.
     Key,
     /// A text.
@@ -10,35 +10,39 @@ pub(crate) enum Ink {
     /// A number.
     Number,
     /// `true`, `false`, `null`.
-    Word,
+    Literal,
     /// A bracket, a comma, a colon.
-    Mark,
+    Punctuation,
     /// Blanks and line ends.
-    Blank,
+    Whitespace,
     /// What is no JSON.
-    Other,
+    Invalid,
 }
 
 /// Names that end so have values that are nobody's business.
-const SECRETS: [&str; 6] = ["token", "secret", "password", "passphrase", "api_key", "access_key"];
+const SECRET_SUFFIXES: [&str; 6] = ["token", "secret", "password", "passphrase", "api_key", "access_key"];
 
 /// The pieces of a text.
-pub(crate) fn pieces(text: &str) -> Vec<(Ink, &str)> {
+pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let of = |same: fn(char) -> bool| rest.find(|letter| !same(letter)).unwrap_or(rest.len());
+        let run_length = |same: fn(char) -> bool| rest.find(|letter| !same(letter)).unwrap_or(rest.len());
         let (ink, length) = match first {
-            '"' => text_piece(rest),
-            '{' | '}' | '[' | ']' | ',' | ':' => (Ink::Mark, 1),
-            letter if letter.is_ascii_whitespace() => (Ink::Blank, of(|letter| letter.is_ascii_whitespace())),
-            '-' | '0'..='9' => (Ink::Number, of(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))),
-            letter if letter.is_alphanumeric() => {
-                let length = of(char::is_alphanumeric);
-                let known = ["true", "false", "null"].contains(&&rest[..length]);
-                (if known { Ink::Word } else { Ink::Other }, length)
+            '"' => string_token(rest),
+            '{' | '}' | '[' | ']' | ',' | ':' => (JsonToken::Punctuation, 1),
+            letter if letter.is_ascii_whitespace() => {
+                (JsonToken::Whitespace, run_length(|letter| letter.is_ascii_whitespace()))
             }
-            letter => (Ink::Other, letter.len_utf8()),
+            '-' | '0'..='9' => {
+                (JsonToken::Number, run_length(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter)))
+            }
+            letter if letter.is_alphanumeric() => {
+                let length = run_length(char::is_alphanumeric);
+                let known = ["true", "false", "null"].contains(&&rest[..length]);
+                (if known { JsonToken::Literal } else { JsonToken::Invalid }, length)
+            }
+            letter => (JsonToken::Invalid, letter.len_utf8()),
         };
         let (piece, after) = rest.split_at(length);
         pieces.push((ink, piece));
@@ -48,7 +52,7 @@ pub(crate) fn pieces(text: &str) -> Vec<(Ink, &str)> {
 }
 
 /// A text to its closing quote, or to the end of its line if it has none.
-fn text_piece(rest: &str) -> (Ink, usize) {
+fn string_token(rest: &str) -> (JsonToken, usize) {
     let mut escaped = false;
     let mut end = rest.len();
     for (at, letter) in rest.char_indices().skip(1) {
@@ -65,14 +69,14 @@ fn text_piece(rest: &str) -> (Ink, usize) {
         }
     }
     let is_key = rest[end..].trim_start().starts_with(':');
-    (if is_key { Ink::Key } else { Ink::Text }, end)
+    (if is_key { JsonToken::Key } else { JsonToken::Text }, end)
 }
 
 /// The same with a line for each value.
-pub(crate) fn laid_out(text: &str) -> String {
+pub(crate) fn pretty_print(text: &str) -> String {
     let mut laid = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
-    let pieces: Vec<_> = pieces(text).into_iter().filter(|(ink, _)| *ink != Ink::Blank).collect();
+    let pieces: Vec<_> = tokenize(text).into_iter().filter(|(ink, _)| *ink != JsonToken::Whitespace).collect();
     for (at, (_, piece)) in pieces.iter().enumerate() {
         let next = pieces.get(at + 1).map_or("", |(_, next)| *next);
         laid.push_str(piece);
@@ -93,26 +97,26 @@ pub(crate) fn laid_out(text: &str) -> String {
 }
 
 /// The same without the values of secrets.
-pub(crate) fn hidden(text: &str) -> String {
+pub(crate) fn redact(text: &str) -> String {
     let mut secret = false;
     let mut shown = String::with_capacity(text.len());
-    for (ink, piece) in pieces(text) {
+    for (ink, piece) in tokenize(text) {
         match ink {
-            Ink::Key => secret = is_secret(piece.trim_matches('"')),
-            Ink::Mark if piece != ":" => secret = false,
+            JsonToken::Key => secret = is_secret(piece.trim_matches('"')),
+            JsonToken::Punctuation if piece != ":" => secret = false,
             _ => {}
         }
-        shown.push_str(if secret && ink == Ink::Text && piece.len() > 2 { HIDDEN } else { piece });
+        shown.push_str(if secret && ink == JsonToken::Text && piece.len() > 2 { REDACTED } else { piece });
     }
     shown
 }
 
 /// What stands for a value that is not shown.
-const HIDDEN: &str = "\"••••••••\"";
+const REDACTED: &str = "\"••••••••\"";
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRETS.iter().any(|end| name.ends_with(end))
+    SECRET_SUFFIXES.iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]
@@ -124,23 +128,26 @@ mod tests {
     #[test]
     fn what_a_piece_is() {
         let text = r#"{"a": "x\"", "b": [-1e-4, true, nope]}"#;
-        let inks: Vec<_> = pieces(text).into_iter().filter(|(ink, _)| !matches!(ink, Ink::Mark | Ink::Blank)).collect();
+        let inks: Vec<_> = tokenize(text)
+            .into_iter()
+            .filter(|(ink, _)| !matches!(ink, JsonToken::Punctuation | JsonToken::Whitespace))
+            .collect();
         assert_eq!(
             inks,
             [
-                (Ink::Key, "\"a\""),
-                (Ink::Text, r#""x\"""#),
-                (Ink::Key, "\"b\""),
-                (Ink::Number, "-1e-4"),
-                (Ink::Word, "true"),
-                (Ink::Other, "nope"),
+                (JsonToken::Key, "\"a\""),
+                (JsonToken::Text, r#""x\"""#),
+                (JsonToken::Key, "\"b\""),
+                (JsonToken::Number, "-1e-4"),
+                (JsonToken::Literal, "true"),
+                (JsonToken::Invalid, "nope"),
             ]
         );
     }
 
     #[test]
     fn one_line_is_laid_out_and_numbers_stay_as_they_are_written() {
-        let laid = laid_out(r#"{"a":1e-4,"b":[1,{}],"c":{"d":""}}"#);
+        let laid = pretty_print(r#"{"a":1e-4,"b":[1,{}],"c":{"d":""}}"#);
         assert_eq!(laid, "{\n  \"a\": 1e-4,\n  \"b\": [\n    1,\n    {}\n  ],\n  \"c\": {\n    \"d\": \"\"\n  }\n}");
     }
 
@@ -148,7 +155,7 @@ mod tests {
     fn secrets_are_hidden_and_what_only_looks_alike_is_not() {
         let text = r#"{"--hub_token": "hf_abc", "tokenizer": "x", "aws": {"Secret": "s"}, "seed": 1}"#;
         assert_eq!(
-            hidden(text),
+            redact(text),
             r#"{"--hub_token": "••••••••", "tokenizer": "x", "aws": {"Secret": "••••••••"}, "seed": 1}"#
         );
     }
@@ -156,7 +163,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost(text in "[\\x00-\\x7fé\"\\\\{}\\[\\]:, ]{0,60}") {
-            let whole: String = pieces(&text).into_iter().map(|(_, piece)| piece).collect();
+            let whole: String = tokenize(&text).into_iter().map(|(_, piece)| piece).collect();
             prop_assert_eq!(whole, text);
         }
 
@@ -164,7 +171,7 @@ mod tests {
         fn what_is_laid_out_says_the_same(keys in proptest::collection::btree_map("[a-z\"\\\\]{1,3}", "[ -~]{0,4}", 0..4)) {
             let text = serde_json::json!({"a": keys, "b": [1.5, null, []]}).to_string();
             let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
-            prop_assert_eq!(same(&laid_out(&text)), same(&text));
+            prop_assert_eq!(same(&pretty_print(&text)), same(&text));
         }
     }
 }

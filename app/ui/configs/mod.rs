@@ -5,12 +5,12 @@ pub(crate) mod diff;
 pub(crate) mod json;
 
 /// A file's text as a reader wants it: JSON that stands in one line is laid out, and values of secrets are hidden.
-pub(crate) fn readable(name: &str, text: &str) -> String {
+pub(crate) fn format_for_display(name: &str, text: &str) -> String {
     if !is_json(name) {
         return text.to_owned();
     }
-    let hidden = json::hidden(text);
-    if hidden.trim_end().contains('\n') { hidden } else { json::laid_out(&hidden) }
+    let hidden = json::redact(text);
+    if hidden.trim_end().contains('\n') { hidden } else { json::pretty_print(&hidden) }
 }
 
 /// Whether a file is JSON, by its name.

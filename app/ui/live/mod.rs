@@ -3,9 +3,9 @@
 //! One stream for all tabs of a browser ([`sharing`]). It reconnects for ever and resumes after the last version it knows;
 //! when it missed too much, the server says so and everything is asked for anew.
 
-mod asking;
 mod refresh;
-mod sharing;
+mod refresh_state;
+mod tab_sharing;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use leptos::task::spawn_local;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::asking::pause;
-pub(crate) use self::refresh::{Asked, on_news, refreshed};
-use self::sharing::{Action, Event, Note, Tab, Topics};
-use super::browser::{self, TabEvent, Tabs, Unsubscribe};
+pub(crate) use self::refresh::{RefreshFuture, live_signal, on_change};
+pub(crate) use self::refresh_state::retry_delay;
+use self::tab_sharing::{SharedTab, SharingAction, SharingEvent, TabMessage, Topics};
+use super::browser::{self, TabChannel, TabEvent, Unsubscribe};
 use super::format::query_string;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
@@ -27,11 +27,11 @@ use crate::protocol::topic::Topic;
 /// After news were told, the next are gathered for so long. The first after a silence are told at once.
 const THROTTLE: Duration = Duration::from_millis(300);
 /// How often it is looked whether the stream is dead.
-const TICK: Duration = Duration::from_secs(5);
+const WATCHDOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Whether news arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Link {
+pub(crate) enum StreamStatus {
     /// Not open yet.
     Connecting,
     /// News arrive.
@@ -46,7 +46,7 @@ pub(crate) enum Link {
 
 /// Why something on the page is older than the news of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Old {
+pub(crate) enum Staleness {
     /// It could not be asked for again, since then; that is tried again.
     Stale(Timestamp),
     /// It is not there any more, or not for this reader.
@@ -55,114 +55,114 @@ pub(crate) enum Old {
 
 /// The page's stream of news.
 #[derive(Clone, Copy)]
-pub(crate) struct Live {
-    link: RwSignal<Link>,
+pub(crate) struct LiveUpdates {
+    status: RwSignal<StreamStatus>,
     /// How often each topic changed since the page was opened.
     changes: RwSignal<BTreeMap<String, u64>>,
     /// How often everything changed.
     resyncs: RwSignal<u64>,
     /// What is old, by whoever shows it.
-    old: RwSignal<BTreeMap<usize, Old>>,
+    stale_items: RwSignal<BTreeMap<usize, Staleness>>,
     /// Who follows what, counted.
-    wanted: RwSignal<BTreeMap<String, u32>>,
-    state: StoredValue<Stream>,
+    subscriptions: RwSignal<BTreeMap<String, u32>>,
+    state: StoredValue<LiveState>,
 }
 
 /// What the page's end of it remembers between events.
-struct Stream {
-    tab: Tab,
-    tabs: Option<Tabs>,
+struct LiveState {
+    tab: SharedTab,
+    channel: Option<TabChannel>,
     pending: Vec<String>,
     flush_planned: bool,
     flushed_at: Timestamp,
-    close: Option<Unsubscribe>,
+    unsubscribe: Option<Unsubscribe>,
     /// How many have shown something so far.
-    shown: usize,
+    last_item_id: usize,
 }
 
-impl Live {
+impl LiveUpdates {
     /// Makes the stream. It opens in the browser if somebody is signed in, and resumes after `version`.
-    pub fn after(version: Option<String>, signed_in: bool) -> Self {
-        let tab = Tab::new(browser::tab_id(), Topics::new(), version);
+    pub fn new(version: Option<String>, signed_in: bool) -> Self {
+        let tab = SharedTab::new(browser::tab_id(), Topics::new(), version);
         let live = Self {
-            link: RwSignal::new(Link::Connecting),
+            status: RwSignal::new(StreamStatus::Connecting),
             changes: RwSignal::default(),
             resyncs: RwSignal::new(0),
-            old: RwSignal::default(),
+            stale_items: RwSignal::default(),
             // The two lists are always followed, so that moving between pages seldom needs a new stream.
-            wanted: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
-            state: StoredValue::new(Stream {
+            subscriptions: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
+            state: StoredValue::new(LiveState {
                 tab,
-                tabs: None,
+                channel: None,
                 pending: Vec::new(),
                 flush_planned: false,
                 flushed_at: Timestamp::default(),
-                close: None,
-                shown: 0,
+                unsubscribe: None,
+                last_item_id: 0,
             }),
         };
-        let topics = Memo::new(move |_| live.wanted.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
+        let topics = Memo::new(move |_| live.subscriptions.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
         Effect::new(move |begun: Option<()>| {
             // Read, not only tracked: a memo that nobody reads never learns of changes.
             let topics = topics.get();
             if !signed_in {
                 return;
             }
-            live.on(Event::Wants(topics));
+            live.handle(SharingEvent::SetTopics(topics));
             if begun.is_none() {
-                live.begin();
+                live.start();
             }
         });
         live
     }
 
-    fn begin(self) {
-        let tabs = browser::join(move |event| match event {
-            TabEvent::Leads => self.on(Event::Leads),
-            TabEvent::Shown => self.on(Event::Shown),
-            TabEvent::Hidden => self.on(Event::Hidden),
-            TabEvent::Closed => self.on(Event::Closed),
-            TabEvent::Said(text) => {
-                if let Ok(note) = serde_json::from_str::<Note>(&text) {
-                    self.on(Event::Note(note));
+    fn start(self) {
+        let tabs = browser::join_tabs(move |event| match event {
+            TabEvent::BecameLeader => self.handle(SharingEvent::BecameLeader),
+            TabEvent::Shown => self.handle(SharingEvent::Shown),
+            TabEvent::Hidden => self.handle(SharingEvent::Hidden),
+            TabEvent::Closed => self.handle(SharingEvent::Closed),
+            TabEvent::Message(text) => {
+                if let Ok(note) = serde_json::from_str::<TabMessage>(&text) {
+                    self.handle(SharingEvent::Message(note));
                 }
             }
         });
-        self.state.update_value(|state| state.tabs = Some(tabs));
-        if browser::is_shown() {
-            self.on(Event::Shown);
+        self.state.update_value(|state| state.channel = Some(tabs));
+        if browser::is_visible() {
+            self.handle(SharingEvent::Shown);
         }
-        if let Ok(handle) = set_interval_with_handle(move || self.on(Event::Tick), TICK) {
+        if let Ok(handle) = set_interval_with_handle(move || self.handle(SharingEvent::Tick), WATCHDOG_INTERVAL) {
             on_cleanup(move || handle.clear());
         }
     }
 
     /// Whether news arrive.
-    pub fn link(self) -> Link {
-        self.link.get()
+    pub fn status(self) -> StreamStatus {
+        self.status.get()
     }
 
     /// What is oldest on the page although news arrive, if anything is.
-    pub fn old(self) -> Option<Old> {
-        self.old.with(|old| old.values().min().copied())
+    pub fn staleness(self) -> Option<Staleness> {
+        self.stale_items.with(|old| old.values().min().copied())
     }
 
     /// Whether what is shown may be old.
     pub fn is_stale(self) -> bool {
-        matches!(self.link(), Link::Offline(_) | Link::SignedOut) || self.old().is_some()
+        matches!(self.status(), StreamStatus::Offline(_) | StreamStatus::SignedOut) || self.staleness().is_some()
     }
 
     /// Notes what a question was answered: nobody may be signed in any more.
-    pub fn heard(self, problem: &Problem) {
+    pub fn handle_problem(self, problem: &Problem) {
         if problem.status == 401 {
-            self.on(Event::Refused);
+            self.handle(SharingEvent::SignedOut);
         }
     }
 
     /// Notes whether something that is shown is old.
-    fn mark(self, shown: usize, old: Option<Old>) {
-        if self.old.try_with_untracked(|all| all.get(&shown).copied()) != Some(old) {
-            self.old.try_update(|all| match old {
+    fn set_staleness(self, shown: usize, old: Option<Staleness>) {
+        if self.stale_items.try_with_untracked(|all| all.get(&shown).copied()) != Some(old) {
+            self.stale_items.try_update(|all| match old {
                 Some(old) => all.insert(shown, old),
                 None => all.remove(&shown),
             });
@@ -170,14 +170,14 @@ impl Live {
     }
 
     /// A number that grows whenever the topic may have changed, for as long as the caller's owner lives.
-    pub fn follow(self, topic: &Topic) -> Memo<u64> {
+    pub fn subscribe(self, topic: &Topic) -> Memo<u64> {
         let topic = topic.to_string();
         let wanted = topic.clone();
         Effect::new(move |_| {
-            self.wanted.update(|all| *all.entry(wanted.clone()).or_default() += 1);
+            self.subscriptions.update(|all| *all.entry(wanted.clone()).or_default() += 1);
             let left = wanted.clone();
             on_cleanup(move || {
-                self.wanted.try_update(|all| match all.get_mut(&left) {
+                self.subscriptions.try_update(|all| match all.get_mut(&left) {
                     Some(count) if *count > 1 => *count -= 1,
                     _ => drop(all.remove(&left)),
                 });
@@ -186,37 +186,37 @@ impl Live {
         Memo::new(move |_| self.resyncs.get() + self.changes.with(|all| all.get(&topic).copied().unwrap_or_default()))
     }
 
-    fn on(self, event: Event) {
-        let actions = self.state.try_update_value(|state| state.tab.on(event, browser::now()));
+    fn handle(self, event: SharingEvent) {
+        let actions = self.state.try_update_value(|state| state.tab.handle(event, browser::now()));
         for action in actions.unwrap_or_default() {
-            self.act(action);
+            self.perform(action);
         }
     }
 
-    fn act(self, action: Action) {
+    fn perform(self, action: SharingAction) {
         match action {
-            Action::Open { topics, after } => self.open(&topics, after),
-            Action::Close => self.close(None),
-            Action::Link(link) => self.link.set(link),
-            Action::Changed(topics) => self.changed(topics),
-            Action::Refetch => self.resyncs.update(|count| *count += 1),
-            Action::Wait(wait) => set_timeout(move || self.on(Event::Again), wait),
-            Action::Probe => spawn_local(async move {
+            SharingAction::Open { topics, after } => self.open(&topics, after),
+            SharingAction::Close => self.close(None),
+            SharingAction::SetStatus(link) => self.status.set(link),
+            SharingAction::Changed(topics) => self.queue_changes(topics),
+            SharingAction::Refetch => self.resyncs.update(|count| *count += 1),
+            SharingAction::RetryAfter(wait) => set_timeout(move || self.handle(SharingEvent::RetryDue), wait),
+            SharingAction::CheckSession => spawn_local(async move {
                 if let Err(problem) = browser::send("GET", "/api/session".to_owned(), None).await {
-                    self.heard(&problem);
+                    self.handle_problem(&problem);
                 }
             }),
-            Action::Ask => self.with_tabs(Tabs::ask),
-            Action::StepDown => self.with_tabs(Tabs::step_down),
-            Action::Tell(note) => {
+            SharingAction::RequestLeadership => self.with_channel(TabChannel::request_leadership),
+            SharingAction::StepDown => self.with_channel(TabChannel::step_down),
+            SharingAction::Broadcast(note) => {
                 let note = serde_json::to_string(&note).unwrap_or_default();
-                self.with_tabs(|tabs| tabs.tell(&note));
+                self.with_channel(|tabs| tabs.broadcast(&note));
             }
         }
     }
 
-    fn with_tabs(self, act: impl FnOnce(&Tabs)) {
-        let tabs = self.state.with_value(|state| state.tabs.clone());
+    fn with_channel(self, act: impl FnOnce(&TabChannel)) {
+        let tabs = self.state.with_value(|state| state.channel.clone());
         if let Some(tabs) = tabs {
             act(&tabs);
         }
@@ -225,23 +225,23 @@ impl Live {
     fn open(self, topics: &Topics, after: Option<String>) {
         let topics = topics.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         let url = format!("/api/events{}", query_string(&[("topics", Some(topics)), ("after", after)]));
-        self.close(browser::subscribe(&url, move |event| self.on(Event::Stream(event))));
+        self.close(browser::subscribe(&url, move |event| self.handle(SharingEvent::Stream(event))));
     }
 
     /// Closes the stream that is open, for another one.
     fn close(self, next: Option<Unsubscribe>) {
-        let old = self.state.try_update_value(|state| std::mem::replace(&mut state.close, next)).flatten();
+        let old = self.state.try_update_value(|state| std::mem::replace(&mut state.unsubscribe, next)).flatten();
         if let Some(close) = old {
             close();
         }
     }
 
-    fn changed(self, topics: Vec<String>) {
+    fn queue_changes(self, topics: Vec<String>) {
         let now = browser::now();
         let wait = self.state.try_update_value(|state| {
             state.pending.extend(topics);
             let planned = std::mem::replace(&mut state.flush_planned, true);
-            (!planned).then(|| THROTTLE.saturating_sub(since(state.flushed_at, now)))
+            (!planned).then(|| THROTTLE.saturating_sub(elapsed_since(state.flushed_at, now)))
         });
         if let Some(wait) = wait.flatten() {
             set_timeout(move || self.flush(), wait);
@@ -266,11 +266,11 @@ impl Live {
 }
 
 /// The page's stream of news.
-pub(crate) fn use_live() -> Live {
-    use_context().unwrap_or_else(|| Live::after(None, false))
+pub(crate) fn use_live() -> LiveUpdates {
+    use_context().unwrap_or_else(|| LiveUpdates::new(None, false))
 }
 
 /// How long after; nothing where a clock was set back.
-fn since(earlier: Timestamp, now: Timestamp) -> Duration {
+fn elapsed_since(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from((now - earlier).0).unwrap_or_default())
 }

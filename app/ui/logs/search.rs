@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::wish::Wish;
-use crate::domain::ids::{Attempt, JobId};
+use super::view_state::LogViewState;
+use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::logs::LogSearchQuery;
 use crate::protocol::problem::Problem;
-use crate::ui::port::SharedPort;
+use crate::ui::backend::SharedBackend;
 
 /// What is known of what is looked for. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct LogSearchState {
     /// The line with it that was found last.
     pub line: Option<u64>,
     /// Which of them it is, from 1.
@@ -27,9 +27,9 @@ pub(crate) struct Found {
     pub problem: Option<String>,
 }
 
-impl Found {
+impl LogSearchState {
     /// Another line with it was found, from `here` on; it may be at the other end of the log.
-    pub fn step(&mut self, here: u64, line: u64, backward: bool) {
+    pub fn advance(&mut self, here: u64, line: u64, backward: bool) {
         let rank = self.rank.filter(|_| self.line == Some(here));
         let is_round = line != here && (line < here) != backward;
         self.rank = match (is_round, backward) {
@@ -45,26 +45,26 @@ impl Found {
 
 /// The attempt's log in which it is looked.
 #[derive(Clone)]
-pub(crate) struct Search {
-    pub port: SharedPort,
+pub(crate) struct AttemptLog {
+    pub backend: SharedBackend,
     pub job: JobId,
-    pub attempt: Attempt,
+    pub attempt: AttemptNumber,
 }
 
 /// A page that is sent whole waits for so many slices of a search, and no more.
-const SLICES: u32 = 16;
+const MAX_SLICES: u32 = 16;
 
-impl Search {
+impl AttemptLog {
     /// The first line that has it, from where the query says; `goes_on` is asked before each further slice.
-    pub async fn seek(
+    pub async fn find_first(
         &self,
         mut query: LogSearchQuery,
         mut goes_on: impl FnMut() -> bool,
     ) -> Result<Option<u64>, Problem> {
         query.limit = Some(1);
         loop {
-            let told = self.port.job_log_search(self.job.clone(), query.clone()).await?;
-            match (told.matches.first(), told.next) {
+            let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
+            match (answer.matches.first(), answer.next) {
                 (Some(found), _) => return Ok(Some(found.line)),
                 (None, Some(next)) if goes_on() => query.from = Some(next),
                 (None, _) => return Ok(None),
@@ -73,7 +73,7 @@ impl Search {
     }
 
     /// How many lines have it; `heard` is told how many there are so far, and whether those are all, and says whether to go on.
-    pub async fn count(
+    pub async fn count_matches(
         &self,
         mut query: LogSearchQuery,
         mut heard: impl FnMut(u64, bool) -> bool,
@@ -81,10 +81,10 @@ impl Search {
         query.limit = Some(0);
         let mut count = 0;
         loop {
-            let told = self.port.job_log_search(self.job.clone(), query.clone()).await?;
-            count += told.count;
-            let goes_on = heard(count, told.next.is_none());
-            match told.next.filter(|_| goes_on) {
+            let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
+            count += answer.count;
+            let goes_on = heard(count, answer.next.is_none());
+            match answer.next.filter(|_| goes_on) {
                 Some(next) => query.from = Some(next),
                 None => return Ok(()),
             }
@@ -92,33 +92,34 @@ impl Search {
     }
 
     /// All that a page says of it that is sent whole.
-    pub async fn all(&self, wish: &Wish) -> Result<Found, Problem> {
-        let query = wish.search(self.attempt);
-        let mut left = SLICES;
+    pub async fn search_all(&self, wish: &LogViewState) -> Result<LogSearchState, Problem> {
+        let query = wish.search_query(self.attempt);
+        let mut left = MAX_SLICES;
         let mut goes_on = move || {
             left = left.saturating_sub(1);
             left > 0
         };
-        let asked = wish.lines.map(|(first, _)| first);
+        let asked = wish.selected_lines.map(|(first, _)| first);
         let line = match asked {
             Some(line) => Some(line),
-            None => self.seek(LogSearchQuery { from: wish.from, ..query.clone() }, &mut goes_on).await?,
+            None => self.find_first(LogSearchQuery { from: wish.first_line, ..query.clone() }, &mut goes_on).await?,
         };
-        let mut found = Found { line, ..Found::default() };
+        let mut found = LogSearchState { line, ..LogSearchState::default() };
         if let Some(line) = line {
-            found.after = self.seek(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut goes_on).await?;
+            found.after =
+                self.find_first(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut goes_on).await?;
             if let Some(before) = line.checked_sub(1).filter(|before| *before > 0) {
                 let back = LogSearchQuery { from: Some(before), backward: true, ..query.clone() };
-                found.before = self.seek(back, &mut goes_on).await?;
+                found.before = self.find_first(back, &mut goes_on).await?;
             }
             let until = LogSearchQuery { until: Some(line), ..query.clone() };
-            self.count(until, |count, is_all| {
+            self.count_matches(until, |count, is_all| {
                 found.rank = is_all.then_some(count + 1);
                 goes_on()
             })
             .await?;
         }
-        self.count(query, |count, is_all| {
+        self.count_matches(query, |count, is_all| {
             (found.count, found.is_all) = (count, is_all);
             goes_on()
         })
@@ -133,16 +134,17 @@ mod tests {
 
     #[test]
     fn a_step_knows_which_line_of_those_it_has_come_to() {
-        let begun = Found { line: Some(50), rank: Some(2), count: 3, is_all: true, ..Found::default() };
+        let begun =
+            LogSearchState { line: Some(50), rank: Some(2), count: 3, is_all: true, ..LogSearchState::default() };
         for (line, backward, rank) in
             [(70, false, Some(3)), (10, true, Some(1)), (10, false, Some(1)), (70, true, Some(3)), (50, false, Some(2))]
         {
             let mut found = begun.clone();
-            found.step(50, line, backward);
+            found.advance(50, line, backward);
             assert_eq!((found.line, found.rank), (Some(line), rank), "{line} {backward}");
         }
         let mut elsewhere = begun;
-        elsewhere.step(60, 70, false);
+        elsewhere.advance(60, 70, false);
         assert_eq!(elsewhere.rank, None, "somebody chose another line meanwhile");
     }
 }

@@ -2,30 +2,32 @@
 
 use leptos::prelude::*;
 
-use super::account_notices::Notices;
-use super::second_factor::{NewCodes, SecondFactor};
-use super::{Skeleton, use_desk};
+use super::account_notices::NoticeList;
+use super::second_factor::{NewRecoveryCodes, SecondFactor};
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
-use crate::domain::password::SHORTEST;
+use crate::domain::password::MIN_CHARS;
 use crate::domain::time::Millis;
 use crate::protocol::access::{CreatedToken, SessionEntry, SessionsPage, TokenView, TokensPage};
 use crate::protocol::factors::FactorsView;
 use crate::protocol::notices::NoticesPage;
 use crate::protocol::problem::Problem;
-use crate::ui::components::action::Question;
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::copy::CopyBlock;
-use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::time::Moment;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, FormName, refused};
+use crate::ui::flash::{CurrentFlash, Flash, FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
 /// Where the page is.
-const HERE: &str = "/account";
+const PAGE_URL: &str = "/account";
 
 /// Everything on the page, asked for together.
 type Snapshot = (TokensPage, SessionsPage, FactorsView, NoticesPage);
@@ -34,7 +36,7 @@ type Snapshot = (TokensPage, SessionsPage, FactorsView, NoticesPage);
 #[component]
 pub(crate) fn AccountPage() -> impl IntoView {
     let words = &t().plain().account;
-    let desk = use_desk();
+    let desk = use_page_backend();
     let name = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     let snapshot = Resource::new(
         || (),
@@ -51,30 +53,30 @@ pub(crate) fn AccountPage() -> impl IntoView {
             match snapshot.await {
                 Ok((tokens, sessions, factors, notices)) => view! {
                     <div class="space-y-6">
-                        <Notices notices=notices.notices/>
-                        <Tokens tokens=tokens.tokens back=HERE none=t().plain().account.no_tokens/>
-                        <NewToken/>
-                        <Password/>
+                        <NoticeList notices=notices.notices/>
+                        <TokenList tokens=tokens.tokens back=PAGE_URL none=t().plain().account.no_tokens/>
+                        <NewTokenForm/>
+                        <PasswordForm/>
                         <SecondFactor factors=factors/>
-                        <Sessions lengths=Some(lengths(&sessions)) sessions=sessions.sessions back=HERE/>
+                        <SessionList lengths=Some(session_lifetime_text(&sessions)) sessions=sessions.sessions back=PAGE_URL/>
                     </div>
                 }
-                .erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=name intro=words.intro/>
-        <NewCodes/>
-        {made_now().map(|made| view! { <Made made=made/> })}
+        <PageHeader title=name intro=words.intro/>
+        <NewRecoveryCodes/>
+        {token_from_flash().map(|made| view! { <NewTokenNotice made=made/> })}
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The token that was made a moment ago, if this is the page after that.
-fn made_now() -> Option<CreatedToken> {
+fn token_from_flash() -> Option<CreatedToken> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
         Flash::TokenMade(made) => Some(made),
         _ => None,
@@ -82,7 +84,7 @@ fn made_now() -> Option<CreatedToken> {
 }
 
 #[component]
-fn Made(made: CreatedToken) -> impl IntoView {
+fn NewTokenNotice(made: CreatedToken) -> impl IntoView {
     let words = &t().plain().account;
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="made">
@@ -91,15 +93,15 @@ fn Made(made: CreatedToken) -> impl IntoView {
             <CopyBlock text=made.secret label=words.secret/>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Somebody's API tokens; the button that revokes one leads back to `back`.
 #[component]
-pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
+pub(super) fn TokenList(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
     let words = &t().plain().account;
     let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{none}</p> });
-    let rows = tokens.into_iter().map(|token| view! { <Token token=token back=back.clone()/> }).collect_view();
+    let rows = tokens.into_iter().map(|token| view! { <TokenRow token=token back=back.clone()/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby="tokens" data-part="tokens">
             <div class="panel-head">
@@ -110,22 +112,22 @@ pub(super) fn Tokens(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &
             <ul class="rows">{rows}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Token(token: TokenView, back: String) -> impl IntoView {
+fn TokenRow(token: TokenView, back: String) -> impl IntoView {
     let words = &t().plain().account;
     let scopes = match token.scopes {
         None => words.everything.to_owned(),
         Some(scopes) => scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(", "),
     };
     let used = match token.last_used_at {
-        Some(at) => view! { {words.used}" "<Moment at=at/> }.erased(),
-        None => view! { {words.never_used} }.erased(),
+        Some(at) => view! { {words.used}" "<RelativeTime at=at/> }.into_erased(),
+        None => view! { {words.never_used} }.into_erased(),
     };
     let ends = match token.expires_at {
-        Some(at) => format!(" · {} {}", words.ends, t().moment(at)),
+        Some(at) => format!(" · {} {}", words.ends, use_clock().format_timestamp(at)),
         None => format!(" · {}", words.never_ends),
     };
     view! {
@@ -135,21 +137,26 @@ fn Token(token: TokenView, back: String) -> impl IntoView {
                 <span class="row-sub">{scopes}</span>
                 <span class="row-sub">{used}{ends}</span>
             </span>
-            <Question action=format!("/ui/account/tokens/{}/revoke", token.id) label=words.revoke
+            <ConfirmedForm action=format!("/ui/account/tokens/{}/revoke", token.id) label=words.revoke
                 named=Some(format!("{}: {}", words.revoke, token.name)) text=words.revoke_text confirm=words.revoke_confirm
                 class="btn btn-sm btn-ghost text-bad">
                 <input type="hidden" name="next" value=back/>
-            </Question>
+            </ConfirmedForm>
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
+/// The fields of a new token's form, in its order.
+const TOKEN_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("days", &["expires_in_days"])];
+
 #[component]
-fn NewToken() -> impl IntoView {
+fn NewTokenForm() -> impl IntoView {
     let words = &t().plain().account;
-    let (problem, typed) = refused(FormName::Token);
-    let name = typed.get("name").cloned().unwrap_or_default();
+    let (problem, typed) = form_problem(FormName::Token);
+    let typed = |name: &str| typed.get(name).cloned().unwrap_or_default();
+    let (name, days) = (typed("name"), typed("days"));
+    let errors = FormErrors::from_problem(problem, &TOKEN_FIELDS);
     let may = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.permissions);
     let scope = |permission: Permission| {
         let id = format!("scope.{}", permission.as_str());
@@ -165,15 +172,17 @@ fn NewToken() -> impl IntoView {
     view! {
         <section class="panel form" aria-labelledby="new-token">
             <h2 id="new-token" class="panel-title">{words.new_token}</h2>
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
             <form method="post" action="/ui/account/tokens" class="space-y-4">
-                <Field id="name" label=words.token_name hint=words.token_name_hint>
+                <Field id="name" label=words.token_name hint=words.token_name_hint error=errors.message("name")>
                     <input class="input w-full" id="name" name="name" required=true maxlength="32" autocomplete="off"
-                        aria-describedby="name-hint" value=name/>
+                        aria-describedby=errors.aria_describedby("name", Some("name-hint")) aria-invalid=errors.aria_invalid("name")
+                        autofocus=errors.is_first("name") value=name/>
                 </Field>
-                <Field id="days" label=words.days hint=words.days_hint optional=true>
+                <Field id="days" label=words.days hint=words.days_hint optional=true error=errors.message("days")>
                     <input class="input w-full" id="days" name="days" type="number" min="1" max="3660"
-                        aria-describedby="days-hint"/>
+                        aria-describedby=errors.aria_describedby("days", Some("days-hint")) aria-invalid=errors.aria_invalid("days")
+                        autofocus=errors.is_first("days") value=days/>
                 </Field>
                 <label class="flex items-center gap-2" for="never_expires">
                     <input type="checkbox" class="checkbox checkbox-sm" id="never_expires" name="never_expires"/>
@@ -190,67 +199,67 @@ fn NewToken() -> impl IntoView {
             </form>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Password() -> impl IntoView {
+fn PasswordForm() -> impl IntoView {
     let words = &t().plain().account;
-    let (problem, _) = refused(FormName::Password);
+    let (problem, _) = form_problem(FormName::Password);
     view! {
         <section class="panel form" aria-labelledby="password">
             <h2 id="password" class="panel-title">{words.password}</h2>
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <form method="post" action="/ui/account/password" class="space-y-4">
                 <Field id="old" label=words.old_password>
                     <input class="input w-full" id="old" name="old" type="password" autocomplete="current-password" required=true/>
                 </Field>
                 <Field id="new" label=words.new_password hint=t().plain().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
-                        minlength=SHORTEST.to_string() aria-describedby="new-hint"/>
+                        minlength=MIN_CHARS.to_string() aria-describedby="new-hint"/>
                 </Field>
                 <div class="form-actions"><button class="btn">{words.change}</button></div>
             </form>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// How long a session lasts, in a sentence.
-fn lengths(page: &SessionsPage) -> String {
-    let span = |seconds: u64| t().span(Millis::seconds(seconds.cast_signed()));
+fn session_lifetime_text(page: &SessionsPage) -> String {
+    let span = |seconds: u64| t().format_duration(Millis::from_secs(seconds.cast_signed()));
     t().plain().account.session_lengths.with(&[&span(page.idle_seconds), &span(page.longest_seconds)])
 }
 
 /// Somebody's browsers; the button that signs one out leads back to `back`.
 #[component]
-pub(super) fn Sessions(
+pub(super) fn SessionList(
     sessions: Vec<SessionEntry>,
     #[prop(into)] back: String,
     #[prop(optional_no_strip)] lengths: Option<String>,
 ) -> impl IntoView {
-    let words = &t().plain().account;
+    let (words, clock) = (&t().plain().account, use_clock());
     let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().people.no_sessions}</p> });
     let row = |session: SessionEntry| {
         let back = back.clone();
         let end = if session.current {
-            view! { <span class="text-sm text-muted">{words.this_browser}</span> }.erased()
+            view! { <span class="text-sm text-muted">{words.this_browser}</span> }.into_erased()
         } else {
             view! {
-                <Question action=format!("/ui/account/sessions/{}/end", session.id) label=words.end
+                <ConfirmedForm action=format!("/ui/account/sessions/{}/end", session.id) label=words.end
                     named=Some(format!("{}: {}", words.end, session.agent)) text=words.end_text confirm=words.end_confirm
                     class="btn btn-sm btn-ghost text-bad">
                     <input type="hidden" name="next" value=back/>
-                </Question>
+                </ConfirmedForm>
             }
-            .erased()
+            .into_erased()
         };
         view! {
             <li class="fleet-row">
                 <span class="min-w-0">
                     <span class="break-words">{session.agent}</span>
-                    <span class="row-sub">{session.host}" · "{words.used}" "<Moment at=session.seen_at/></span>
-                    <span class="row-sub">{words.ends}" "{t().moment(session.idle_ends_at.min(session.expires_at))}</span>
+                    <span class="row-sub">{session.host}" · "{words.used}" "<RelativeTime at=session.seen_at/></span>
+                    <span class="row-sub">{words.ends}" "{clock.format_timestamp(session.idle_ends_at.min(session.expires_at))}</span>
                 </span>
                 {end}
             </li>
@@ -264,5 +273,5 @@ pub(super) fn Sessions(
             <ul class="rows">{sessions.into_iter().map(row).collect_view()}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
 }

@@ -3,17 +3,17 @@
 use leptos::prelude::*;
 
 use crate::protocol::notices::NoticeView;
-use crate::ui::components::action::Question;
-use crate::ui::components::time::Moment;
+use crate::ui::components::action::ConfirmedForm;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// The part of the account page; nothing where there is nothing to say.
 #[component]
-pub(super) fn Notices(notices: Vec<NoticeView>) -> impl IntoView {
+pub(super) fn NoticeList(notices: Vec<NoticeView>) -> impl IntoView {
     let words = &t().plain().notices;
-    let Some(newest) = notices.first().map(|notice| notice.at.to_string()) else { return ().erased() };
-    let rows = notices.into_iter().map(|notice| view! { <Notice notice=notice/> }).collect_view();
+    let Some(newest) = notices.first().map(|notice| notice.at.to_string()) else { return ().into_erased() };
+    let rows = notices.into_iter().map(|notice| view! { <NoticeRow notice=notice/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby="notices" data-part="notices">
             <div class="panel-head">
@@ -29,19 +29,19 @@ pub(super) fn Notices(notices: Vec<NoticeView>) -> impl IntoView {
             <ul class="rows">{rows}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Notice(notice: NoticeView) -> impl IntoView {
+fn NoticeRow(notice: NoticeView) -> impl IntoView {
     let words = &t().plain().notices;
-    let sentence = sentence(&notice.kind);
+    let sentence = notice_sentence(&notice.kind);
     let reader = notice.session.is_none().then(|| words.by.of(&notice.actor));
     let place = [notice.agent, notice.host, reader.unwrap_or_default()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let end = notice.session.map(|session| {
         view! {
-            <Question action=format!("/ui/account/sessions/{session}/end") label=words.end text=words.end_text
+            <ConfirmedForm action=format!("/ui/account/sessions/{session}/end") label=words.end text=words.end_text
                 confirm=words.end_confirm class="btn btn-sm btn-ghost text-bad"/>
         }
     });
@@ -50,15 +50,15 @@ fn Notice(notice: NoticeView) -> impl IntoView {
             <span class="min-w-0">
                 <span class="font-medium">{sentence}</span>
                 <span class="row-sub break-words">{place.join(" · ")}</span>
-                <span class="row-sub"><Moment at=notice.at/></span>
+                <span class="row-sub"><RelativeTime at=notice.at/></span>
             </span>
             {end}
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
-fn sentence(kind: &str) -> &'static str {
+fn notice_sentence(kind: &str) -> &'static str {
     let words = &t().plain().notices;
     match kind {
         "new_browser" => words.new_browser,

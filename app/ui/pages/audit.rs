@@ -4,37 +4,38 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, asked, asked_moment, field_moment, use_desk};
-use crate::domain::text::{escaped, escaped_lines};
+use super::{Skeleton, TimeZoneInput, input_timestamp, query_param, timestamp_param, use_page_backend};
+use crate::domain::text::{escape, escape_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
-use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::Failure;
+use crate::ui::audit_actions::{action_sentence, action_sentences};
+use crate::ui::clock::use_clock;
+use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::pager::Pager;
-use crate::ui::components::subject::subject;
-use crate::ui::components::time::Moment;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::subject_link::subject_link;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
-use crate::ui::trail::{ACTIONS, sentence};
 
 /// How many entries a page shows.
-const PAGE: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
-fn filters_of(params: &ParamsMap) -> AuditFilters {
-    let text = |name| asked(params, name);
+fn filters_from_params(params: &ParamsMap) -> AuditFilters {
+    let text = |name| query_param(params, name);
     AuditFilters {
         actor: text("actor"),
         action: text("action"),
         target: text("target"),
         request_id: text("request_id"),
-        since: asked_moment(params, "since"),
-        until: asked_moment(params, "until"),
+        since: timestamp_param(params, "since"),
+        until: timestamp_param(params, "until"),
     }
 }
 
-fn href(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
+fn audit_url(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
     let AuditFilters { actor, action, target, request_id, since, until } = filters.clone();
     let pairs = [
         ("actor", actor),
@@ -52,10 +53,11 @@ fn href(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
 #[component]
 pub(crate) fn AuditPage() -> impl IntoView {
     let words = &t().plain().audit;
-    let desk = use_desk();
-    let (filters, cursor) = use_query_map().with_untracked(|params| (filters_of(params), params.get("cursor")));
-    let export = href("/api/audit/export", &filters, None);
-    let query = AuditQuery { filters: filters.clone(), limit: Some(PAGE), cursor: cursor.clone() };
+    let desk = use_page_backend();
+    let (filters, cursor) =
+        use_query_map().with_untracked(|params| (filters_from_params(params), params.get("cursor")));
+    let export = audit_url("/api/audit/export", &filters, None);
+    let query = AuditQuery { filters: filters.clone(), limit: Some(PAGE_SIZE), cursor: cursor.clone() };
     let page = Resource::new(|| (), move |()| desk.audit(query.clone()));
     let shown = {
         let filters = filters.clone();
@@ -63,26 +65,26 @@ pub(crate) fn AuditPage() -> impl IntoView {
             let (filters, later) = (filters.clone(), cursor.is_some());
             Suspend::new(async move {
                 match page.await {
-                    Ok(page) => view! { <Entries page=page filters=filters later=later/> }.erased(),
-                    Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                    Ok(page) => view! { <EntryTable page=page filters=filters later=later/> }.into_erased(),
+                    Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
                 }
             })
         }
     };
     view! {
-        <PageHead title=t().nav.audit intro=words.intro>
+        <PageHeader title=t().nav.audit intro=words.intro>
             <a class="btn btn-sm" href="/admin/audit/verify"><Icon glyph=Glyph::Shield/>{words.verify}</a>
             <a class="btn btn-sm" href=export><Icon glyph=Glyph::Download/>{words.export}</a>
-        </PageHead>
-        <Choices filters=filters/>
+        </PageHeader>
+        <FilterForm filters=filters/>
         <div data-part="entries"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Choices(filters: AuditFilters) -> impl IntoView {
-    let words = &t().plain().audit;
+fn FilterForm(filters: AuditFilters) -> impl IntoView {
+    let (words, clock) = (&t().plain().audit, use_clock());
     let any = filters != AuditFilters::default();
     let text = |name: &'static str, label: &'static str, value: Option<String>| {
         view! {
@@ -93,16 +95,17 @@ fn Choices(filters: AuditFilters) -> impl IntoView {
         }
     };
     let moment = |name: &'static str, label: &'static str, value: Option<String>| {
-        let value = field_moment(value.as_ref());
+        let value = input_timestamp(value.as_ref(), clock);
         view! {
             <div class="field">
-                <label for=name>{label}" (UTC)"</label>
+                <label for=name>{format!("{label} ({})", clock.zone_name())}</label>
                 <input class="input input-sm" type="datetime-local" id=name name=name value=value/>
             </div>
         }
     };
     view! {
         <form method="get" action="/admin/audit" class="panel filter-form" aria-label=words.filter>
+            <TimeZoneInput clock=clock/>
             {text("actor", words.actor, filters.actor)}
             <div class="field">
                 <label for="action">{words.action}</label>
@@ -118,7 +121,7 @@ fn Choices(filters: AuditFilters) -> impl IntoView {
             </div>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// All actions, by the word before the dot.
@@ -130,7 +133,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
         let selected = chosen.as_deref() == Some(&value);
         view! { <option value=value selected=selected>{label}</option> }
     };
-    let known: Vec<(&str, &str)> = ACTIONS.into_iter().zip(t().overview.actions).collect();
+    let known: Vec<(&str, &str)> = action_sentences().collect();
     let groups = known.chunk_by(|a, b| area(a.0) == area(b.0)).map(|group| {
         let area = area(group[0].0);
         let all = option(format!("{area}."), words.all_of.of(&area));
@@ -138,7 +141,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
         view! { <optgroup label=area>{all}{each.collect_view()}</optgroup> }
     });
     let groups = groups.collect_view();
-    let is_known = chosen.as_ref().is_none_or(|word| word.ends_with('.') || sentence(word).is_some());
+    let is_known = chosen.as_ref().is_none_or(|word| word.ends_with('.') || action_sentence(word).is_some());
     let strange = chosen.clone().filter(|_| !is_known).map(|word| option(word.clone(), word));
     view! {
         <select class="select select-sm" id="action" name="action">
@@ -147,26 +150,26 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
             {groups}
         </select>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The table. On a small screen an entry's detail lies below it, so the roles of a table are said.
 #[component]
-fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
+fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     let words = &t().plain().audit;
     if page.entries.is_empty() {
         return view! {
             <div class="panel">
-                <Empty glyph=Glyph::Search title=words.none text=words.none_hint>
+                <EmptyPanel glyph=Glyph::Search title=words.none text=words.none_hint>
                     <a class="btn btn-sm" href="/admin/audit">{words.clear}</a>
-                </Empty>
+                </EmptyPanel>
             </div>
         }
-        .erased();
+        .into_erased();
     }
-    let newest = later.then(|| href("/admin/audit", &filters, None));
-    let older = page.next_cursor.clone().map(|cursor| href("/admin/audit", &filters, Some(cursor)));
-    let rows = page.entries.iter().map(|entry| row(&page, entry)).collect_view();
+    let newest = later.then(|| audit_url("/admin/audit", &filters, None));
+    let older = page.next_cursor.clone().map(|cursor| audit_url("/admin/audit", &filters, Some(cursor)));
+    let rows = page.entries.iter().map(|entry| entry_row(&page, entry)).collect_view();
     view! {
         <div class="panel">
             <table class="data trail" role="table">
@@ -185,32 +188,33 @@ fn Entries(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
         </div>
         <Pager label=words.caption first=newest next=older/>
     }
-    .erased()
+    .into_erased()
 }
 
-fn row(trail: &Page, entry: &AuditEntry) -> AnyView {
+fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
     let language = t();
     let words = &language.plain().audit;
-    let said = sentence(&entry.action).map_or_else(|| escaped(&entry.action).into_owned(), ToOwned::to_owned);
+    let label = action_sentence(&entry.action).map_or_else(|| escape(&entry.action).into_owned(), ToOwned::to_owned);
     let request = entry.request_id.clone().map(|id| {
         let only = AuditFilters { request_id: Some(id.clone()), ..AuditFilters::default() };
-        view! { <a class="quiet-link" href=href("/admin/audit", &only, None)>{words.request}" "{escaped(&id).into_owned()}</a> }
+        view! { <a class="quiet-link" href=audit_url("/admin/audit", &only, None)>{words.request}" "{escape(&id).into_owned()}</a> }
     });
     let particulars = match &entry.detail {
         serde_json::Value::Null => None,
         serde_json::Value::Object(fields) if fields.is_empty() => None,
-        detail => serde_json::to_string_pretty(detail).ok().map(|text| escaped_lines(&text).into_owned()),
+        detail => serde_json::to_string_pretty(detail).ok().map(|text| escape_lines(&text).into_owned()),
     };
-    let place = words.entry.with(&[&language.whole(entry.seq.unsigned_abs()), &escaped(&entry.chain).into_owned()]);
-    let actor = || subject(trail, &entry.actor);
-    let target = || subject(trail, &entry.target);
+    let place =
+        words.entry.with(&[&language.format_integer(entry.seq.unsigned_abs()), &escape(&entry.chain).into_owned()]);
+    let actor = || subject_link(trail, &entry.actor);
+    let target = || subject_link(trail, &entry.target);
     view! {
         <tr role="row">
-            <td role="cell" class="max-md:hidden"><Moment at=entry.at/></td>
+            <td role="cell" class="max-md:hidden"><RelativeTime at=entry.at/></td>
             <th scope="row" role="rowheader">
-                <span class="font-medium">{said}</span>
-                <code class="row-sub">{escaped(&entry.action).into_owned()}</code>
-                <span class="row-sub md:hidden"><Moment at=entry.at/>" · "{actor()}</span>
+                <span class="font-medium">{label}</span>
+                <code class="row-sub">{escape(&entry.action).into_owned()}</code>
+                <span class="row-sub md:hidden"><RelativeTime at=entry.at/>" · "{actor()}</span>
                 <span class="row-sub lg:hidden">{target()}</span>
             </th>
             <td role="cell" class="max-md:hidden">{actor()}</td>
@@ -226,7 +230,7 @@ fn row(trail: &Page, entry: &AuditEntry) -> AnyView {
             </td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }
 
 #[cfg(test)]
@@ -241,10 +245,10 @@ mod tests {
         {
             params.insert(name.to_owned(), value.to_owned());
         }
-        let filters = filters_of(&params);
+        let filters = filters_from_params(&params);
         assert_eq!((filters.actor.as_deref(), filters.target.as_deref()), (Some("ada"), None));
         assert!(filters.since.as_deref().is_some_and(|text| Timestamp::parse_rfc3339(text).is_some()), "{filters:?}");
-        let address = href("/admin/audit", &filters, Some("5.1.c".to_owned()));
+        let address = audit_url("/admin/audit", &filters, Some("5.1.c".to_owned()));
         assert_eq!(address, "/admin/audit?actor=ada&action=worker.&since=2024-01-02T03%3A04%3A00Z&cursor=5.1.c");
     }
 }

@@ -2,54 +2,38 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_desk};
-use crate::domain::text::escaped;
-use crate::protocol::audit::{AuditFault, AuditVerdict};
-use crate::ui::components::failure::Failure;
+use super::{Skeleton, use_page_backend};
+use crate::domain::text::escape;
+use crate::protocol::audit::{AuditFault, AuditVerification};
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-
-/// The words of the API, in the order in which each language has its sentences.
-const FAULTS: [&str; 12] = [
-    "edited",
-    "replaced",
-    "removed",
-    "inserted",
-    "truncated",
-    "added",
-    "head_differs",
-    "no_head",
-    "gone",
-    "not_as_signed",
-    "signed_gone",
-    "bad_checkpoint",
-];
 
 /// The page.
 #[component]
 pub(crate) fn AuditVerifyPage() -> impl IntoView {
     let words = &t().plain().audit;
-    let desk = use_desk();
+    let desk = use_page_backend();
     let verdict = Resource::new(|| (), move |()| desk.verify_audit());
     let shown = move || {
         Suspend::new(async move {
             match verdict.await {
-                Ok(verdict) => view! { <Verdict verdict=verdict/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(verdict) => view! { <VerifyResult verdict=verdict/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.verify_title above=("/admin/audit", t().nav.audit) intro=words.verify_intro/>
+        <PageHeader title=words.verify_title above=("/admin/audit", t().nav.audit) intro=words.verify_intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Verdict(verdict: AuditVerdict) -> impl IntoView {
+fn VerifyResult(verdict: AuditVerification) -> impl IntoView {
     let words = &t().plain().audit;
     let (class, glyph, said) = if verdict.intact {
         ("status status-good", Glyph::CheckCircle, words.intact)
@@ -76,7 +60,7 @@ fn Verdict(verdict: AuditVerdict) -> impl IntoView {
                             <th scope="col">{words.chain}</th>
                         </tr>
                     </thead>
-                    <tbody>{verdict.faults.into_iter().map(|fault| view! { <Fault fault=fault/> }).collect_view()}</tbody>
+                    <tbody>{verdict.faults.into_iter().map(|fault| view! { <FaultRow fault=fault/> }).collect_view()}</tbody>
                 </table>
                 {more}
             </section>
@@ -96,26 +80,26 @@ fn Verdict(verdict: AuditVerdict) -> impl IntoView {
             {faults}
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Fault(fault: AuditFault) -> impl IntoView {
+fn FaultRow(fault: AuditFault) -> impl IntoView {
     let language = t();
     let words = &language.plain().audit;
-    let number = |seq: i64| language.whole(seq.unsigned_abs());
+    let number = |seq: i64| language.format_integer(seq.unsigned_abs());
     let which = match (fault.from, fault.to) {
         (Some(from), Some(to)) if from == to => number(from),
         (Some(from), Some(to)) => format!("{}–{}", number(from), number(to)),
         _ => words.whole_chain.to_owned(),
     };
-    let said = FAULTS.iter().position(|word| *word == fault.fault).map_or("", |place| words.faults[place]);
+    let sentence = words.faults.of(&fault.fault);
     view! {
         <tr>
             <th scope="row" class="tabular-nums whitespace-nowrap">{which}</th>
-            <td>{said}<code class="row-sub">{fault.fault}</code></td>
-            <td><code class="wrap-anywhere">{escaped(&fault.chain).into_owned()}</code></td>
+            <td>{sentence}<code class="row-sub">{fault.fault}</code></td>
+            <td><code class="wrap-anywhere">{escape(&fault.chain).into_owned()}</code></td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }

@@ -5,19 +5,19 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::not_found::no_such;
-use super::{Skeleton, use_desk};
+use super::not_found::not_found_problem;
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::domain::ids::{JobId, WorkerId};
-use crate::protocol::bulk::MOST;
+use crate::protocol::bulk::MAX_BULK_IDS;
 use crate::protocol::queue::JobView;
 use crate::protocol::status::BulkAction;
 use crate::protocol::workers::WorkerView;
-use crate::ui::bulk::{Fate, Listed, asked, form, job_name};
-use crate::ui::components::drain::DrainTerms;
-use crate::ui::components::failure::Failure;
+use crate::ui::bulk::{BulkEffect, BulkTarget, count_phrase, form_url, job_name};
+use crate::ui::components::drain::DrainOptions;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::status::{JobBadge, WorkerBadge};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -26,118 +26,120 @@ use crate::ui::safe_url::SafeUrl;
 
 /// What the address asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct BulkQuery {
     action: BulkAction,
     ids: Vec<String>,
     back: String,
 }
 
-impl Asked {
+impl BulkQuery {
     /// None if it is nothing that is done to what this list has.
-    fn of(listed: Listed, params: &ParamsMap) -> Option<Self> {
+    fn from_params(listed: BulkTarget, params: &ParamsMap) -> Option<Self> {
         let action = params.get("action").and_then(|word| BulkAction::parse(&word))?;
         let mut ids = params.get_all("id").unwrap_or_default();
         ids.sort_unstable();
         ids.dedup();
-        ids.truncate(MOST);
+        ids.truncate(MAX_BULK_IDS);
         let back = params.get("back").filter(|back| back.starts_with('/'));
         let back = SafeUrl::from_data(back.as_deref().unwrap_or(listed.path())).into_string();
-        (Listed::of(action) == listed).then_some(Self { action, ids, back })
+        (BulkTarget::for_action(action) == listed).then_some(Self { action, ids, back })
     }
 }
 
 /// One of them.
-struct Line {
+struct BulkRow {
     id: String,
     name: String,
     href: String,
     badge: AnyView,
-    fate: Fate,
+    effect: BulkEffect,
 }
 
 /// Asks about workers.
 #[component]
 pub(crate) fn WorkersBulkPage() -> impl IntoView {
-    let Some(asked) = use_query_map().with_untracked(|params| Asked::of(Listed::Workers, params)) else {
-        return view! { <Failure problem=no_such()/> }.erased();
+    let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Workers, params))
+    else {
+        return view! { <ProblemPanel problem=not_found_problem()/> }.into_erased();
     };
-    let desk = use_desk();
+    let desk = use_page_backend();
     let ids: Vec<WorkerId> = asked.ids.iter().filter_map(|id| WorkerId::parse(id).ok()).collect();
-    let workers = Resource::new(|| (), move |()| desk.workers_named(ids.clone()));
-    let line = |action, worker: WorkerView| Line {
+    let workers = Resource::new(|| (), move |()| desk.workers_by_ids(ids.clone()));
+    let line = |action, worker: WorkerView| BulkRow {
         id: worker.id.to_string(),
         name: worker.name.clone(),
         href: format!("/admin/workers/{}", worker.id),
-        fate: Fate::of_worker(action, &worker),
-        badge: view! { <WorkerBadge worker=worker/> }.erased(),
+        effect: BulkEffect::for_worker(action, &worker),
+        badge: view! { <WorkerBadge worker=worker/> }.into_erased(),
     };
     let shown = move || {
         let asked = asked.clone();
         Suspend::new(async move {
             match workers.await {
-                Ok(found) => question(&asked, found.into_iter().map(|worker| line(asked.action, worker)).collect()),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(found) => confirm_page(&asked, found.into_iter().map(|worker| line(asked.action, worker)).collect()),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
 /// Asks about jobs.
 #[component]
 pub(crate) fn JobsBulkPage() -> impl IntoView {
-    let Some(asked) = use_query_map().with_untracked(|params| Asked::of(Listed::Jobs, params)) else {
-        return view! { <Failure problem=no_such()/> }.erased();
+    let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Jobs, params)) else {
+        return view! { <ProblemPanel problem=not_found_problem()/> }.into_erased();
     };
-    let desk = use_desk();
+    let desk = use_page_backend();
     let ids: Vec<JobId> = asked.ids.iter().filter_map(|id| JobId::parse(id).ok()).collect();
-    let jobs = Resource::new(|| (), move |()| desk.jobs_named(ids.clone()));
+    let jobs = Resource::new(|| (), move |()| desk.jobs_by_ids(ids.clone()));
     let prefs = use_context::<Prefs>().unwrap_or_default();
-    let cancels_all = prefs.may(Permission::JobCancelAll);
+    let cancels_all = prefs.has_permission(Permission::JobCancelAll);
     let reader = prefs.session.map(|session| session.name);
-    let line = move |action, job: JobView| Line {
+    let line = move |action, job: JobView| BulkRow {
         id: job.job_id.to_string(),
         name: job_name(&job),
         href: format!("/jobs/{}", job.job_id),
-        fate: Fate::of_job(action, &job, cancels_all || reader.as_ref() == Some(&job.submitted_by)),
-        badge: view! { <JobBadge status=job.status/> }.erased(),
+        effect: BulkEffect::for_job(action, &job, cancels_all || reader.as_ref() == Some(&job.submitted_by)),
+        badge: view! { <JobBadge status=job.status/> }.into_erased(),
     };
     let shown = move || {
         let (asked, line) = (asked.clone(), line.clone());
         Suspend::new(async move {
             match jobs.await {
-                Ok(found) => question(&asked, found.into_iter().map(|job| line(asked.action, job)).collect()),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(found) => confirm_page(&asked, found.into_iter().map(|job| line(asked.action, job)).collect()),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
 /// Names them, and asks about those that it would change.
-fn question(asked_for: &Asked, lines: Vec<Line>) -> AnyView {
-    let Asked { action, ids, back } = asked_for;
+fn confirm_page(asked_for: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
+    let BulkQuery { action, ids, back } = asked_for;
     let words = &t().plain().bulk;
-    let changed: Vec<String> = lines.iter().filter(|line| line.fate.changes()).map(|line| line.id.clone()).collect();
-    let count = asked(words, *action).of(changed.len() as u64);
+    let changed: Vec<String> =
+        lines.iter().filter(|line| line.effect.is_change()).map(|line| line.id.clone()).collect();
+    let count = count_phrase(words, *action).of(changed.len() as u64);
     let any = !changed.is_empty();
     let missing = (ids.len() - lines.len()) as u64;
-    let above = match Listed::of(*action) {
-        Listed::Workers => t().workers.title,
-        Listed::Jobs => t().jobs.title,
+    let above = match BulkTarget::for_action(*action) {
+        BulkTarget::Workers => t().workers.title,
+        BulkTarget::Jobs => t().jobs.title,
     };
     let hidden = changed.into_iter().map(|id| view! { <input type="hidden" name="id" value=id/> }).collect_view();
-    let (class, glyph) = look(*action);
+    let (class, glyph) = button_style(*action);
     let confirm = any.then(|| view! { <button class=class><Icon glyph=glyph/>{count.clone()}</button> });
     view! {
-        <PageHead title=if any { count.clone() } else { words.nothing.to_owned() } above=(back.clone(), above)/>
+        <PageHeader title=if any { count.clone() } else { words.nothing.to_owned() } above=(back.clone(), above)/>
         <div class="panel">
-            {(!lines.is_empty()).then(|| table(*action, lines))}
-            <form class="bulk-question" method="post" action=form(*action)>
+            {(!lines.is_empty()).then(|| effect_table(*action, lines))}
+            <form class="bulk-question" method="post" action=form_url(*action)>
                 {(missing > 0).then(|| view! { <p class="text-muted">{words.missing.of(missing)}</p> })}
                 <p>{if any { consequence(*action) } else { words.nothing_text }}</p>
                 {hidden}
-                {(any && *action == BulkAction::Drain).then(|| view! { <DrainTerms/> })}
+                {(any && *action == BulkAction::Drain).then(|| view! { <DrainOptions/> })}
                 <input type="hidden" name="back" value=back.clone()/>
                 <div class="form-actions">
                     {confirm}
@@ -146,22 +148,22 @@ fn question(asked_for: &Asked, lines: Vec<Line>) -> AnyView {
             </form>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn table(action: BulkAction, lines: Vec<Line>) -> AnyView {
+fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
     let words = t();
-    let (caption, name) = match Listed::of(action) {
-        Listed::Workers => (words.workers.title, words.workers.worker),
-        Listed::Jobs => (words.jobs.title, words.jobs.job),
+    let (caption, name) = match BulkTarget::for_action(action) {
+        BulkTarget::Workers => (words.workers.title, words.workers.worker),
+        BulkTarget::Jobs => (words.jobs.title, words.jobs.job),
     };
-    let row = |line: Line| {
-        let class = (!line.fate.changes()).then_some("text-muted");
+    let row = |line: BulkRow| {
+        let class = (!line.effect.is_change()).then_some("text-muted");
         view! {
             <tr class=class>
                 <th scope="row"><a class="row-link" href=line.href>{line.name}</a></th>
                 <td class="max-md:hidden"><span class="flex flex-wrap gap-x-3">{line.badge}</span></td>
-                <td>{line.fate.said(&t().plain().bulk)}</td>
+                <td>{line.effect.describe(&t().plain().bulk)}</td>
             </tr>
         }
     };
@@ -178,7 +180,7 @@ fn table(action: BulkAction, lines: Vec<Line>) -> AnyView {
             <tbody>{lines.into_iter().map(row).collect_view()}</tbody>
         </table>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What follows from it.
@@ -194,7 +196,7 @@ fn consequence(action: BulkAction) -> &'static str {
 }
 
 /// How the button looks that does it.
-fn look(action: BulkAction) -> (&'static str, Glyph) {
+fn button_style(action: BulkAction) -> (&'static str, Glyph) {
     match action {
         BulkAction::Drain => ("btn btn-primary", Glyph::Drain),
         BulkAction::Resume | BulkAction::Retry => ("btn btn-primary", Glyph::Play),
@@ -207,12 +209,12 @@ fn look(action: BulkAction) -> (&'static str, Glyph) {
 mod tests {
     use super::*;
 
-    fn asked(query: &[(&'static str, &str)]) -> Option<Asked> {
+    fn asked(query: &[(&'static str, &str)]) -> Option<BulkQuery> {
         let mut params = ParamsMap::new();
         for (name, value) in query {
             params.insert(*name, (*value).to_owned());
         }
-        Asked::of(Listed::Workers, &params)
+        BulkQuery::from_params(BulkTarget::Workers, &params)
     }
 
     #[test]
@@ -220,7 +222,7 @@ mod tests {
         let found =
             asked(&[("action", "drain"), ("id", "w_2"), ("id", "w_1"), ("id", "w_2"), ("back", "/admin/workers?q=a")]);
         let ids = vec!["w_1".to_owned(), "w_2".to_owned()];
-        assert_eq!(found, Some(Asked { action: BulkAction::Drain, ids, back: "/admin/workers?q=a".to_owned() }));
+        assert_eq!(found, Some(BulkQuery { action: BulkAction::Drain, ids, back: "/admin/workers?q=a".to_owned() }));
         for nothing in [&[][..], &[("action", "cancel")], &[("action", "explode")]] {
             assert_eq!(asked(nothing), None, "{nothing:?}");
         }

@@ -5,45 +5,47 @@ use std::collections::{BTreeMap, BTreeSet};
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
 
-use super::configs::Summary;
-use super::{Skeleton, use_desk};
+use super::configs::ConfigSummary;
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
-use crate::domain::text::escaped;
+use crate::domain::fuzzy::similar_names;
+use crate::domain::text::escape;
 use crate::protocol::configs::{ConfigDetail, RevisionView, RevisionsPage};
-use crate::protocol::percent;
+use crate::protocol::percent_encoding;
 use crate::protocol::problem::Problem;
+use crate::ui::backend::SharedServerPageBackend;
 use crate::ui::components::code::FileText;
 use crate::ui::components::diff_table::DiffTable;
-use crate::ui::components::failure::Failure;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::time::Moment;
-use crate::ui::configs::changes::{Change, changes};
-use crate::ui::configs::readable;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::time::RelativeTime;
+use crate::ui::configs::changes::{ValueChange, value_changes};
+use crate::ui::configs::format_for_display;
 use crate::ui::erase::Erase;
-use crate::ui::format::config_address;
+use crate::ui::format::config_url;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
 /// So many changed values are told one by one.
-const MOST: usize = 40;
+const MAX_CHANGES: usize = 40;
 
 /// What is asked of the page, by its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct ConfigPageQuery {
     name: String,
     revision: Option<u32>,
     against: Option<u32>,
     split: bool,
 }
 
-impl Asked {
-    fn address(&self) -> String {
+impl ConfigPageQuery {
+    fn url(&self) -> String {
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let view = self.split.then(|| "split".to_owned());
         let query = [("revision", number(self.revision)), ("against", number(self.against)), ("view", view)];
-        config_address(&self.name) + &query_string(&query)
+        config_url(&self.name) + &query_string(&query)
     }
 }
 
@@ -51,7 +53,17 @@ struct Snapshot {
     page: RevisionsPage,
     shown: ConfigDetail,
     /// What it is compared with.
-    earlier: Option<ConfigDetail>,
+    baseline: Option<ConfigDetail>,
+}
+
+/// Links to those that are called nearly so.
+async fn similar_configs(desk: &SharedServerPageBackend, name: &str) -> AnyView {
+    let all = desk.configs().await.map(|page| page.configs).unwrap_or_default();
+    let near = similar_names(name, all.iter().map(|config| config.name.as_str()));
+    let link = |name: &str| view! { <li><a class="chip" href=config_url(name)>{name.to_owned()}</a></li> };
+    (!near.is_empty())
+        .then(|| view! { <ul class="chips mt-4">{near.into_iter().map(link).collect_view()}</ul> })
+        .into_erased()
 }
 
 /// The page.
@@ -60,85 +72,92 @@ pub(crate) fn ConfigPage() -> impl IntoView {
     let words = &t().plain().configs;
     // The router would decode it twice.
     let path = use_location().pathname.get_untracked();
-    let name = percent::decoded(path.rsplit('/').next().unwrap_or_default());
-    let asked = use_query_map().with_untracked(|query| Asked {
+    let name = percent_encoding::decode(path.rsplit('/').next().unwrap_or_default());
+    let asked = use_query_map().with_untracked(|query| ConfigPageQuery {
         name,
         revision: query.get("revision").and_then(|number| number.parse().ok()),
         against: query.get("against").and_then(|number| number.parse().ok()),
         split: query.get("view").as_deref() == Some("split"),
     });
-    let desk = use_desk();
-    let of = asked.clone();
+    let desk = use_page_backend();
+    let page_query = asked.clone();
     let shown = move || {
-        let (desk, asked) = (desk.clone(), of.clone());
+        let (desk, asked) = (desk.clone(), page_query.clone());
         Suspend::new(async move {
             let found = async {
                 let page = desk.revisions(asked.name.clone()).await?;
                 let revision = asked.revision.or_else(|| page.revisions.first().map(|newest| newest.revision));
                 let shown = desk.config(asked.name.clone(), revision).await?;
-                let earlier = match asked.against {
+                let baseline = match asked.against {
                     Some(against) => Some(desk.config(asked.name.clone(), Some(against)).await?),
                     None => None,
                 };
-                Ok::<_, Problem>(Snapshot { page, shown, earlier })
+                Ok::<_, Problem>(Snapshot { page, shown, baseline })
             };
             match found.await {
-                Ok(snapshot) => view! { <Shown asked=asked snapshot=snapshot/> }.erased(),
+                Ok(snapshot) => view! { <ConfigContent asked=asked snapshot=snapshot/> }.into_erased(),
                 Err(problem) => {
-                    view! { <PageHead title=asked.name above=("/configs", words.title)/> <Failure problem=problem/> }
-                        .erased()
+                    let near = if problem.status == 404 {
+                        similar_configs(&desk, &asked.name).await
+                    } else {
+                        ().into_erased()
+                    };
+                    view! { <PageHeader title=asked.name above=("/configs", words.title)/> <ProblemPanel problem=problem/> {near} }
+                        .into_erased()
                 }
             }
         })
     };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
 #[component]
-fn Shown(asked: Asked, snapshot: Snapshot) -> impl IntoView {
+fn ConfigContent(asked: ConfigPageQuery, snapshot: Snapshot) -> impl IntoView {
     let words = &t().plain().configs;
-    let Snapshot { page, shown, earlier } = snapshot;
-    let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit)) && !page.removed;
-    let edits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigEdit)) && !page.removed;
-    let edit = format!("{}/edit", config_address(&asked.name));
+    let Snapshot { page, shown, baseline } = snapshot;
+    let submits =
+        use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit)) && !page.removed;
+    let edits =
+        use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit)) && !page.removed;
+    let edit = format!("{}/edit", config_url(&asked.name));
     let owner = shown.config.owner.clone();
-    let is_theirs = use_context::<Prefs>().is_some_and(|prefs| prefs.may_change(owner.as_deref()));
+    let is_theirs = use_context::<Prefs>().is_some_and(|prefs| prefs.can_change_config(owner.as_deref()));
     let edit_label = if is_theirs { words.edit } else { words.copy };
     let train = format!("/train{}", query_string(&[("config", Some(asked.name.clone()))]));
-    let asked = Asked { revision: Some(shown.config.revision), ..asked };
+    let asked = ConfigPageQuery { revision: Some(shown.config.revision), ..asked };
     let config = shown.config.clone();
-    let heading = match &earlier {
+    let heading = match &baseline {
         Some(earlier) => words.compared.with(&[&earlier.config.revision, &config.revision]),
         None => t().plain().train.revision.of(config.revision),
     };
     let removed = page.removed;
     view! {
-        <PageHead title=asked.name.clone() above=("/configs", words.title)>
+        <PageHeader title=asked.name.clone() above=("/configs", words.title)>
             {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
-        </PageHead>
+        </PageHeader>
         {removed.then(|| view! { <div class="notice notice-warn"><Icon glyph=Glyph::Warning/><p>{words.removed}</p></div> })}
         <div class="config-grid">
             <div class="min-w-0 space-y-4">
                 <div class="config-head">
                     <h2 class="text-base font-semibold">{heading}</h2>
                     {owner.map(|owner| view! { <p class="text-sm text-muted wrap-anywhere">{words.owner.of(owner)}</p> })}
-                    {if earlier.is_some() { view! { <ViewSwitch asked=asked.clone()/> }.erased() } else { view! { <Summary config=config/> }.erased() }}
+                    {if baseline.is_some() { view! { <ViewSwitch asked=asked.clone()/> }.into_erased() } else { view! { <ConfigSummary config=config/> }.into_erased() }}
                 </div>
-                {match earlier {
-                    Some(earlier) => view! { <Compared earlier=earlier shown=shown split=asked.split/> }.erased(),
-                    None => files(shown).erased(),
+                {match baseline {
+                    Some(earlier) => view! { <RevisionDiff earlier=earlier shown=shown split=asked.split/> }.into_erased(),
+                    None => file_sections(shown).into_erased(),
                 }}
             </div>
-            <Revisions page=page asked=asked/>
+            <RevisionList page=page asked=asked/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn files(shown: ConfigDetail) -> impl IntoView {
+fn file_sections(shown: ConfigDetail) -> impl IntoView {
     let files = shown.bundle.files.into_iter().map(|(name, text)| {
-        let size = t().bytes(text.len() as u64);
+        let size = t().format_bytes(text.len() as u64);
         let label = name.clone();
         view! {
             <section class="panel" aria-label=label>
@@ -152,35 +171,37 @@ fn files(shown: ConfigDetail) -> impl IntoView {
 
 /// In one column, or side by side; and back to the text.
 #[component]
-fn ViewSwitch(asked: Asked) -> impl IntoView {
+fn ViewSwitch(asked: ConfigPageQuery) -> impl IntoView {
     let words = &t().plain().configs;
-    let link = |to: Asked, label: &'static str, here: bool| {
-        view! { <li><a class="filter" href=to.address() aria-current=here.then_some("true")>{label}</a></li> }
+    let link = |to: ConfigPageQuery, label: &'static str, here: bool| {
+        view! { <li><a class="filter" href=to.url() aria-current=here.then_some("true")>{label}</a></li> }
     };
     let split = asked.split;
     view! {
         <ul class="filters" aria-label=words.view>
-            {link(Asked { split: false, ..asked.clone() }, words.unified, !split)}
-            {link(Asked { split: true, ..asked.clone() }, words.split, split)}
-            {link(Asked { against: None, split: false, ..asked }, words.back, false)}
+            {link(ConfigPageQuery { split: false, ..asked.clone() }, words.unified, !split)}
+            {link(ConfigPageQuery { split: true, ..asked.clone() }, words.split, split)}
+            {link(ConfigPageQuery { against: None, split: false, ..asked }, words.back, false)}
         </ul>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What changed: the values of JSON files first, then each file's lines.
 #[component]
-pub(super) fn Compared(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
+pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
     let words = &t().plain().configs;
     let (old, new) = (earlier.bundle.files, shown.bundle.files);
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let read = |files: &BTreeMap<String, String>, name: &String| {
-        files.get(name).map(|text| readable(name, text)).unwrap_or_default()
+        files.get(name).map(|text| format_for_display(name, text)).unwrap_or_default()
     };
     let pairs: Vec<_> = names.into_iter().map(|name| (name.clone(), read(&old, name), read(&new, name))).collect();
-    let told: Vec<(String, Change)> = pairs
+    let value_changes: Vec<(String, ValueChange)> = pairs
         .iter()
-        .flat_map(|(name, before, after)| changes(before, after).into_iter().map(move |change| (name.clone(), change)))
+        .flat_map(|(name, before, after)| {
+            value_changes(before, after).into_iter().map(move |change| (name.clone(), change))
+        })
         .collect();
     let changed = pairs.into_iter().filter(|(_, before, after)| before != after).map(|(name, before, after)| {
         let word = if !old.contains_key(&name) { Some(words.came) } else if !new.contains_key(&name) { Some(words.went) } else { None };
@@ -194,28 +215,28 @@ pub(super) fn Compared(earlier: ConfigDetail, shown: ConfigDetail, split: bool) 
     });
     let changed = changed.collect_view();
     if changed.is_empty() {
-        return view! { <p class="panel panel-empty">{words.same}</p> }.erased();
+        return view! { <p class="panel panel-empty">{words.same}</p> }.into_erased();
     }
-    view! { <Values told=told/> {changed} }.erased()
+    view! { <ChangedValues told=value_changes/> {changed} }.into_erased()
 }
 
 /// The values that changed: "learning_rate 0.005 → 0.01".
 #[component]
-fn Values(told: Vec<(String, Change)>) -> impl IntoView {
+fn ChangedValues(told: Vec<(String, ValueChange)>) -> impl IntoView {
     let words = &t().plain().configs;
     if told.is_empty() {
-        return ().erased();
+        return ().into_erased();
     }
-    let more = told.len().saturating_sub(MOST) as u64;
+    let more = told.len().saturating_sub(MAX_CHANGES) as u64;
     let side = |value: Option<String>| match value {
-        Some(value) => view! { <code class="value">{escaped(&value).into_owned()}</code> }.into_any(),
+        Some(value) => view! { <code class="value">{escape(&value).into_owned()}</code> }.into_any(),
         None => view! { <span class="text-muted">{words.was_not}</span> }.into_any(),
     };
-    let rows = told.into_iter().take(MOST).map(|(file, Change { path, before, after })| {
+    let rows = told.into_iter().take(MAX_CHANGES).map(|(file, ValueChange { path, before, after })| {
         let file = (file != "config.json").then(|| view! { <span class="row-sub">{file}</span> });
         view! {
             <tr>
-                <th scope="row"><span class="font-mono wrap-anywhere">{escaped(&path).into_owned()}</span>{file}</th>
+                <th scope="row"><span class="font-mono wrap-anywhere">{escape(&path).into_owned()}</span>{file}</th>
                 <td>{side(before)}</td>
                 <td>{side(after)}</td>
             </tr>
@@ -232,19 +253,19 @@ fn Values(told: Vec<(String, Change)>) -> impl IntoView {
             {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Every revision, and two to compare.
 #[component]
-fn Revisions(page: RevisionsPage, asked: Asked) -> impl IntoView {
+fn RevisionList(page: RevisionsPage, asked: ConfigPageQuery) -> impl IntoView {
     let words = &t().plain().configs;
     let numbers: Vec<u32> = page.revisions.iter().map(|revision| revision.revision).collect();
     let first = numbers.last().copied().unwrap_or(1);
     let rows = page
         .revisions
         .into_iter()
-        .map(|revision| view! { <Revision revision=revision first=first asked=asked.clone()/> });
+        .map(|revision| view! { <RevisionRow revision=revision first=first asked=asked.clone()/> });
     let rows = rows.collect_view();
     let several = numbers.len() > 1;
     let to = asked.revision.unwrap_or(first);
@@ -257,7 +278,7 @@ fn Revisions(page: RevisionsPage, asked: Asked) -> impl IntoView {
             <label class="text-muted" for=id>{label}</label>
             <select class="select select-sm w-auto" id=id name=id>{options.collect_view()}</select>
         }
-        .erased()
+        .into_erased()
     };
     view! {
         <section class="panel self-start min-w-0" aria-labelledby="revisions">
@@ -271,7 +292,7 @@ fn Revisions(page: RevisionsPage, asked: Asked) -> impl IntoView {
                 <tbody>{rows}</tbody>
             </table>
             {several.then(|| view! {
-                <form method="get" action=config_address(&asked.name) class="compare">
+                <form method="get" action=config_url(&asked.name) class="compare">
                     {select("against", words.from, from)}
                     {select("revision", words.to, to)}
                     {asked.split.then(|| view! { <input type="hidden" name="view" value="split"/> })}
@@ -280,18 +301,18 @@ fn Revisions(page: RevisionsPage, asked: Asked) -> impl IntoView {
             })}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Revision(revision: RevisionView, first: u32, asked: Asked) -> impl IntoView {
+fn RevisionRow(revision: RevisionView, first: u32, asked: ConfigPageQuery) -> impl IntoView {
     let words = &t().plain().configs;
     let number = revision.revision;
     let here = asked.revision == Some(number);
-    let to = Asked { revision: Some(number), against: None, split: false, ..asked.clone() }.address();
+    let to = ConfigPageQuery { revision: Some(number), against: None, split: false, ..asked.clone() }.url();
     let changed = (number > first).then(|| {
         let name = format!("{}: {}", words.what_changed, t().plain().train.revision.of(number));
-        let to = Asked { revision: Some(number), against: Some(number - 1), ..asked }.address();
+        let to = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..asked }.url();
         view! { <a class="quiet-link revision-changes" href=to aria-label=name>{words.what_changed}</a> }
     });
     let active = (revision.active_jobs > 0)
@@ -302,9 +323,9 @@ fn Revision(revision: RevisionView, first: u32, asked: Asked) -> impl IntoView {
                 <a class="row-link revision-number" href=to aria-current=here.then_some("true")>{number}</a>
                 {changed}
             </th>
-            <td><Moment at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>
-            <td class="num">{t().whole(revision.jobs)}{active}</td>
+            <td><RelativeTime at=revision.created_at/> {revision.created_by.map(|by| view! { <span class="row-sub wrap-anywhere">{by}</span> })}</td>
+            <td class="num">{t().format_integer(revision.jobs)}{active}</td>
         </tr>
     }
-    .erased()
+    .into_erased()
 }

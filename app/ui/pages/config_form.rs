@@ -5,83 +5,88 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::{Skeleton, use_desk};
-use crate::protocol::configs::ConfigDetail;
-use crate::protocol::percent;
+use super::{Skeleton, use_page_backend};
+use crate::protocol::configs::{ConfigDetail, file_field};
+use crate::protocol::percent_encoding;
 use crate::protocol::problem::Problem;
-use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
-use crate::ui::format::{config_address, html_text, query_string};
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors, error_id};
+use crate::ui::format::{config_url, escape_html, query_string};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
 /// The file that every configuration has.
-const MAIN: &str = "config.json";
+const MAIN_FILE: &str = "config.json";
 /// What a new one begins with.
-const BLANK: &str = "{\n}\n";
+const NEW_FILE_TEXT: &str = "{\n}\n";
 /// The longest name, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 /// So many files more can be added at once.
-const MORE: usize = 2;
+const EXTRA_FILES: usize = 2;
 /// The most text that is edited here, in bytes: sent as a form, it is up to three times as long.
-const LARGEST: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// The page that makes one.
 #[component]
 pub(crate) fn ConfigNewPage() -> impl IntoView {
     let words = &t().plain().configs;
-    let desk = use_desk();
-    let (problem, typed) = refused(FormName::Config);
-    let may = Resource::new(|| (), move |()| desk.config_to_edit(None));
+    let desk = use_page_backend();
+    let (problem, typed) = form_problem(FormName::Config);
+    let may = Resource::new(|| (), move |()| desk.editable_config(None));
     let shown = move || {
         let (problem, typed) = (problem.clone(), typed.clone());
         Suspend::new(async move {
             match may.await {
-                Ok(_) => view! { <New problem=problem typed=typed/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(_) => view! { <NewConfigForm problem=problem typed=typed/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.new above=("/configs", words.title) intro=words.new_intro/>
+        <PageHeader title=words.new above=("/configs", words.title) intro=words.new_intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn New(problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
+fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
     let words = &t().plain().configs;
     let name = typed.get("name").cloned().unwrap_or_default();
     let is_taken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     let taken = is_taken.then(|| {
-        let that_one = format!("{}/edit", config_address(&name));
+        let that_one = format!("{}/edit", config_url(&name));
         view! {
             <p class="field-error" id="name-error" role="alert">{words.taken}" "<a class="quiet-link" href=that_one>{name.clone()}</a></p>
         }
     });
     let mut files = typed_files(&typed);
     if files.is_empty() {
-        files.push(File::of(MAIN, BLANK));
+        files.push(FormFile::new(MAIN_FILE, NEW_FILE_TEXT));
     }
+    let errors = form_errors(problem.filter(|_| !is_taken), &files);
+    let is_wrong = is_taken || errors.has_any(&["name"]);
     view! {
+        {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action="/ui/configs" class="config-form">
             <section class="panel form">
-                <Field id="name" label=words.name>
+                <Field id="name" label=words.name error=errors.message("name")>
                     <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off" spellcheck="false"
-                        aria-invalid=is_taken.then_some("true") aria-describedby=is_taken.then_some("name-error") value=name.clone()/>
+                        aria-invalid=is_wrong.then_some("true") aria-describedby=is_wrong.then(|| error_id("name"))
+                        autofocus={is_taken || errors.is_first("name")} value=name.clone()/>
                     {taken}
                 </Field>
             </section>
-            <Files files=files problem=problem.filter(|_| !is_taken)/>
-            <Actions back="/configs".to_owned()/>
+            <FileSections files=files errors=errors/>
+            <FormActions back="/configs".to_owned()/>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The page that edits one.
@@ -90,51 +95,53 @@ pub(crate) fn ConfigEditPage() -> impl IntoView {
     let words = &t().plain().configs;
     // The router would decode it twice.
     let path = use_location().pathname.get_untracked();
-    let name = percent::decoded(path.trim_end_matches("/edit").rsplit('/').next().unwrap_or_default());
-    let desk = use_desk();
-    let (problem, typed) = refused(FormName::Config);
+    let name = percent_encoding::decode(path.trim_end_matches("/edit").rsplit('/').next().unwrap_or_default());
+    let desk = use_page_backend();
+    let (problem, typed) = form_problem(FormName::Config);
     let newest = Resource::new(|| (), {
         let name = name.clone();
-        move |()| desk.config_to_edit(Some(name.clone()))
+        move |()| desk.editable_config(Some(name.clone()))
     });
     let shown = move || {
         let (problem, typed) = (problem.clone(), typed.clone());
         Suspend::new(async move {
             match newest.await {
-                Ok(newest) => newest.map(|newest| view! { <Edit newest=newest problem=problem typed=typed/> }).erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(newest) => newest
+                    .map(|newest| view! { <EditConfigForm newest=newest problem=problem typed=typed/> })
+                    .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    let above = (config_address(&name), name.clone());
+    let above = (config_url(&name), name.clone());
     view! {
-        <PageHead title=words.edit_title.of(&name) above=above intro=words.edit_intro/>
+        <PageHeader title=words.edit_title.of(&name) above=above intro=words.edit_intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Edit(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
+fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
     let words = &t().plain().configs;
     let ConfigDetail { config, bundle } = newest;
     let prefs = use_context::<Prefs>().unwrap_or_default();
-    let is_theirs = prefs.may_change(config.owner.as_deref());
-    if bundle.files.values().map(String::len).sum::<usize>() > LARGEST {
+    let is_theirs = prefs.can_change_config(config.owner.as_deref());
+    if bundle.files.values().map(String::len).sum::<usize>() > MAX_TEXT_BYTES {
         return view! {
             <div class="panel form">
                 <p>{words.too_large}</p>
                 <code class="font-mono text-sm">"simpletuner configs push DIRECTORY"</code>
             </div>
         }
-        .erased();
+        .into_erased();
     }
     let is_late = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     // Who is told of the newest revision may store theirs after it.
     let meanwhile = is_late.then(|| {
         let seen = typed.get("revision").cloned();
         let query = [("revision", Some(config.revision.to_string())), ("against", seen)];
-        let changes = config_address(&config.name) + &query_string(&query);
+        let changes = config_url(&config.name) + &query_string(&query);
         view! {
             <div class="notice notice-bad" role="alert">
                 <Icon glyph=Glyph::Warning/>
@@ -144,97 +151,122 @@ fn Edit(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, 
     });
     let mut files = typed_files(&typed);
     if files.is_empty() {
-        files.extend(bundle.files.into_iter().map(|(name, text)| File::of(&name, &text)));
-        files.sort_by_key(|file| file.name != MAIN);
+        files.extend(bundle.files.into_iter().map(|(name, text)| FormFile::new(&name, &text)));
+        files.sort_by_key(|file| file.name != MAIN_FILE);
     }
-    let address = config_address(&config.name);
+    let errors = form_errors(problem.filter(|_| !is_late), &files);
+    let address = config_url(&config.name);
     let action = if is_theirs { format!("/ui{address}") } else { "/ui/configs".to_owned() };
-    let of = if is_theirs {
-        view! { <input type="hidden" name="revision" value=config.revision.to_string()/> }.erased()
+    let name_or_revision = if is_theirs {
+        view! { <input type="hidden" name="revision" value=config.revision.to_string()/> }.into_erased()
     } else {
-        let name: String = format!("{}-{}", config.name, prefs.reader()).chars().take(LONGEST_NAME).collect();
+        let name: String = format!("{}-{}", config.name, prefs.reader_name()).chars().take(MAX_NAME_LENGTH).collect();
         view! {
             <div class="notice"><Icon glyph=Glyph::Copy/><p class="grow">{words.copy_intro}</p></div>
             <section class="panel form">
-                <Field id="name" label=words.name>
+                <Field id="name" label=words.name error=errors.message("name")>
                     <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off"
-                        spellcheck="false" value=name/>
+                        spellcheck="false" aria-invalid=errors.aria_invalid("name") aria-describedby=errors.aria_describedby("name", None)
+                        autofocus=errors.is_first("name") value=name/>
                 </Field>
             </section>
         }
-        .erased()
+        .into_erased()
     };
     view! {
         {meanwhile}
+        {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action=action class="config-form">
-            {of}
-            <Files files=files problem=problem.filter(|_| !is_late)/>
-            <Actions back=address/>
+            {name_or_revision}
+            <FileSections files=files errors=errors/>
+            <FormActions back=address/>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A file as the form holds it.
 #[derive(Default)]
-struct File {
+struct FormFile {
     name: String,
     text: String,
-    is_gone: bool,
+    is_removed: bool,
 }
 
-impl File {
-    fn of(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), text: text.to_owned(), is_gone: false }
+impl FormFile {
+    fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned(), is_removed: false }
     }
 }
 
 /// What was typed, if the form was refused.
-fn typed_files(typed: &BTreeMap<String, String>) -> Vec<File> {
+fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
     let file = |place: usize| {
         let field = |what: &str| typed.get(&format!("{what}.{place}")).cloned();
-        Some(File { name: field("file")?, text: field("text").unwrap_or_default(), is_gone: field("gone").is_some() })
+        Some(FormFile {
+            name: field("file")?,
+            text: field("text").unwrap_or_default(),
+            is_removed: field("gone").is_some(),
+        })
     };
-    let mut files: Vec<File> = (0..).map_while(file).collect();
+    let mut files: Vec<FormFile> = (0..).map_while(file).collect();
     while files.last().is_some_and(|last| last.name.is_empty() && last.text.trim().is_empty()) {
         files.pop();
     }
     files
 }
 
-/// The files, and room for more. What is wrong with one is said at it.
+/// What is wrong: with the name, with the name of a file, or with the text of the main one.
+fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
+    let field = |(place, file): (usize, &FormFile)| {
+        let control = if file.name == MAIN_FILE { "text" } else { "file" };
+        (format!("{control}.{place}"), file_field(&file.name))
+    };
+    let fields: Vec<(String, String)> = files.iter().enumerate().map(field).collect();
+    let named: Vec<[&str; 1]> = fields.iter().map(|(_, name)| [name.as_str()]).collect();
+    let files = fields.iter().zip(&named).map(|((id, _), names)| -> FieldAliases<'_> { (id, names) });
+    let all: Vec<FieldAliases<'_>> =
+        std::iter::once::<FieldAliases<'_>>(("name", &["invalid_name"])).chain(files).collect();
+    FormErrors::from_problem(problem, &all)
+}
+
+/// The files, and room for more.
 #[component]
-fn Files(files: Vec<File>, problem: Option<Problem>) -> impl IntoView {
-    let is_of_main = problem.as_ref().is_some_and(|problem| problem.code.starts_with("config_json"));
-    let (mut main, other) = if is_of_main { (problem, None) } else { (None, problem) };
+fn FileSections(files: Vec<FormFile>, errors: FormErrors) -> impl IntoView {
     let there = files.len();
-    let all = files.into_iter().chain(std::iter::repeat_with(File::default).take(MORE)).enumerate();
+    let all = files.into_iter().chain(std::iter::repeat_with(FormFile::default).take(EXTRA_FILES)).enumerate();
     let sections = all.map(|(place, file)| {
-        let wrong = if file.name == MAIN { main.take() } else { None };
-        view! { <FileSection place=place file=file is_new={place >= there} wrong=wrong/> }
+        view! { <FileSection place=place file=file is_new={place >= there} errors=errors/> }
     });
-    let sections = sections.collect_view();
-    view! { {other.map(|problem| view! { <Refusal problem=problem/> })} {sections} }.erased()
+    sections.collect_view().into_erased()
 }
 
 #[component]
-fn FileSection(place: usize, file: File, is_new: bool, wrong: Option<Problem>) -> impl IntoView {
+fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().configs;
     let id = |what: &str| format!("{what}.{place}");
-    let error = wrong.is_some().then(|| id("error"));
-    let (is_main, is_gone) = (file.name == MAIN, file.is_gone);
+    let error_message = |what: &str| {
+        let field_id = id(what);
+        errors
+            .message(&field_id)
+            .map(|error| view! { <p class="field-error" id=error_id(&field_id) role="alert">{error}</p> })
+    };
+    let (is_main, is_gone) = (file.name == MAIN_FILE, file.is_removed);
     let name = if is_main {
-        view! { <input type="hidden" name=id("file") value=MAIN/> }.erased()
+        view! { <input type="hidden" name=id("file") value=MAIN_FILE/> }.into_erased()
     } else {
+        let hint = is_new.then(|| id("hint"));
         view! {
             <div class="field">
                 <label for=id("file")>{words.file_name}</label>
                 {is_new.then(|| view! { <p class="field-hint" id=id("hint")>{words.file_name_hint}</p> })}
                 <input class="input w-full font-mono" id=id("file") name=id("file") maxlength="512" autocomplete="off" spellcheck="false"
-                    aria-describedby=is_new.then(|| id("hint")) value=file.name.clone()/>
+                    aria-describedby=errors.aria_describedby(&id("file"), hint.as_deref()) aria-invalid=errors.aria_invalid(&id("file"))
+                    autofocus=errors.is_first(&id("file")) value=file.name.clone()/>
+                {error_message("file")}
             </div>
         }
-        .erased()
+        .into_erased()
     };
     let gone = (!is_main && !is_new).then(|| {
         view! {
@@ -254,24 +286,24 @@ fn FileSection(place: usize, file: File, is_new: bool, wrong: Option<Problem>) -
             {name}
             <div class="field">
                 <label for=id("text")>{words.file_text}<span class="sr-only">": "{title}</span></label>
-                <textarea class="textarea w-full font-mono" id=id("text") name=id("text") rows=lines.to_string() maxlength=LARGEST.to_string()
-                    spellcheck="false" autocapitalize="none" dir="ltr" aria-invalid=error.is_some().then_some("true")
-                    aria-describedby=error>{html_text(&text)}</textarea>
-                {wrong.map(|problem| view! { <p class="field-error" id=id("error") role="alert">{problem.detail}</p> })}
+                <textarea class="textarea w-full font-mono" id=id("text") name=id("text") rows=lines.to_string() maxlength=MAX_TEXT_BYTES.to_string()
+                    spellcheck="false" autocapitalize="none" dir="ltr" aria-invalid=errors.aria_invalid(&id("text"))
+                    aria-describedby=errors.aria_describedby(&id("text"), None) autofocus=errors.is_first(&id("text"))>{escape_html(&text)}</textarea>
+                {error_message("text")}
             </div>
             {gone}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Actions(back: String) -> impl IntoView {
+fn FormActions(back: String) -> impl IntoView {
     view! {
         <div class="form-actions">
             <button class="btn btn-primary"><Icon glyph=Glyph::Check/>{t().plain().configs.save}</button>
             <a class="btn btn-ghost" href=back>{t().common.cancel}</a>
         </div>
     }
-    .erased()
+    .into_erased()
 }

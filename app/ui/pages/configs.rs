@@ -2,16 +2,16 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_desk};
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::protocol::configs::{ConfigView, ConfigsPage};
-use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::Failure;
+use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::time::Moment;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::format::{config_address, query_string};
+use crate::ui::format::{config_url, query_string};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
@@ -19,32 +19,32 @@ use crate::ui::prefs::Prefs;
 #[component]
 pub(crate) fn ConfigsListPage() -> impl IntoView {
     let words = &t().plain().configs;
-    let desk = use_desk();
+    let desk = use_page_backend();
     let configs = Resource::new(|| (), move |()| desk.configs());
     let shown = move || {
         Suspend::new(async move {
             match configs.await {
-                Ok(page) if page.configs.is_empty() => view! { <div class="panel"><NoConfigs/></div> }.erased(),
-                Ok(page) => view! { <List page=page/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(page) if page.configs.is_empty() => view! { <div class="panel"><NoConfigs/></div> }.into_erased(),
+                Ok(page) => view! { <ConfigTable page=page/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.title intro=words.intro><NewConfig/></PageHead>
+        <PageHeader title=words.title intro=words.intro><NewConfigLink/></PageHeader>
         <div data-part="configs"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The way to a new one, for who may make it.
 #[component]
-fn NewConfig() -> impl IntoView {
-    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigEdit));
+fn NewConfigLink() -> impl IntoView {
+    let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
     may.then(|| {
         view! { <a class="btn btn-sm btn-primary" href="/configs/new"><Icon glyph=Glyph::Plus/>{t().plain().configs.new}</a> }
     })
-    .erased()
+    .into_erased()
 }
 
 /// That there are none, and how one comes.
@@ -52,20 +52,21 @@ fn NewConfig() -> impl IntoView {
 pub(crate) fn NoConfigs() -> impl IntoView {
     let words = &t().plain().train;
     view! {
-        <Empty glyph=Glyph::File title=words.none text=words.none_hint>
-            <NewConfig/>
-            <code class="font-mono text-sm">"simpletuner configs push DIRECTORY"</code>
-            <code class="font-mono text-sm">"PUT /api/configs/{name}"</code>
-        </Empty>
+        <EmptyPanel glyph=Glyph::File title=words.none text=words.none_hint>
+            <NewConfigLink/>
+            <p class="w-full">"CLI: "<code class="font-mono text-sm">"simpletuner configs push DIRECTORY"</code></p>
+            <p class="w-full">"API: "<code class="font-mono text-sm">"PUT /api/configs/{name}"</code></p>
+        </EmptyPanel>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn List(page: ConfigsPage) -> impl IntoView {
+fn ConfigTable(page: ConfigsPage) -> impl IntoView {
     let words = &t().plain().configs;
-    let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::JobSubmit));
-    let rows = page.configs.into_iter().map(|config| view! { <Row config=config submits=submits/> }).collect_view();
+    let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
+    let rows =
+        page.configs.into_iter().map(|config| view! { <ConfigRow config=config submits=submits/> }).collect_view();
     view! {
         <div class="panel table-scroll">
             <table class="data">
@@ -82,13 +83,13 @@ fn List(page: ConfigsPage) -> impl IntoView {
             </table>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Row(config: ConfigView, submits: bool) -> impl IntoView {
+fn ConfigRow(config: ConfigView, submits: bool) -> impl IntoView {
     let (words, train) = (&t().plain().configs, &t().plain().train);
-    let href = config_address(&config.name);
+    let href = config_url(&config.name);
     let with_it = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
     let label = format!("{}: {}", words.train, config.name);
     view! {
@@ -97,21 +98,21 @@ fn Row(config: ConfigView, submits: bool) -> impl IntoView {
                 <a class="row-link" href=href>{config.name.clone()}</a>
                 <span class="row-sub whitespace-nowrap">{train.revision.of(config.revision)}" · "{train.files.of(config.files.len() as u64)}</span>
             </th>
-            <td class="max-sm:hidden"><Summary config=config.clone()/></td>
-            <td><Moment at=config.updated_at/></td>
+            <td class="max-sm:hidden"><ConfigSummary config=config.clone()/></td>
+            <td><RelativeTime at=config.updated_at/></td>
             {submits.then(|| view! {
                 <td class="num"><a class="btn btn-sm" href=with_it aria-label=label><Icon glyph=Glyph::Train/>{words.train}</a></td>
             })}
         </tr>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What a configuration says of itself.
 #[component]
-pub(crate) fn Summary(config: ConfigView) -> impl IntoView {
+pub(crate) fn ConfigSummary(config: ConfigView) -> impl IntoView {
     let chips = config.summary.into_iter().map(|(key, value)| {
         view! { <span class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></span> }
     });
-    view! { <span class="flex flex-wrap gap-1">{chips.collect_view()}</span> }.erased()
+    view! { <span class="flex flex-wrap gap-1">{chips.collect_view()}</span> }.into_erased()
 }

@@ -3,14 +3,14 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::passkeys::{PasskeySaid, PasskeyScript};
-use super::{Skeleton, use_desk};
-use crate::domain::factor::Ways;
-use crate::ui::components::failure::{Failure, Refusal};
+use super::passkeys::{PasskeyError, PasskeyScript};
+use super::{Skeleton, use_page_backend};
+use crate::domain::second_factor::AvailableFactors;
 use crate::ui::components::field::Field;
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD, PASSWORD_FIELD, PendingForm};
 
@@ -18,35 +18,35 @@ use crate::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD, PASSWORD_FIELD, PendingFo
 #[component]
 pub(crate) fn ConfirmPage() -> impl IntoView {
     let words = &t().plain().confirm;
-    let (problem, _) = refused(FormName::Password);
+    let (problem, _) = form_problem(FormName::Password);
     let next = || use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
     let by_itself = || {
         let fields = vec![("next".to_owned(), next())];
         (PendingForm { action: "/ui/confirm".to_owned(), fields }, "password")
     };
     let (form, name) = use_context::<PendingForm>().map_or_else(by_itself, |pending| (pending, PASSWORD_FIELD));
-    let desk = use_desk();
+    let desk = use_page_backend();
     let shown = move || {
         let (desk, form) = (desk.clone(), form.clone());
         Suspend::new(async move {
-            match desk.ways_to_prove().await {
-                Ok(ways) => view! { <Asking form=form name=name ways=ways/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+            match desk.second_factor_methods().await {
+                Ok(ways) => view! { <ConfirmForm form=form name=name ways=ways/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.title intro=words.intro/>
+        <PageHeader title=words.title intro=words.intro/>
         <section class="panel form">
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <Suspense fallback=Skeleton>{shown}</Suspense>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Asking(form: PendingForm, name: &'static str, ways: Option<Ways>) -> impl IntoView {
+fn ConfirmForm(form: PendingForm, name: &'static str, ways: Option<AvailableFactors>) -> impl IntoView {
     let words = &t().plain().confirm;
     let hidden = |(name, value)| view! { <input type="hidden" name=name value=value/> };
     let fields = form.fields.into_iter().map(hidden).collect_view();
@@ -54,7 +54,7 @@ fn Asking(form: PendingForm, name: &'static str, ways: Option<Ways>) -> impl Int
     let kind = passkey.is_some().then_some("get");
     let answer = kind.map(|_| view! { <input type="hidden" name=CREDENTIAL_FIELD data-passkey-answer=""/> });
     view! {
-        {kind.map(|_| view! { <PasskeySaid/> })}
+        {kind.map(|_| view! { <PasskeyError/> })}
         <form method="post" action=form.action class="space-y-4" data-passkey=kind data-options=passkey>
             {fields}
             {answer}
@@ -67,11 +67,11 @@ fn Asking(form: PendingForm, name: &'static str, ways: Option<Ways>) -> impl Int
         </form>
         {kind.map(|_| view! { <PasskeyScript/> })}
     }
-    .erased()
+    .into_erased()
 }
 
 /// The code of whoever has a second factor; a passkey stands in for it.
-fn code_field(ways: &Ways) -> AnyView {
+fn code_field(ways: &AvailableFactors) -> AnyView {
     let words = t().plain();
     let has_passkey = ways.passkey.is_some();
     let hint = match (has_passkey, ways.app) {
@@ -85,5 +85,5 @@ fn code_field(ways: &Ways) -> AnyView {
                 required=!has_passkey maxlength="64" data-passkey-instead="" aria-describedby="code-hint"/>
         </Field>
     }
-    .erased()
+    .into_erased()
 }

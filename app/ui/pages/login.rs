@@ -4,23 +4,30 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
-use crate::domain::password::SHORTEST;
-use crate::ui::components::failure::Refusal;
+use crate::domain::password::MIN_CHARS;
 use crate::ui::components::field::Field;
 use crate::ui::components::flash_banner::FlashBanner;
 use crate::ui::components::layout::Brand;
+use crate::ui::components::problem_panel::ProblemNotice;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
+
+/// The fields of the setup, in their order.
+const SETUP_FIELDS: [FieldAliases<'_>; 3] =
+    [("code", &["wrong_token"]), ("name", &[]), ("password", &["weak_password"])];
 
 /// A name with its password; on a server that nobody can log in to yet, the setup code and who the first admin is.
 #[component]
 pub(crate) fn LoginPage() -> impl IntoView {
     let words = &t().plain().login;
     let unclaimed = use_context::<Prefs>().is_some_and(|prefs| prefs.unclaimed);
-    let (problem, typed) = refused(FormName::Login);
+    let (problem, typed) = form_problem(FormName::Login);
     let name = typed.get("name").cloned().unwrap_or_default();
+    // Which of a name and its password is wrong is not told.
+    let errors = FormErrors::from_problem(problem, if unclaimed { &SETUP_FIELDS } else { &[] });
     let (title, intro) = if unclaimed { (words.setup_title, words.setup_intro) } else { (words.title, words.intro) };
     view! {
         <Title text=t().common.title.of(title)/>
@@ -30,16 +37,16 @@ pub(crate) fn LoginPage() -> impl IntoView {
                 <h1 class="mt-8">{title}</h1>
                 <p class="mt-1 mb-6 text-muted">{intro}</p>
                 <FlashBanner/>
-                {problem.map(|problem| view! { <Refusal problem=problem/> })}
+                {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
                 {if unclaimed {
-                    view! { <SetupForm name=name/> }.erased()
+                    view! { <SetupForm name=name errors=errors/> }.into_erased()
                 } else {
-                    view! { <LoginForm name=name/> }.erased()
+                    view! { <LoginForm name=name/> }.into_erased()
                 }}
             </div>
         </main>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -69,27 +76,32 @@ fn LoginForm(name: String) -> impl IntoView {
             <div><dt>{words.lost}</dt><dd>{words.lost_text}</dd></div>
         </dl>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn SetupForm(name: String) -> impl IntoView {
+fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().login;
     let name = if name.is_empty() { "admin".to_owned() } else { name };
+    let code = use_query_map().with_untracked(|query| query.get("setup"));
+    let begins = |here: bool, id| errors.is_first(id) || (errors.is_empty() && here);
+    let (at_code, at_password) = (begins(code.is_none(), "code"), begins(code.is_some(), "password"));
     view! {
         <form method="post" action="/ui/setup" class="space-y-4">
-            <Field id="code" label=words.code hint=words.code_hint>
+            <Field id="code" label=words.code hint=words.code_hint error=errors.message("code")>
                 <input
                     class="input w-full font-mono"
                     id="code"
                     name="code"
+                    value=code
                     autocomplete="off"
                     required=true
-                    autofocus=true
-                    aria-describedby="code-hint"
+                    autofocus=at_code
+                    aria-describedby=errors.aria_describedby("code", Some("code-hint"))
+                    aria-invalid=errors.aria_invalid("code")
                 />
             </Field>
-            <Field id="name" label=words.name hint=words.name_hint>
+            <Field id="name" label=words.name hint=words.name_hint error=errors.message("name")>
                 <input
                     class="input w-full"
                     id="name"
@@ -99,10 +111,12 @@ fn SetupForm(name: String) -> impl IntoView {
                     autocapitalize="none"
                     required=true
                     maxlength="32"
-                    aria-describedby="name-hint"
+                    aria-describedby=errors.aria_describedby("name", Some("name-hint"))
+                    aria-invalid=errors.aria_invalid("name")
+                    autofocus=errors.is_first("name")
                 />
             </Field>
-            <Field id="password" label=words.password hint=words.password_hint>
+            <Field id="password" label=words.password hint=words.password_hint error=errors.message("password")>
                 <input
                     class="input w-full"
                     id="password"
@@ -110,12 +124,14 @@ fn SetupForm(name: String) -> impl IntoView {
                     type="password"
                     autocomplete="new-password"
                     required=true
-                    minlength=SHORTEST.to_string()
-                    aria-describedby="password-hint"
+                    autofocus=at_password
+                    minlength=MIN_CHARS.to_string()
+                    aria-describedby=errors.aria_describedby("password", Some("password-hint"))
+                    aria-invalid=errors.aria_invalid("password")
                 />
             </Field>
             <button class="btn btn-primary w-full">{words.setup_submit}</button>
         </form>
     }
-    .erased()
+    .into_erased()
 }

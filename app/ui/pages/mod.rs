@@ -24,18 +24,10 @@ pub(crate) mod job_log;
 pub(crate) mod jobs;
 #[cfg(feature = "ssr")]
 pub(crate) mod login;
-#[cfg(feature = "ssr")]
-pub(crate) mod login_code;
 pub(crate) mod not_found;
 pub(crate) mod overview;
 #[cfg(feature = "ssr")]
 pub(crate) mod passkeys;
-#[cfg(feature = "ssr")]
-pub(crate) mod people;
-#[cfg(feature = "ssr")]
-pub(crate) mod person;
-#[cfg(feature = "ssr")]
-mod plain_page;
 #[cfg(feature = "ssr")]
 pub(crate) mod preferences;
 #[cfg(feature = "ssr")]
@@ -43,7 +35,11 @@ pub(crate) mod search;
 #[cfg(feature = "ssr")]
 pub(crate) mod second_factor;
 #[cfg(feature = "ssr")]
+pub(crate) mod second_step;
+#[cfg(feature = "ssr")]
 pub(crate) mod secrets;
+#[cfg(feature = "ssr")]
+mod server_rendered_page;
 #[cfg(feature = "ssr")]
 pub(crate) mod system;
 #[cfg(feature = "ssr")]
@@ -52,6 +48,10 @@ pub(crate) mod train;
 mod train_changes;
 #[cfg(feature = "ssr")]
 pub(crate) mod usage;
+#[cfg(feature = "ssr")]
+pub(crate) mod user;
+#[cfg(feature = "ssr")]
+pub(crate) mod users;
 pub(crate) mod worker;
 #[cfg(feature = "ssr")]
 pub(crate) mod worker_delete;
@@ -64,39 +64,51 @@ pub(crate) mod workers;
 use leptos::prelude::*;
 use leptos_router::params::ParamsMap;
 
-use crate::ui::erase::Erase;
+use crate::domain::time::Timestamp;
+use crate::ui::backend::SharedBackend;
 #[cfg(feature = "ssr")]
-use crate::ui::port::SharedDesk;
-use crate::ui::port::SharedPort;
+use crate::ui::backend::SharedServerPageBackend;
+use crate::ui::clock::PageClock;
+use crate::ui::erase::Erase;
 
 /// What pages ask. It is there on every page; only the listing of routes goes without.
-pub(crate) fn use_port() -> SharedPort {
-    expect_context::<SharedPort>()
+pub(crate) fn use_backend() -> SharedBackend {
+    expect_context::<SharedBackend>()
 }
 
 /// What plain pages ask.
 #[cfg(feature = "ssr")]
-fn use_desk() -> SharedDesk {
-    expect_context::<SharedDesk>()
+fn use_page_backend() -> SharedServerPageBackend {
+    expect_context::<SharedServerPageBackend>()
 }
 
 /// A text of the address, without surrounding blanks; none if it is empty.
-fn asked(params: &ParamsMap, name: &str) -> Option<String> {
+fn query_param(params: &ParamsMap, name: &str) -> Option<String> {
     params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A moment of the address: a form sends it without seconds and zone; a link of ours, or of a script, has them.
-fn asked_moment(params: &ParamsMap, name: &str) -> Option<String> {
-    asked(params, name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment })
+/// A moment of the address, in UTC: one that is typed there may go without seconds and zone.
+fn timestamp_param(params: &ParamsMap, name: &str) -> Option<String> {
+    query_param(params, name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment })
 }
 
-/// A moment as a form's field has it.
-fn field_moment(moment: Option<&String>) -> Option<String> {
-    moment.map(|moment| moment.chars().take(16).collect())
+/// A moment as a form's field has it, by the reader's clock.
+fn input_timestamp(moment: Option<&String>, clock: PageClock) -> Option<String> {
+    let typed = |moment: &String| Timestamp::parse_rfc3339(moment).map(|at| clock.format_for_input(at));
+    moment.map(|moment| typed(moment).unwrap_or_else(|| moment.chars().take(16).collect()))
+}
+
+/// By which clock the moments of a form are typed: sent with it, for the server to read them by. All three are as they were
+/// when the form was made.
+#[component]
+fn TimeZoneInput(clock: PageClock) -> impl IntoView {
+    let zone = untrack(|| clock.zone_name());
+    let is_utc = zone == "UTC";
+    view! { <input type="hidden" name="time_zone" value=zone disabled=is_utc/> }.into_erased()
 }
 
 /// What stands where data will be; on the server nothing does, it waits.
 #[component]
 pub(crate) fn Skeleton() -> impl IntoView {
-    view! { <div class="skeleton-panel" aria-hidden="true"></div> }.erased()
+    view! { <div class="skeleton-panel" aria-hidden="true"></div> }.into_erased()
 }

@@ -5,9 +5,9 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 
 use crate::protocol::problem::Problem;
-use crate::ui::answer::set_status;
 use crate::ui::components::layout::Brand;
 use crate::ui::erase::Erase;
+use crate::ui::http_status::set_status;
 use crate::ui::i18n::t;
 
 /// Says so, and leads home.
@@ -27,10 +27,10 @@ pub(crate) fn NotFoundPage() -> impl IntoView {
             </div>
         </main>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Of an id that is none, there is nothing.
-pub(super) fn no_such() -> Problem {
+pub(super) fn not_found_problem() -> Problem {
     Problem::new(404, "Not Found", "not_found", "")
 }

@@ -3,37 +3,37 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::jobs::jobs_address;
-use super::{Skeleton, use_port};
+use super::jobs::jobs_url;
+use super::{Skeleton, use_backend};
 use crate::domain::access::Permission;
 use crate::domain::time::Millis;
 use crate::protocol::audit::AuditPage;
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
-use crate::protocol::status::{JobStatus, Phase};
+use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::WorkerCounts;
+use crate::ui::backend::{BackendFuture, SharedBackend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::{MoreLink, TrainLink};
-use crate::ui::components::attention::Attention;
+use crate::ui::components::alerts::Alerts;
 use crate::ui::components::disk_full::DiskFull;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::Failure;
-use crate::ui::components::gpu_charts::FleetChart;
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::getting_started::GettingStarted;
+use crate::ui::components::gpu_charts::{FleetChart, FleetGpus};
 use crate::ui::components::icon::Glyph;
 use crate::ui::components::job_table::{JobProgress, JobTable};
 use crate::ui::components::latest_events::LatestEvents;
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::start_steps::StartSteps;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::status::{JobBadge, WorkerBadge};
 use crate::ui::components::time::Elapsed;
 use crate::ui::components::worker_link::WorkerLink;
-use crate::ui::components::worker_table::gpus;
+use crate::ui::components::worker_table::describe_gpus;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::live::refreshed;
-use crate::ui::port::{Answer, SharedPort};
+use crate::ui::live::live_signal;
 use crate::ui::prefs::Prefs;
 
 /// Everything on the page, asked for together.
@@ -48,30 +48,30 @@ struct Snapshot {
 }
 
 /// So many jobs are shown that run.
-const RUNNING: u32 = 12;
+const MAX_RUNNING: u32 = 12;
 /// So many are asked for, of which some run.
-const NEWEST: u32 = 20;
+const FETCH_LIMIT: u32 = 20;
 /// So many are shown of the others.
-const RECENT: usize = 8;
+const MAX_RECENT: usize = 8;
 /// So many events are told.
-const EVENTS: u32 = 10;
+const MAX_EVENTS: u32 = 10;
 
 /// What of the page is for this reader.
 #[derive(Clone, Copy)]
-struct Sees {
+struct VisibleSections {
     workers: bool,
-    trail: bool,
+    audit: bool,
 }
 
-fn ask(port: &SharedPort, sees: Sees) -> Answer<Snapshot> {
+fn fetch_overview(port: &SharedBackend, sees: VisibleSections) -> BackendFuture<Snapshot> {
     let port = port.clone();
     let jobs = |phase, limit| JobsQuery { phase, limit: Some(limit), ..JobsQuery::default() };
     Box::pin(async move {
         Ok(Snapshot {
             fleet: if sees.workers { Some(port.overview().await?) } else { None },
-            running: port.jobs(jobs(Some(Phase::Running), RUNNING)).await?,
-            recent: port.jobs(jobs(None, NEWEST)).await?,
-            events: if sees.trail { Some(port.latest_events(EVENTS).await?) } else { None },
+            running: port.jobs(jobs(Some(JobPhase::Running), MAX_RUNNING)).await?,
+            recent: port.jobs(jobs(None, FETCH_LIMIT)).await?,
+            events: if sees.audit { Some(port.latest_events(MAX_EVENTS).await?) } else { None },
         })
     })
 }
@@ -80,35 +80,36 @@ fn ask(port: &SharedPort, sees: Sees) -> Answer<Snapshot> {
 #[component]
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
-    let port = use_port();
-    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
-    let sees = Sees { workers: may(Permission::AdminWorkers), trail: may(Permission::AdminAudit) };
+    let port = use_backend();
+    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission));
+    let sees = VisibleSections { workers: may(Permission::AdminWorkers), audit: may(Permission::AdminAudit) };
     let snapshot = Resource::new(|| (), {
         let port = port.clone();
-        move |()| ask(&port, sees)
+        move |()| fetch_overview(&port, sees)
     });
     let shown = move || {
         let port = port.clone();
         Suspend::new(async move {
             let snapshot: Result<Snapshot, Problem> = snapshot.await;
             match snapshot {
-                Ok(first) => view! { <Shown first=first sees=sees port=port/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(first) => view! { <OverviewContent first=first sees=sees port=port/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.title/>
+        <PageHeader title=words.title/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Shown(first: Snapshot, sees: Sees, port: SharedPort) -> impl IntoView {
+fn OverviewContent(first: Snapshot, sees: VisibleSections, port: SharedBackend) -> impl IntoView {
     let sees_workers = sees.workers;
-    let now = refreshed(first, &[Topic::Workers, Topic::Jobs], move || ask(&port, sees));
-    let workers = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| all(&fleet.workers))));
+    let now = live_signal(first, &[Topic::Workers, Topic::Jobs], move || fetch_overview(&port, sees));
+    let workers =
+        Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
     // The first steps are those of whoever can make a worker.
     let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
     let has_worker = Memo::new(move |_| workers.get() > 0);
@@ -117,49 +118,53 @@ fn Shown(first: Snapshot, sees: Sees, port: SharedPort) -> impl IntoView {
         now.with(|now| now.fleet.as_ref().is_some_and(here))
     });
     let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
+    let gpus = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map(fleet_gpus).unwrap_or_default()));
     let trail = Memo::new(move |_| now.with(|now| now.events.clone()));
     let attention = move || {
         let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
-        has_worker.get().then(|| view! { <Attention now=fleet/> })
+        has_worker.get().then(|| view! { <Alerts now=fleet/> })
     };
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
-        {move || is_new.get().then(|| view! { <StartSteps has_worker=has_worker.get() has_contact=has_contact.get()/> })}
+        {move || is_new.get().then(|| view! { <GettingStarted has_worker=has_worker.get() has_contact=has_contact.get()/> })}
         {move || (has_worker.get() || !is_new.get()).then(|| view! {
-            <Tiles now=now/>
+            <SummaryTiles now=now/>
             {attention}
-            {sees_workers.then(|| view! { <FleetChart/> })}
-            <div class=if sees_workers || sees.trail { "overview-grid" } else { "" }>
-                <div class="min-w-0 space-y-6">
-                    {(!is_new.get()).then(|| view! { <RunningNow now=now/> <Recent now=now/> })}
-                </div>
-                <div class="space-y-6">
-                    {sees_workers.then(|| view! { <Fleet now=now/> })}
-                    {sees.trail.then(|| view! { <LatestEvents trail=trail/> })}
+            {sees_workers.then(|| view! { <FleetChart gpus=gpus/> })}
+            <div class=if !is_new.get() && (sees_workers || sees.audit) { "overview-grid" } else { "" }>
+                {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
+                <div class=if is_new.get() { "overview-halves" } else { "space-y-6" }>
+                    {sees_workers.then(|| view! { <FleetPanel now=now/> })}
+                    {sees.audit.then(|| view! { <LatestEvents trail=trail/> })}
                 </div>
             </div>
         })}
     }
-    .erased()
+    .into_erased()
 }
 
-const fn all(counts: &WorkerCounts) -> u64 {
-    here(counts) + counts.offline
+const fn fleet_gpus(fleet: &OverviewView) -> FleetGpus {
+    let OverviewView { gpus, gpus_measured, .. } = fleet;
+    FleetGpus { busy: gpus.busy, connected: gpus.connected(), measured: *gpus_measured }
 }
 
-const fn here(counts: &WorkerCounts) -> u64 {
+const fn worker_count(counts: &WorkerCounts) -> u64 {
+    connected_count(counts) + counts.offline
+}
+
+const fn connected_count(counts: &WorkerCounts) -> u64 {
     counts.connecting + counts.idle + counts.busy + counts.draining
 }
 
 #[component]
-fn Tiles(now: RwSignal<Snapshot>) -> impl IntoView {
+fn SummaryTiles(now: RwSignal<Snapshot>) -> impl IntoView {
     let tiles = move || {
         now.with(|now| match &now.fleet {
-            Some(fleet) => view! { <FleetTiles fleet=fleet.clone()/> }.erased(),
-            None => view! { <JobTiles counts=now.recent.counts/> }.erased(),
+            Some(fleet) => view! { <FleetTiles fleet=fleet.clone()/> }.into_erased(),
+            None => view! { <JobTiles counts=now.recent.counts/> }.into_erased(),
         })
     };
-    view! { <ul class="tiles">{tiles}</ul> }.erased()
+    view! { <ul class="tiles">{tiles}</ul> }.into_erased()
 }
 
 /// What a reader is told who sees jobs only.
@@ -168,11 +173,11 @@ fn JobTiles(counts: JobCounts) -> impl IntoView {
     let words = &t().overview;
     let done = words.ended_well.of(counts.completed);
     view! {
-        <Tile href="/jobs?phase=running" name=words.running value=counts.running note=String::new()/>
-        <Tile href="/jobs?phase=waiting" name=words.waiting value=counts.waiting note=String::new()/>
-        <Tile href="/jobs?status=failed" name=words.failed value=counts.failed note=done/>
+        <StatLink href="/jobs?phase=running" name=words.running value=counts.running note=String::new()/>
+        <StatLink href="/jobs?phase=waiting" name=words.waiting value=counts.waiting note=String::new()/>
+        <StatLink href="/jobs?status=failed" name=words.failed value=counts.failed note=done/>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -183,25 +188,25 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let withheld = (gpus.withheld() > 0).then(|| words.gpus_withheld.of(gpus.withheld()));
     let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let longest = jobs.oldest_waiting.map(|job| {
-        let since = move || words.longest_wait.of(t().span(clock.now() - job.submitted_at));
-        view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.erased()
+        let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
+        view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()
     });
     // Those that the number counts.
-    let lately = Some((server_time + Millis::seconds(-86_400)).to_string());
+    let lately = Some((server_time + Millis::from_secs(-86_400)).to_string());
     let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since: lately, ..JobsQuery::default() };
     let done = words.ended_well.of(jobs.completed_in_24h);
     view! {
-        <Tile href="/admin/workers" name=words.workers_online value=here(&workers) note=words.workers_of.of(all(&workers))/>
-        <Tile href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
-        <Tile href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
-        <Tile href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() way=longest/>
-        <Tile href=jobs_address(&failed) name=words.failed_lately value=jobs.failed_in_24h note=done/>
+        <StatLink href="/admin/workers" name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
+        <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
+        <StatLink href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
+        <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() way=longest/>
+        <StatLink href=jobs_url(&failed) name=words.failed_lately value=jobs.failed_in_24h note=done/>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Tile(
+fn StatLink(
     #[prop(into)] href: String,
     name: &'static str,
     value: u64,
@@ -214,17 +219,17 @@ fn Tile(
         <li>
             <a class="tile" href=href>
                 <span class="tile-name">{name}</span>
-                <span class="tile-value">{t().whole(value)}</span>
+                <span class="tile-value">{t().format_integer(value)}</span>
                 <span class="tile-note">{note}</span>
             </a>
             {way}
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
+fn RunningJobs(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let running = Memo::new(move |_| now.with(|now| now.running.jobs.clone()));
     let waiting = Memo::new(move |_| now.with(|now| now.recent.counts.waiting));
@@ -239,18 +244,18 @@ fn RunningNow(now: RwSignal<Snapshot>) -> impl IntoView {
             {move || {
                 if running.with(Vec::is_empty) {
                     view! {
-                        <Empty glyph=Glyph::Train title=words.nothing_running text=hint()>
+                        <EmptyPanel glyph=Glyph::Train title=words.nothing_running text=hint()>
                             <TrainLink/>
-                        </Empty>
+                        </EmptyPanel>
                     }
-                    .erased()
+                    .into_erased()
                 } else {
-                    view! { <ul class="rows">{running.get().into_iter().map(|job| view! { <RunningJob job=job/> }).collect_view()}</ul> }.erased()
+                    view! { <ul class="rows">{running.get().into_iter().map(|job| view! { <RunningJob job=job/> }).collect_view()}</ul> }.into_erased()
                 }
             }}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -265,16 +270,16 @@ fn RunningJob(job: JobView) -> impl IntoView {
             <JobProgress job=job/>
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
+fn RecentJobs(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let recent = Signal::derive(move || {
         let others = |now: &Snapshot| {
-            let rest = now.recent.jobs.iter().filter(|job| !job.status.is_in(Phase::Running));
-            rest.take(RECENT).cloned().collect::<Vec<_>>()
+            let rest = now.recent.jobs.iter().filter(|job| !job.status.is_in_phase(JobPhase::Running));
+            rest.take(MAX_RECENT).cloned().collect::<Vec<_>>()
         };
         now.with(others)
     });
@@ -283,11 +288,11 @@ fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
     let body = move || match (none.get(), total.get()) {
         (true, 0) => {
             let words = &t().jobs;
-            view! { <Empty glyph=Glyph::Jobs title=words.none_yet text=words.none_yet_hint/> }.erased()
+            view! { <EmptyPanel glyph=Glyph::Jobs title=words.none_yet text=words.none_yet_hint/> }.into_erased()
         }
         // All of them run, and are told above.
-        (true, _) => ().erased(),
-        (false, _) => view! { <JobTable jobs=recent/> }.erased(),
+        (true, _) => ().into_erased(),
+        (false, _) => view! { <JobTable jobs=recent/> }.into_erased(),
     };
     view! {
         <section class="panel" aria-labelledby="recent">
@@ -295,11 +300,11 @@ fn Recent(now: RwSignal<Snapshot>) -> impl IntoView {
             {body}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
+fn FleetPanel(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = t();
     let rows = move || {
         now.with(|now| now.fleet.as_ref().map(|now| now.fleet.clone()))
@@ -310,7 +315,7 @@ fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
                     <li class="fleet-row">
                         <span class="min-w-0">
                             <a class="row-link" href=format!("/admin/workers/{}", worker.id)>{worker.name.clone()}</a>
-                            <span class="row-sub">{gpus(&words.workers, &worker)}</span>
+                            <span class="row-sub">{describe_gpus(&words.workers, &worker)}</span>
                         </span>
                         <WorkerBadge worker=worker/>
                     </li>
@@ -324,5 +329,19 @@ fn Fleet(now: RwSignal<Snapshot>) -> impl IntoView {
             <ul class="rows">{rows}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_tiles_are_grouped() {
+        let counts = JobCounts { waiting: 9_998, failed: 10_000, completed: 1_234_567, ..JobCounts::default() };
+        let html = Owner::new().with(|| view! { <JobTiles counts=counts/> }.to_html().replace("<!>", ""));
+        for number in [">9,998<", ">10,000<", "1,234,567"] {
+            assert!(html.contains(number), "{number}: {html}");
+        }
+    }
 }

@@ -3,35 +3,36 @@
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
 
-use super::{Skeleton, use_desk};
-use crate::domain::passkey::{LONGEST_NAME, NoPasskeys, Origin};
-use crate::protocol::factors::{PasskeyEnrolment, PasskeyView};
-use crate::ui::components::action::Question;
-use crate::ui::components::failure::{Failure, Refusal};
+use super::{Skeleton, use_page_backend};
+use crate::domain::passkey::{MAX_NAME_CHARS, PasskeyOrigin, PasskeyOriginError};
+use crate::protocol::factors::{PasskeyEnrollment, PasskeyView};
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::time::Moment;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
 /// What asks the browser, on the page itself: it is too little for a file of its own.
-const SCRIPT: &str = include_str!("passkey.js");
+const PASSKEY_SCRIPT: &str = include_str!("passkey.js");
 
 /// The rows of somebody's passkeys. The buttons that remove one are there where they are the reader's own.
 #[component]
-pub(super) fn Passkeys(passkeys: Vec<PasskeyView>, remove_text: Option<&'static str>) -> impl IntoView {
-    let words = t().plain();
+pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'static str>) -> impl IntoView {
+    let (words, clock) = (t().plain(), use_clock());
     let row = |key: PasskeyView| {
         let used = match key.last_used_at {
-            Some(at) => view! { {words.account.used}" "<Moment at=at/> }.erased(),
-            None => view! { {words.account.never_used} }.erased(),
+            Some(at) => view! { {words.account.used}" "<RelativeTime at=at/> }.into_erased(),
+            None => view! { {words.account.never_used} }.into_erased(),
         };
         let remove = remove_text.map(|text| {
             view! {
-                <Question action=format!("/ui/account/passkeys/{}/remove", key.id) label=words.factors.remove
+                <ConfirmedForm action=format!("/ui/account/passkeys/{}/remove", key.id) label=words.factors.remove
                     named=Some(format!("{}: {}", words.factors.remove, key.name)) text=text
                     confirm=words.factors.remove_confirm class="btn btn-sm btn-ghost text-bad"/>
             }
@@ -40,7 +41,7 @@ pub(super) fn Passkeys(passkeys: Vec<PasskeyView>, remove_text: Option<&'static 
             <li class="fleet-row">
                 <span class="min-w-0">
                     <span class="font-medium break-words">{key.name}</span>
-                    <span class="row-sub">{words.passkeys.added.of(t().moment(key.created_at))}" · "{used}</span>
+                    <span class="row-sub">{words.passkeys.added.of(clock.format_timestamp(key.created_at))}" · "{used}</span>
                     <span class="row-sub break-words">{key.origin}</span>
                 </span>
                 {remove}
@@ -55,19 +56,19 @@ pub(super) fn Passkeys(passkeys: Vec<PasskeyView>, remove_text: Option<&'static 
 pub(super) fn AddPasskey() -> impl IntoView {
     let words = &t().plain().passkeys;
     let here = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.base_url);
-    match Origin::of_url(&here.unwrap_or_default()) {
+    match PasskeyOrigin::from_url(&here.unwrap_or_default()) {
         Ok(_) => view! {
             <form method="post" action="/ui/account/passkeys">
                 <button class="btn"><Icon glyph=Glyph::Plus/>{words.add}</button>
             </form>
         }
-        .erased(),
+        .into_erased(),
         Err(why) => {
             let text = match why {
-                NoPasskeys::Insecure => words.insecure,
-                NoPasskeys::NoName => words.no_name,
+                PasskeyOriginError::Insecure => words.insecure,
+                PasskeyOriginError::NoHostName => words.no_name,
             };
-            view! { <p class="max-w-prose text-sm text-muted">{text}</p> }.erased()
+            view! { <p class="max-w-prose text-sm text-muted">{text}</p> }.into_erased()
         }
     }
 }
@@ -76,39 +77,39 @@ pub(super) fn AddPasskey() -> impl IntoView {
 #[component]
 pub(crate) fn PasskeyNewPage() -> impl IntoView {
     let words = &t().plain().passkeys;
-    let desk = use_desk();
-    let enrolment = Resource::new(|| (), move |()| desk.passkey_enrolment());
+    let desk = use_page_backend();
+    let enrolment = Resource::new(|| (), move |()| desk.passkey_enrollment());
     let shown = move || {
         Suspend::new(async move {
             match enrolment.await {
-                Ok(enrolment) => view! { <New enrolment=enrolment/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(enrolment) => view! { <NewPasskeyForm enrolment=enrolment/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.title above=("/account", t().nav.account) intro=words.intro/>
+        <PageHeader title=words.title above=("/account", t().nav.account) intro=words.intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn New(enrolment: PasskeyEnrolment) -> impl IntoView {
+fn NewPasskeyForm(enrolment: PasskeyEnrollment) -> impl IntoView {
     let words = &t().plain().passkeys;
-    let (problem, _) = refused(FormName::Factor);
+    let (problem, _) = form_problem(FormName::Factor);
     view! {
         <section class="panel form">
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <PasskeyForm action="/ui/account/passkeys/confirm" kind="create" options=enrolment.options.to_string() submit=words.create>
                 <Field id="name" label=words.name hint=words.name_hint>
-                    <input class="input w-full" id="name" name="name" required=true maxlength=LONGEST_NAME.to_string()
+                    <input class="input w-full" id="name" name="name" required=true maxlength=MAX_NAME_CHARS.to_string()
                         autocomplete="off" autofocus=true aria-describedby="name-hint"/>
                 </Field>
             </PasskeyForm>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A form that takes along what the browser says when it is given these options: to make a passkey (`create`), or to sign
@@ -122,7 +123,7 @@ pub(super) fn PasskeyForm(
     children: Children,
 ) -> impl IntoView {
     view! {
-        <PasskeySaid/>
+        <PasskeyError/>
         <form method="post" action=action class="space-y-4" hidden=true data-passkey=kind data-options=options>
             {children()}
             <input type="hidden" name="credential" data-passkey-answer=""/>
@@ -133,22 +134,22 @@ pub(super) fn PasskeyForm(
         <p class="text-muted script-off-only">{t().plain().passkeys.need_script}</p>
         <PasskeyScript/>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Where the script says what went wrong; before its form.
 #[component]
-pub(super) fn PasskeySaid() -> impl IntoView {
+pub(super) fn PasskeyError() -> impl IntoView {
     let words = &t().plain().passkeys;
     view! {
         <p class="notice notice-bad" role="alert" hidden=true data-passkey-said="" data-unsupported=words.unsupported
             data-refused=words.refused data-there=words.there data-failed=words.failed></p>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What asks the browser; after its form.
 #[component]
 pub(super) fn PasskeyScript() -> impl IntoView {
-    view! { <script nonce=use_nonce()>{SCRIPT}</script> }.erased()
+    view! { <script nonce=use_nonce()>{PASSKEY_SCRIPT}</script> }.into_erased()
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
@@ -24,33 +24,39 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
     let densities = options(Density::ALL, prefs.density, Density::as_str, [habits.comfortable, habits.compact]);
     let zones = options(Zone::ALL, prefs.zone, Zone::as_str, [habits.utc, habits.local]);
     let keys = options(Keys::ALL, prefs.keys, Keys::as_str, [habits.keys_on, habits.keys_off]);
+    let keys_hint = words.keys_hint.replace("Ctrl", prefs.command_key());
     view! {
-        <PageHead title=habits.preferences intro=words.intro/>
+        <PageHeader title=habits.preferences intro=words.intro/>
         <section class="panel form">
             <form method="post" action="/ui/preferences" class="space-y-5">
                 <input type="hidden" name="next" value=next/>
-                <Language/>
-                <Segments name="theme" label=nav.theme hint=words.theme_hint options=themes/>
-                <Segments name="density" label=habits.density hint=words.density_hint options=densities/>
-                <Segments name="zone" label=habits.zone hint=words.zone_hint options=zones/>
-                <Segments name="keys" label=habits.keys hint=words.keys_hint options=keys/>
+                <LanguageSelect/>
+                <RadioSegments name="theme" label=nav.theme hint=words.theme_hint options=themes/>
+                <RadioSegments name="density" label=habits.density hint=words.density_hint options=densities/>
+                <RadioSegments name="zone" label=habits.zone hint=words.zone_hint options=zones/>
+                <RadioSegments name="keys" label=habits.keys hint=keys_hint options=keys/>
                 <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
             </form>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Word, label, and whether it is the one.
-type Options = Vec<(&'static str, Text, bool)>;
+type SegmentOptions = Vec<(&'static str, Text, bool)>;
 
-fn options<C: Copy + PartialEq>(all: [C; 2], chosen: C, word: fn(C) -> &'static str, labels: [Text; 2]) -> Options {
+fn options<C: Copy + PartialEq>(
+    all: [C; 2],
+    chosen: C,
+    word: fn(C) -> &'static str,
+    labels: [Text; 2],
+) -> SegmentOptions {
     all.into_iter().zip(labels).map(|(choice, label)| (word(choice), label, choice == chosen)).collect()
 }
 
 /// Every language by its own name.
 #[component]
-fn Language() -> impl IntoView {
+fn LanguageSelect() -> impl IntoView {
     let current = t().locale;
     let options = Locale::ALL.map(|locale| {
         view! { <option value=locale.tag() lang=locale.tag() selected={locale == current}>{locale.name()}</option> }
@@ -61,12 +67,17 @@ fn Language() -> impl IntoView {
             <select class="select w-full max-w-xs" id="language" name="language">{options.collect_view()}</select>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A few choices side by side.
 #[component]
-fn Segments(name: &'static str, label: Text, hint: Text, options: Options) -> impl IntoView {
+fn RadioSegments(
+    name: &'static str,
+    label: Text,
+    #[prop(into)] hint: String,
+    options: SegmentOptions,
+) -> impl IntoView {
     let option = |(word, label, chosen): (&'static str, Text, bool)| {
         view! {
             <label>
@@ -84,5 +95,5 @@ fn Segments(name: &'static str, label: Text, hint: Text, options: Options) -> im
             <div class="segments">{options.into_iter().map(option).collect_view()}</div>
         </fieldset>
     }
-    .erased()
+    .into_erased()
 }

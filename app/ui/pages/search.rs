@@ -3,26 +3,26 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::{Skeleton, use_port};
+use super::{Skeleton, use_backend};
 use crate::protocol::search::SearchPage as Answer;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::Failure;
+use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
-use crate::ui::palette::{Entry, Goal, asked, entries};
+use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 
 /// The page.
 #[component]
 pub(crate) fn SearchPage() -> impl IntoView {
     let words = t();
-    let port = use_port();
+    let port = use_backend();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let question = use_query_map().with_untracked(|query| query.get("q")).unwrap_or_default();
-    let query = asked(words, &question);
+    let query = server_query(words, &question);
     let answer = Resource::new(
         || (),
         move |()| {
@@ -41,19 +41,20 @@ pub(crate) fn SearchPage() -> impl IntoView {
         Suspend::new(async move {
             match answer.await {
                 Ok(page) => {
-                    let entries = entries(words, &prefs, &asked, &page.found);
+                    let entries = palette_entries(words, &prefs, &asked, &page.found);
                     if entries.is_empty() {
-                        return view! { <Empty glyph=Glyph::Search title=words.habits.nothing_found text=words.habits.search_hint/> }.erased();
+                        return view! { <EmptyPanel glyph=Glyph::Search title=words.habits.nothing_found text=words.habits.search_hint/> }.into_erased();
                     }
-                    let lines = entries.into_iter().map(|entry| view! { <Line entry=entry asked=asked.clone()/> });
-                    view! { <ul class="rows search-page">{lines.collect_view()}</ul> }.erased()
+                    let lines =
+                        entries.into_iter().map(|entry| view! { <SearchResult entry=entry asked=asked.clone()/> });
+                    view! { <ul class="rows search-page">{lines.collect_view()}</ul> }.into_erased()
                 }
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.habits.search intro=words.plain().preferences.search_intro/>
+        <PageHeader title=words.habits.search intro=words.plain().preferences.search_intro/>
         <form method="get" action="/search" role="search" class="search search-wide">
             <Icon glyph=Glyph::Search/>
             <label class="sr-only" for="q">{words.habits.search}</label>
@@ -64,30 +65,32 @@ pub(crate) fn SearchPage() -> impl IntoView {
             <Suspense fallback=Skeleton>{shown}</Suspense>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Line(entry: Entry, asked: String) -> impl IntoView {
-    let Entry { glyph, title, note, kind, look, goal } = entry;
+fn SearchResult(entry: PaletteEntry, asked: String) -> impl IntoView {
+    let PaletteEntry { glyph, title, note, kind, status, target } = entry;
     let text = view! {
         <Icon glyph=glyph/>
         <span class="palette-title">{title}</span>
         <span class="palette-note">{note}</span>
-        {look.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.word}</span> })}
+        {status.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.label}</span> })}
         <span class="palette-kind">{kind}</span>
     };
     let search = |question: String| format!("/search{}", query_string(&[("q", Some(question))]));
-    let line = match goal {
-        Goal::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.erased(),
-        Goal::Ask(question) => view! { <a class="palette-option" href=search(question)>{text}</a> }.erased(),
-        Goal::Choice { name, value } => view! {
+    let line = match target {
+        PaletteTarget::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.into_erased(),
+        PaletteTarget::Search(question) => {
+            view! { <a class="palette-option" href=search(question)>{text}</a> }.into_erased()
+        }
+        PaletteTarget::Preference { name, value } => view! {
             <form method="post" action="/ui/preferences">
                 <input type="hidden" name="next" value=search(asked)/>
                 <button class="palette-option" name=name value=value>{text}</button>
             </form>
         }
-        .erased(),
+        .into_erased(),
     };
-    view! { <li>{line}</li> }.erased()
+    view! { <li>{line}</li> }.into_erased()
 }

@@ -2,26 +2,27 @@
 
 use leptos::prelude::*;
 
-use super::passkeys::{AddPasskey, Passkeys};
-use super::{Skeleton, use_desk};
-use crate::protocol::factors::{FactorsView, RecoveryCodes, TotpEnrolment};
-use crate::ui::components::action::Question;
+use super::passkeys::{AddPasskey, PasskeyRows};
+use super::{Skeleton, use_page_backend};
+use crate::protocol::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::copy::CopyBlock;
-use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::qr::Qr;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, FormName, refused};
+use crate::ui::flash::{CurrentFlash, Flash, FormName, form_problem};
 use crate::ui::i18n::t;
 
 /// The part of the account page.
 #[component]
 pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     let words = &t().plain().factors;
-    let (problem, _) = refused(FormName::Factor);
-    let none = (!has_any(&factors)).then(|| {
+    let (problem, _) = form_problem(FormName::Factor);
+    let none = (!has_factors(&factors)).then(|| {
         view! {
             <div class="space-y-4 px-5 pt-5">
                 <p class="max-w-prose text-muted">{words.none}</p>
@@ -33,16 +34,16 @@ pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     let remove_text = if is_last { words.remove_text } else { t().plain().passkeys.remove_one_text };
     let app = factors.totp_since.map(|_| {
         view! {
-            <Question action="/ui/account/totp/remove" label=words.remove text=remove_text confirm=words.remove_confirm
+            <ConfirmedForm action="/ui/account/totp/remove" label=words.remove text=remove_text confirm=words.remove_confirm
                 class="btn btn-sm btn-ghost text-bad"/>
         }
     });
-    let rows = has_any(&factors).then(|| {
+    let rows = has_factors(&factors).then(|| {
         view! {
             <ul class="rows">
-                {row(&factors, app.map(Erase::erased))}
-                <Passkeys passkeys=factors.passkeys.clone() remove_text=Some(remove_text)/>
-                {codes(&factors)}
+                {totp_row(&factors, app.map(Erase::into_erased))}
+                <PasskeyRows passkeys=factors.passkeys.clone() remove_text=Some(remove_text)/>
+                {recovery_codes_row(&factors)}
             </ul>
         }
     });
@@ -56,72 +57,72 @@ pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="second-factor">
             <h2 id="second-factor" class="panel-head">{words.title}</h2>
-            {problem.map(|problem| view! { <div class="px-5 pt-4"><Refusal problem=problem/></div> })}
+            {problem.map(|problem| view! { <div class="px-5 pt-4"><ProblemNotice problem=problem/></div> })}
             {none}
             {rows}
             <div class="form-actions p-5">{set_up}<AddPasskey/></div>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
-fn has_any(factors: &FactorsView) -> bool {
+fn has_factors(factors: &FactorsView) -> bool {
     factors.totp_since.is_some() || !factors.passkeys.is_empty()
 }
 
 /// The authenticator app, if one is set up, with the button that removes it.
-fn row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
-    let since = t().plain().factors.since.of(t().moment(factors.totp_since?));
-    Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.erased())
+fn totp_row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
+    let since = t().plain().factors.since.of(use_clock().format_timestamp(factors.totp_since?));
+    Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.into_erased())
 }
 
 /// How many recovery codes are left, with the button that makes new ones.
-fn codes(factors: &FactorsView) -> Option<AnyView> {
+fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
     let words = &t().plain().factors;
-    let left = has_any(factors).then(|| words.codes_left.of(factors.recovery_codes_left.into()))?;
+    let left = has_factors(factors).then(|| words.codes_left.of(factors.recovery_codes_left.into()))?;
     let renew = view! {
-        <Question action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
+        <ConfirmedForm action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
     };
-    Some(view! { <li class="fleet-row"><span class="text-muted">{left}</span>{renew}</li> }.erased())
+    Some(view! { <li class="fleet-row"><span class="text-muted">{left}</span>{renew}</li> }.into_erased())
 }
 
 /// Somebody else's; the button that removes all of them takes no password of theirs.
 #[component]
-pub(super) fn FactorsOf(factors: FactorsView, form: String) -> impl IntoView {
+pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
     let words = &t().plain().factors;
-    let (problem, _) = refused(FormName::Factor);
-    let inside = if has_any(&factors) {
+    let (problem, _) = form_problem(FormName::Factor);
+    let inside = if has_factors(&factors) {
         let left = words.codes_left.of(factors.recovery_codes_left.into());
         view! {
             <ul class="rows">
-                {row(&factors, None)}
-                <Passkeys passkeys=factors.passkeys remove_text=None/>
+                {totp_row(&factors, None)}
+                <PasskeyRows passkeys=factors.passkeys remove_text=None/>
             </ul>
             <p class="text-muted">{left}</p>
-            <Question action=format!("{form}/factors/remove") label=words.remove text=words.person_remove_text
+            <ConfirmedForm action=format!("{form}/factors/remove") label=words.remove text=words.person_remove_text
                 confirm=words.remove_confirm class="btn btn-sm btn-ghost text-bad"/>
         }
-        .erased()
+        .into_erased()
     } else {
-        view! { <p class="text-muted">{words.person_none}</p> }.erased()
+        view! { <p class="text-muted">{words.person_none}</p> }.into_erased()
     };
     view! {
         <section class="panel form" aria-labelledby="second-factor" data-part="second-factor">
             <h2 id="second-factor" class="panel-title">{words.title}</h2>
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             {inside}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The recovery codes that were made a moment ago, if this is the page after that.
 #[component]
-pub(super) fn NewCodes() -> impl IntoView {
+pub(super) fn NewRecoveryCodes() -> impl IntoView {
     let words = &t().plain().factors;
     let codes = match use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked()) {
         Some(Flash::RecoveryCodes(RecoveryCodes { recovery_codes })) => recovery_codes.join("\n"),
-        _ => return ().erased(),
+        _ => return ().into_erased(),
     };
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="recovery-codes">
@@ -130,47 +131,47 @@ pub(super) fn NewCodes() -> impl IntoView {
             <CopyBlock text=codes label=words.codes_title/>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The page that sets an authenticator app up.
 #[component]
 pub(crate) fn TotpPage() -> impl IntoView {
     let words = &t().plain().factors;
-    let desk = use_desk();
-    let enrolment = Resource::new(|| (), move |()| desk.totp_enrolment());
+    let desk = use_page_backend();
+    let enrolment = Resource::new(|| (), move |()| desk.totp_enrollment());
     let shown = move || {
         Suspend::new(async move {
             match enrolment.await {
                 Ok(enrolment) => view! {
-                    <section class="panel form"><Enrol enrolment=enrolment action="/ui/account/totp/confirm" form=FormName::Factor/></section>
+                    <section class="panel form"><TotpEnrollForm enrolment=enrolment action="/ui/account/totp/confirm" form=FormName::Factor/></section>
                 }
-                .erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.enrol_title above=("/account", t().nav.account) intro=words.enrol_intro/>
+        <PageHeader title=words.enrol_title above=("/account", t().nav.account) intro=words.enrol_intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What the app takes over, and the form for its first code.
 #[component]
-pub(super) fn Enrol(
-    enrolment: TotpEnrolment,
+pub(super) fn TotpEnrollForm(
+    enrolment: TotpEnrollment,
     action: &'static str,
     form: FormName,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let words = &t().plain().factors;
-    let (problem, _) = refused(form);
+    let (problem, _) = form_problem(form);
     view! {
         <Qr text=enrolment.url label=words.qr/>
-        <CopyBlock text=grouped(&enrolment.secret) label=words.key/>
-        {problem.map(|problem| view! { <Refusal problem=problem/> })}
+        <CopyBlock text=group_in_fours(&enrolment.secret) label=words.key/>
+        {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action=action class="space-y-4">
             {children.map(|children| children())}
             <Field id="code" label=words.code hint=words.code_hint>
@@ -180,11 +181,11 @@ pub(super) fn Enrol(
             <div class="form-actions"><button class="btn btn-primary">{words.turn_on}</button></div>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A key as people type it: in groups of four.
-fn grouped(secret: &str) -> String {
+fn group_in_fours(secret: &str) -> String {
     let letters: Vec<char> = secret.chars().collect();
     letters.chunks(4).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
 }

@@ -2,17 +2,17 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_desk};
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::protocol::secrets::SecretView;
-use crate::ui::components::action::Question;
-use crate::ui::components::failure::{Failure, Refusal};
+use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::field::Field;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::time::Moment;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
@@ -20,8 +20,8 @@ use crate::ui::prefs::Prefs;
 #[component]
 pub(crate) fn SecretsPage() -> impl IntoView {
     let words = &t().plain().secrets;
-    let desk = use_desk();
-    let manages = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::SecretManage));
+    let desk = use_page_backend();
+    let manages = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::SecretManage));
     let page = Resource::new(|| (), move |()| desk.secrets());
     let shown = move || {
         Suspend::new(async move {
@@ -30,26 +30,26 @@ pub(crate) fn SecretsPage() -> impl IntoView {
                     let (shared, own): (Vec<_>, Vec<_>) = page.secrets.into_iter().partition(|secret| secret.shared);
                     view! {
                         <div class="space-y-6">
-                            <List title=words.own id="own" secrets=own removable=true/>
-                            <List title=words.shared id="shared" text=words.shared_text secrets=shared removable=manages/>
-                            <Keep manages=manages/>
+                            <SecretList title=words.own id="own" secrets=own removable=true/>
+                            <SecretList title=words.shared id="shared" text=words.shared_text secrets=shared removable=manages/>
+                            <SetSecretForm manages=manages/>
                         </div>
                     }
-                    .erased()
+                    .into_erased()
                 }
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=t().nav.secrets intro=words.intro/>
+        <PageHeader title=t().nav.secrets intro=words.intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn List(
+fn SecretList(
     title: &'static str,
     id: &'static str,
     #[prop(optional)] text: Option<&'static str>,
@@ -57,7 +57,8 @@ fn List(
     removable: bool,
 ) -> impl IntoView {
     let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().secrets.none}</p> });
-    let rows = secrets.into_iter().map(|secret| view! { <Entry secret=secret removable=removable/> }).collect_view();
+    let rows =
+        secrets.into_iter().map(|secret| view! { <SecretRow secret=secret removable=removable/> }).collect_view();
     view! {
         <section class="panel" aria-labelledby=id data-part=id>
             <div class="panel-head">
@@ -68,41 +69,41 @@ fn List(
             <ul class="rows">{rows}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Entry(secret: SecretView, removable: bool) -> impl IntoView {
+fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
     let words = &t().plain().secrets;
     let given = match secret.given_at {
-        Some(at) => view! { {words.last_given}" "<Moment at=at/> }.erased(),
-        None => view! { {words.never_given} }.erased(),
+        Some(at) => view! { {words.last_given}" "<RelativeTime at=at/> }.into_erased(),
+        None => view! { {words.never_given} }.into_erased(),
     };
     let remove = removable.then(|| {
         view! {
-            <Question action=format!("/ui/secrets/{}/remove", secret.name) label=words.remove
+            <ConfirmedForm action=format!("/ui/secrets/{}/remove", secret.name) label=words.remove
                 named=Some(format!("{}: {}", words.remove, secret.name)) text=words.remove_text confirm=words.remove_confirm
                 class="btn btn-sm btn-ghost text-bad">
                 {secret.shared.then(|| view! { <input type="hidden" name="shared" value="on"/> })}
-            </Question>
+            </ConfirmedForm>
         }
     });
     view! {
         <li class="fleet-row">
             <span class="min-w-0">
                 <span class="font-mono break-all">{secret.name.clone()}</span>
-                <span class="row-sub">{words.set}" "<Moment at=secret.updated_at/>" ("{secret.updated_by}"), "{given}</span>
+                <span class="row-sub">{words.set}" "<RelativeTime at=secret.updated_at/>" ("{secret.updated_by}"), "{given}</span>
             </span>
             {remove}
         </li>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Keep(manages: bool) -> impl IntoView {
+fn SetSecretForm(manages: bool) -> impl IntoView {
     let words = &t().plain().secrets;
-    let (problem, typed) = refused(FormName::Secret);
+    let (problem, typed) = form_problem(FormName::Secret);
     let name = typed.get("name").cloned().unwrap_or_default();
     let share = manages.then(|| {
         view! {
@@ -115,7 +116,7 @@ fn Keep(manages: bool) -> impl IntoView {
     view! {
         <section class="panel form" aria-labelledby="keep">
             <h2 id="keep" class="panel-title">{words.keep_title}</h2>
-            {problem.map(|problem| view! { <Refusal problem=problem/> })}
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <form method="post" action="/ui/secrets" class="space-y-4">
                 <Field id="name" label=words.name hint=words.name_hint>
                     <input class="input w-full font-mono" id="name" name="name" required=true maxlength="64" autocomplete="off"
@@ -130,5 +131,5 @@ fn Keep(manages: bool) -> impl IntoView {
             </form>
         </section>
     }
-    .erased()
+    .into_erased()
 }

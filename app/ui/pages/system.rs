@@ -2,60 +2,61 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_desk};
-use crate::domain::text::escaped;
+use super::{Skeleton, use_page_backend};
+use crate::domain::text::escape;
 use crate::domain::time::Millis;
-use crate::protocol::system::{CheckView, InForceView, ServerView, SettingView, SystemView};
-use crate::ui::components::failure::Failure;
+use crate::protocol::system::{CheckView, EffectiveLimitsView, ServerView, SettingView, SystemView};
+use crate::ui::clock::use_clock;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::scale::Scale;
-use crate::ui::components::time::Moment;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::progress_bar::ProgressBar;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 
 /// Less than this is no difference between two clocks.
-const SAME: i64 = 1_000;
+const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
 /// The page.
 #[component]
 pub(crate) fn SystemPage() -> impl IntoView {
-    let desk = use_desk();
+    let desk = use_page_backend();
     let system = Resource::new(|| (), move |()| desk.system());
     let shown = move || {
         Suspend::new(async move {
             match system.await {
-                Ok(system) => view! { <Shown system=system/> }.erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Ok(system) => view! { <SystemContent system=system/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=t().nav.system intro=t().plain().system.intro>
+        <PageHeader title=t().nav.system intro=t().plain().system.intro>
             <a class="btn btn-sm" href="/api/admin/system/support" title=t().plain().system.support_hint>
                 <Icon glyph=Glyph::Download/>{t().plain().system.support}
             </a>
-        </PageHead>
+        </PageHeader>
         <div data-part="facts"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Shown(system: SystemView) -> impl IntoView {
+fn SystemContent(system: SystemView) -> impl IntoView {
     let settings = system.settings.clone();
     let (checks, servers, in_force) = (system.checks.clone(), system.servers.clone(), system.in_force);
     view! {
         <div class="space-y-6">
             <div class="system-grid">
-                <div class="space-y-6"><Checks checks=checks/><Server system=system.clone()/><InForce values=in_force/></div>
+                <div class="space-y-6"><Checks checks=checks/><Server system=system.clone()/><EffectiveSettings values=in_force/></div>
                 <div class="space-y-6"><Database system=system.clone() servers=servers/><Storage system=system/></div>
             </div>
             <Settings settings=settings/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// A panel of names and values.
@@ -67,12 +68,12 @@ fn Facts(id: &'static str, title: &'static str, children: Children) -> impl Into
             <dl class="facts">{children()}</dl>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
 fn Fact(name: &'static str, children: Children) -> impl IntoView {
-    view! { <div><dt>{name}</dt><dd>{children()}</dd></div> }.erased()
+    view! { <div><dt>{name}</dt><dd>{children()}</dd></div> }.into_erased()
 }
 
 #[component]
@@ -100,46 +101,50 @@ fn Checks(checks: Vec<CheckView>) -> impl IntoView {
             <ul class="rows">{checks.into_iter().map(row).collect_view()}</ul>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
 fn Server(system: SystemView) -> impl IntoView {
-    let language = t();
+    let (language, clock) = (t(), use_clock());
     let words = &language.plain().system;
-    let off = language.span(Millis(system.clock_ahead_ms.abs()));
-    let clock = match system.clock_ahead_ms {
-        ahead if ahead.abs() < SAME => words.clock_same.to_owned(),
+    let off = language.format_duration(Millis(system.clock_ahead_ms.abs()));
+    let deviation = match system.clock_ahead_ms {
+        ahead if ahead.abs() < CLOCK_TOLERANCE_MS => words.clock_same.to_owned(),
         ahead if ahead > 0 => words.clock_ahead.of(off),
         _ => words.clock_behind.of(off),
     };
     let streams = &system.streams;
-    let whole = |number| language.whole(number);
-    let streams =
-        words.streams_of.with(&[&whole(streams.workers), &whole(streams.most_workers), &whole(streams.listeners)]);
+    let format_integer = |number| language.format_integer(number);
+    let streams = words.streams_of.with(&[
+        &format_integer(streams.workers),
+        &format_integer(streams.most_workers),
+        &format_integer(streams.listeners),
+    ]);
     let tls = match system.tls {
-        None => view! { <Fact name=words.tls>{words.no_tls}</Fact> }.erased(),
+        None => view! { <Fact name=words.tls>{words.no_tls}</Fact> }.into_erased(),
         Some(tls) => {
-            let ends =
-                tls.ends_at.map(|at| view! { <span class="row-sub">{words.ends}" "{language.moment(at)}</span> });
+            let ends = tls
+                .ends_at
+                .map(|at| view! { <span class="row-sub">{words.ends}" "{clock.format_timestamp(at)}</span> });
             let signed = if tls.vouched_for { words.vouched } else { words.own_made };
             view! {
                 <Fact name=words.tls>{signed}{ends}</Fact>
                 <Fact name=words.fingerprint><code class="setting-value">{tls.fingerprint.to_string()}</code></Fact>
             }
-            .erased()
+            .into_erased()
         }
     };
     view! {
         <Facts id="server" title=words.server>
             <Fact name=words.version>{system.version}</Fact>
-            <Fact name=words.started><Moment at=system.started_at/></Fact>
-            <Fact name=words.clock>{language.moment(system.server_time)}<span class="row-sub">{clock}</span></Fact>
+            <Fact name=words.started><RelativeTime at=system.started_at/></Fact>
+            <Fact name=words.clock>{clock.format_timestamp(system.server_time)}<span class="row-sub">{deviation}</span></Fact>
             {tls}
             <Fact name=words.streams>{streams}</Fact>
         </Facts>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -148,34 +153,34 @@ fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
     let words = &language.plain().system;
     let database = system.database;
     let name = if database.engine == "sqlite" { "SQLite" } else { "PostgreSQL" };
-    let wal = database.wal_bytes.map(|bytes| view! { <Fact name=words.wal>{language.bytes(bytes)}</Fact> });
+    let wal = database.wal_bytes.map(|bytes| view! { <Fact name=words.wal>{language.format_bytes(bytes)}</Fact> });
     let schema = if database.schema == database.known_schema {
         database.schema.to_string()
     } else {
         language.common.of.with(&[&database.schema, &database.known_schema])
     };
     let backup = match system.backed_up_at {
-        Some(at) => view! { <Moment at=at/> }.erased(),
-        None => view! { <span class="text-muted">{words.no_backup}</span> }.erased(),
+        Some(at) => view! { <RelativeTime at=at/> }.into_erased(),
+        None => view! { <span class="text-muted">{words.no_backup}</span> }.into_erased(),
     };
     let row = |server: ServerView| {
         let marks = [server.this.then_some(words.this_server), server.leads.then_some(words.leads)];
         let marks =
             marks.into_iter().flatten().map(|mark| view! { " "<span class="chip">{mark}</span> }).collect_view();
-        let seen = server.seen_at.map(|at| view! { <span class="row-sub"><Moment at=at/></span> });
-        view! { <li><code class="wrap-anywhere">{escaped(&server.id).into_owned()}</code>{marks}{seen}</li> }
+        let seen = server.seen_at.map(|at| view! { <span class="row-sub"><RelativeTime at=at/></span> });
+        view! { <li><code class="wrap-anywhere">{escape(&server.id).into_owned()}</code>{marks}{seen}</li> }
     };
     view! {
         <Facts id="database" title=words.database>
             <Fact name=words.engine>{name}" "{database.version}</Fact>
-            <Fact name=words.size>{language.bytes(database.bytes)}</Fact>
+            <Fact name=words.size>{language.format_bytes(database.bytes)}</Fact>
             {wal}
             <Fact name=words.schema>{schema}</Fact>
             <Fact name=words.backup>{backup}</Fact>
             <Fact name=words.servers><ul class="space-y-1">{servers.into_iter().map(row).collect_view()}</ul></Fact>
         </Facts>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -184,12 +189,12 @@ fn Storage(system: SystemView) -> impl IntoView {
     let words = &language.plain().system;
     let disk = system.disk.map(|disk| {
         let used = disk.total.saturating_sub(disk.free);
-        let full = disk.full_since.map(|at| view! { <span class="status status-warn"><Icon glyph=Glyph::Warning/><span>{words.full_since}" "<Moment at=at/></span></span> });
+        let full = disk.full_since.map(|at| view! { <span class="status status-warn"><Icon glyph=Glyph::Warning/><span>{words.full_since}" "<RelativeTime at=at/></span></span> });
         view! {
             <Fact name=words.disk>
-                {words.disk_free.with(&[&language.bytes(disk.free), &language.bytes(disk.total)])}
-                <Scale percent=Some(to_f64(used) * 100.0 / to_f64(disk.total.max(1))) label=words.disk over=true/>
-                <span class="row-sub">{words.disk_floor.of(language.bytes(disk.floor))}</span>
+                {words.disk_free.with(&[&language.format_bytes(disk.free), &language.format_bytes(disk.total)])}
+                <ProgressBar percent=Some(to_f64(used) * 100.0 / to_f64(disk.total.max(1))) label=words.disk over=true/>
+                <span class="row-sub">{words.disk_floor.of(language.format_bytes(disk.floor))}</span>
                 {full}
             </Fact>
         }
@@ -197,30 +202,31 @@ fn Storage(system: SystemView) -> impl IntoView {
     view! {
         <Facts id="storage" title=words.storage>
             {disk}
-            <Fact name=words.logs>{language.bytes(system.log_bytes)}</Fact>
-            <Fact name=words.artifacts>{language.bytes(system.artifact_bytes)}</Fact>
+            <Fact name=words.logs>{language.format_bytes(system.log_bytes)}</Fact>
+            <Fact name=words.artifacts>{language.format_bytes(system.artifact_bytes)}</Fact>
             <Fact name=words.trail>{language.plain().audit.entries.of(system.audit_entries)}</Fact>
         </Facts>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn InForce(values: InForceView) -> impl IntoView {
+fn EffectiveSettings(values: EffectiveLimitsView) -> impl IntoView {
     let language = t();
     let words = &language.plain().system;
-    let seconds = |seconds: u64| language.span(Millis::seconds(i64::try_from(seconds).unwrap_or(i64::MAX)));
+    let seconds =
+        |seconds: u64| language.format_duration(Millis::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)));
     view! {
         <Facts id="in-force" title=words.in_force>
             <Fact name=words.heartbeat_interval>{seconds(values.heartbeat_interval)}</Fact>
             <Fact name=words.heartbeat_timeout>{seconds(values.heartbeat_timeout)}</Fact>
             <Fact name=words.offer_timeout>{seconds(values.offer_timeout)}</Fact>
-            <Fact name=words.artifact_limit>{language.bytes(values.artifact_limit)}</Fact>
-            <Fact name=words.log_limit>{language.bytes(values.log_limit)}</Fact>
-            <Fact name=words.most_artifacts>{language.whole(values.most_artifacts)}</Fact>
+            <Fact name=words.artifact_limit>{language.format_bytes(values.artifact_limit)}</Fact>
+            <Fact name=words.log_limit>{language.format_bytes(values.log_limit)}</Fact>
+            <Fact name=words.most_artifacts>{language.format_integer(values.most_artifacts)}</Fact>
         </Facts>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
@@ -234,9 +240,11 @@ fn Settings(settings: Vec<SettingView>) -> impl IntoView {
         };
         let chosen = setting.source != "default";
         let value = match setting.value {
-            None => view! { <span class="text-muted">{words.not_set}</span> }.erased(),
-            Some(value) if value == "(not shown)" => view! { <span class="text-muted">{words.hidden}</span> }.erased(),
-            Some(value) => view! { <code class="setting-value">{escaped(&value).into_owned()}</code> }.erased(),
+            None => view! { <span class="text-muted">{words.not_set}</span> }.into_erased(),
+            Some(value) if value == "(not shown)" => {
+                view! { <span class="text-muted">{words.hidden}</span> }.into_erased()
+            }
+            Some(value) => view! { <code class="setting-value">{escape(&value).into_owned()}</code> }.into_erased(),
         };
         view! {
             <tr>
@@ -262,5 +270,5 @@ fn Settings(settings: Vec<SettingView>) -> impl IntoView {
             </table>
         </section>
     }
-    .erased()
+    .into_erased()
 }

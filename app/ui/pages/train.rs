@@ -9,8 +9,8 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::configs::NoConfigs;
-use super::train_changes::{Changed, Newer, Settings};
-use super::{Skeleton, use_desk, use_port};
+use super::train_changes::{OverrideFields, RevisionChoice, UnseenChanges};
+use super::{Skeleton, use_backend, use_page_backend};
 use crate::domain::sandbox::SandboxLevel;
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::dispatch::CheckpointPolicy;
@@ -19,45 +19,58 @@ use crate::protocol::queue::JobsQuery;
 use crate::protocol::secrets::SecretsPage;
 use crate::protocol::status::Target;
 use crate::protocol::workers::FleetLabels;
+use crate::ui::backend::SubmitDraft;
 use crate::ui::components::code::FileText;
 use crate::ui::components::disk_full::DiskFull;
-use crate::ui::components::failure::{Failure, Refusal};
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::labels::{LabelRows, LabelSuggestions};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::preview::{LookLink, Preview};
-use crate::ui::components::time::Moment;
+use crate::ui::components::labels::{LabelInputs, LabelSuggestions};
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::submit_preview::{SubmitPreview, ViewFilesLink};
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
-use crate::ui::format::config_address;
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors};
+use crate::ui::format::config_url;
 use crate::ui::i18n::t;
-use crate::ui::port::Draft;
 
 /// What the page is made of.
 struct Snapshot {
     configs: ConfigsPage,
     /// The one that is chosen.
-    chosen: Option<ConfigDetail>,
+    selected: Option<ConfigDetail>,
     labels: FleetLabels,
     secrets: SecretsPage,
-    draft: Draft,
+    draft: SubmitDraft,
     /// The revision that the reader ran last, if others have changed the configuration since.
-    earlier: Option<ConfigDetail>,
+    last_run: Option<ConfigDetail>,
     /// The revision that the retried job ran.
-    ran: Option<ConfigDetail>,
+    retried: Option<ConfigDetail>,
     /// The newest revision, to compare that one with.
     newest: Option<ConfigDetail>,
     /// Whether no new jobs are taken.
     disk_full: bool,
 }
 
+/// The form's fields, in its order.
+const TRAIN_FIELDS: [FieldAliases<'_>; 8] = [
+    ("gpus", &["gpu_count"]),
+    ("min_vram", &["min_vram_gb"]),
+    ("accelerator", &["accelerator_type"]),
+    ("labels", &["worker_labels", "invalid_labels"]),
+    ("overrides", &[]),
+    ("priority", &[]),
+    ("max_runtime", &["max_runtime_seconds"]),
+    ("max_retries", &[]),
+];
+
 /// The form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
     let words = &t().plain().train;
-    let (port, desk) = (use_port(), use_desk());
-    let (problem, typed) = refused(FormName::Job);
+    let (port, desk) = (use_backend(), use_page_backend());
+    let (problem, typed) = form_problem(FormName::Job);
     let query = use_location().search.get_untracked();
     let refusal = problem.clone();
     let shown = move || {
@@ -67,58 +80,64 @@ pub(crate) fn TrainPage() -> impl IntoView {
             let found = async {
                 let draft = desk.draft(query, typed).await?;
                 let named = draft.fields.get("config").cloned().unwrap_or_default();
-                let earlier = match &draft.unseen {
+                let last_run = match &draft.unseen_change {
                     Some(unseen) => desk.config(named.clone(), Some(unseen.last_run)).await.ok(),
                     None => None,
                 };
-                let ran = match draft.ran {
+                let retried = match draft.retried_revision {
                     Some(ran) => desk.config(named.clone(), Some(ran)).await.ok(),
                     None => None,
                 };
                 Ok::<_, Problem>(Snapshot {
-                    newest: if ran.is_some() { desk.config(named.clone(), None).await.ok() } else { None },
-                    ran,
+                    newest: if retried.is_some() { desk.config(named.clone(), None).await.ok() } else { None },
+                    retried,
                     configs: desk.configs().await?,
                     // Whether it is there at all, the draft says.
-                    chosen: desk.config(named, draft.pinned).await.ok(),
+                    selected: desk.config(named, draft.pinned_revision).await.ok(),
                     labels: desk.fleet_labels().await?,
                     secrets: desk.secrets().await?,
                     draft,
-                    earlier,
+                    last_run,
                     disk_full: port.jobs(JobsQuery { limit: Some(1), ..JobsQuery::default() }).await?.disk_full,
                 })
             };
             match found.await {
                 Ok(snapshot) if snapshot.configs.configs.is_empty() => {
-                    view! { <div class="panel"><NoConfigs/></div> }.erased()
+                    view! { <div class="panel"><NoConfigs/></div> }.into_erased()
                 }
-                Ok(snapshot) => view! {
-                    {snapshot.disk_full.then(|| view! { <DiskFull/> })}
-                    {refusal.map(|problem| view! { <Refusal problem=problem/> })}
-                    <Submit snapshot=snapshot/>
+                Ok(snapshot) => {
+                    // What is checked and not submitted tells its errors beside the preview too.
+                    let checked =
+                        || snapshot.draft.preview.as_ref().err().filter(|problem| !problem.errors.is_empty()).cloned();
+                    let errors = FormErrors::from_problem(refusal.or_else(checked), &TRAIN_FIELDS);
+                    view! {
+                        {snapshot.disk_full.then(|| view! { <DiskFull/> })}
+                        {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
+                        <SubmitForm snapshot=snapshot errors=errors/>
+                    }
+                    .into_erased()
                 }
-                .erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
     view! {
-        <PageHead title=words.title intro=words.intro/>
+        <PageHeader title=words.title intro=words.intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What the form holds.
 #[derive(Clone)]
-pub(super) struct Fields(BTreeMap<String, String>);
+pub(super) struct TrainFormFields(BTreeMap<String, String>);
 
-impl Fields {
+impl TrainFormFields {
     pub(super) fn text(&self, name: &str) -> String {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
-    fn or(&self, name: &str, usual: &str) -> String {
+    fn text_or(&self, name: &str, usual: &str) -> String {
         self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| usual.to_owned(), Clone::clone)
     }
 
@@ -127,26 +146,30 @@ impl Fields {
     }
 
     /// Whether any of these is not as usual.
-    fn differ(&self, usual: &[(&str, &str)]) -> bool {
-        usual.iter().any(|(name, usual)| self.or(name, usual) != *usual)
+    fn differs_from(&self, usual: &[(&str, &str)]) -> bool {
+        usual.iter().any(|(name, usual)| self.text_or(name, usual) != *usual)
     }
 }
 
 #[component]
-fn Submit(snapshot: Snapshot) -> impl IntoView {
+fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().train;
-    let Snapshot { configs, chosen, labels, secrets, draft, earlier, ran, newest, .. } = snapshot;
-    let pinned = draft.pinned;
-    let fields = Fields(draft.fields);
-    let changed = chosen.clone().zip(earlier).zip(draft.unseen).map(|((shown, earlier), unseen)| {
-        view! { <Changed fields=fields.clone() shown=shown earlier=earlier unseen=unseen/> }
+    let Snapshot { configs, selected, labels, secrets, draft, last_run, retried, newest, .. } = snapshot;
+    let pinned = draft.pinned_revision;
+    let fields = TrainFormFields(draft.fields);
+    let changed = selected.clone().zip(last_run).zip(draft.unseen_change).map(|((shown, earlier), unseen)| {
+        view! { <UnseenChanges fields=fields.clone() shown=shown earlier=earlier unseen=unseen/> }
     });
-    let newer = ran.zip(newest).zip(pinned).filter(|((ran, newest), _)| ran.config.revision != newest.config.revision);
-    let newer = newer.map(|((ran, newest), pinned)| view! { <Newer pinned=pinned ran=ran newest=newest/> });
+    let newer =
+        retried.zip(newest).zip(pinned).filter(|((ran, newest), _)| ran.config.revision != newest.config.revision);
+    let newer = newer.map(|((ran, newest), pinned)| view! { <RevisionChoice pinned=pinned ran=ran newest=newest/> });
     let name = fields.text("config");
-    let choices = configs.configs.into_iter().map(|config| {
+    let of_chosen = selected.as_ref().map(|selected| &selected.config);
+    let choices = configs.configs.into_iter().enumerate().map(|(place, config)| {
         let checked = config.name == name;
-        view! { <ConfigChoice config=config checked=checked/> }
+        // It may be another revision than the newest.
+        let config = of_chosen.filter(|_| checked).cloned().unwrap_or(config);
+        view! { <ConfigChoice place=place config=config checked=checked/> }
     });
     let choices = choices.collect_view();
     view! {
@@ -157,29 +180,29 @@ fn Submit(snapshot: Snapshot) -> impl IntoView {
                     <div class="config-list" role="radiogroup" aria-labelledby="configs">{choices}</div>
                     <details class="fold content-fold">
                         <summary>{words.content}</summary>
-                        <div data-part="content">{chosen.map(|chosen| view! { <Content chosen=chosen/> })}</div>
+                        <div data-part="content">{selected.map(|chosen| view! { <ConfigContents chosen=chosen/> })}</div>
                     </details>
                 </section>
                 <div data-part="changed">{changed}{newer}</div>
                 <section class="panel form" aria-labelledby="needs">
                     <h2 id="needs" class="panel-title">{words.requirements}</h2>
-                    <Needs fields=fields.clone() labels=labels/>
-                    <Settings fields=fields.clone()/>
-                    <Limits fields=fields.clone()/>
-                    <Secrets fields=fields secrets=secrets/>
+                    <RequirementFields fields=fields.clone() labels=labels errors=errors/>
+                    <OverrideFields fields=fields.clone() errors=errors/>
+                    <LimitFields fields=fields.clone() errors=errors/>
+                    <SecretFields fields=fields secrets=secrets/>
                 </section>
             </div>
-            <Preview outcome=draft.outcome>
+            <SubmitPreview outcome=draft.preview>
                 <button class="btn btn-primary"><Icon glyph=Glyph::Train/>{words.submit}</button>
                 <button class="btn" formmethod="get" formaction="/train" formnovalidate>{words.check}</button>
-            </Preview>
+            </SubmitPreview>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
+fn ConfigChoice(place: usize, config: ConfigView, checked: bool) -> impl IntoView {
     let words = &t().plain().train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
@@ -188,24 +211,24 @@ fn ConfigChoice(config: ConfigView, checked: bool) -> impl IntoView {
     view! {
         <div class="config-choice">
             <input type="radio" class="radio radio-sm radio-primary" id=id.clone() name="config" value=config.name.clone() checked=checked required=true/>
-            <label for=id>
+            <label for=id data-part=format!("choice-{place}")>
                 <span class="flex flex-wrap items-baseline justify-between gap-x-3">
                     <span class="font-medium">{config.name.clone()}</span>
                     <span class="text-xs text-muted">
-                        {words.revision.of(config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<Moment at=config.updated_at/>
+                        {words.revision.of(config.revision)}" · "{words.files.of(config.files.len() as u64)}" · "<RelativeTime at=config.updated_at/>
                     </span>
                 </span>
                 <span class="mt-1.5 flex flex-wrap gap-1">{summary.collect_view()}</span>
             </label>
-            <LookLink href=config_address(&config.name) name=config.name.clone()/>
+            <ViewFilesLink href=config_url(&config.name) name=config.name.clone()/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The files of what is chosen.
 #[component]
-fn Content(chosen: ConfigDetail) -> impl IntoView {
+fn ConfigContents(chosen: ConfigDetail) -> impl IntoView {
     let files = chosen.bundle.files.into_iter().map(|(name, text)| {
         view! { <h3 class="content-name">{name.clone()}</h3> <FileText name=name text=text/> }
     });
@@ -214,7 +237,7 @@ fn Content(chosen: ConfigDetail) -> impl IntoView {
 
 /// Where it may run, and what a worker must have.
 #[component]
-fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
+fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormErrors) -> impl IntoView {
     let (words, status) = (&t().plain().train, &t().status);
     let target = Target::parse(&fields.text("target")).unwrap_or(Target::Worker);
     let local_text = if labels.local { words.target_local } else { words.target_local_missing };
@@ -233,29 +256,32 @@ fn Needs(fields: Fields, labels: FleetLabels) -> impl IntoView {
             </div>
         </fieldset>
         <div class="needs">
-            <Field id="gpus" label=words.gpu_count hint=words.gpu_count_hint>
-                <input class="input w-full" id="gpus" name="gpus" type="number" min="1" max="64" inputmode="numeric" aria-describedby="gpus-hint" value=gpus/>
+            <Field id="gpus" label=words.gpu_count hint=words.gpu_count_hint error=errors.message("gpus")>
+                <input class="input w-full" id="gpus" name="gpus" type="number" min="1" max="64" inputmode="numeric"
+                    aria-describedby=errors.aria_describedby("gpus", Some("gpus-hint")) aria-invalid=errors.aria_invalid("gpus") autofocus=errors.is_first("gpus") value=gpus/>
             </Field>
-            <Field id="min_vram" label=words.min_vram hint=words.min_vram_hint>
-                <input class="input w-full" id="min_vram" name="min_vram" type="number" min="0.1" step="any" inputmode="decimal" aria-describedby="min_vram-hint" value=min_vram/>
+            <Field id="min_vram" label=words.min_vram hint=words.min_vram_hint error=errors.message("min_vram")>
+                <input class="input w-full" id="min_vram" name="min_vram" type="number" min="0.1" step="any" inputmode="decimal"
+                    aria-describedby=errors.aria_describedby("min_vram", Some("min_vram-hint")) aria-invalid=errors.aria_invalid("min_vram") autofocus=errors.is_first("min_vram") value=min_vram/>
             </Field>
-            <Field id="accelerator" label=words.accelerator>
-                <select class="select w-full" id="accelerator" name="accelerator"><option value="">{words.any}</option>{kinds}</select>
+            <Field id="accelerator" label=words.accelerator error=errors.message("accelerator")>
+                <select class="select w-full" id="accelerator" name="accelerator" aria-describedby=errors.aria_describedby("accelerator", None)
+                    aria-invalid=errors.aria_invalid("accelerator") autofocus=errors.is_first("accelerator")><option value="">{words.any}</option>{kinds}</select>
             </Field>
         </div>
         <fieldset class="field">
             <legend>{words.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{words.labels_hint}</p>
-            <LabelRows name="labels" typed=fields.text("labels").replace(',', "\n") label=words.label_row/>
+            <LabelInputs name="labels" typed=fields.text("labels").replace(',', "\n") label=words.label_row errors=errors/>
             <LabelSuggestions labels=labels/>
         </fieldset>
     }
-    .erased()
+    .into_erased()
 }
 
 /// How urgent it is, how long it may take, and what happens when something goes wrong.
 #[component]
-fn Limits(fields: Fields) -> impl IntoView {
+fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().train;
     let checkpoints = CheckpointPolicy::parse(&fields.text("checkpoints")).unwrap_or_default();
     let sandbox = SandboxLevel::parse(&fields.text("sandbox")).unwrap_or_default();
@@ -268,25 +294,28 @@ fn Limits(fields: Fields) -> impl IntoView {
         ("sandbox", "none"),
         ("checkpoints", "last"),
     ];
-    let open = fields.differ(&usual);
+    let open = fields.differs_from(&usual) || errors.has_any(&["priority", "max_runtime", "max_retries"]);
     let (priority, runtime, retries) =
-        (fields.or("priority", "10"), fields.text("max_runtime"), fields.or("max_retries", "3"));
+        (fields.text_or("priority", "10"), fields.text("max_runtime"), fields.text_or("max_retries", "3"));
     view! {
         <details class="fold" open=open>
             <summary>{words.advanced}</summary>
             <div class="fold-body">
                 <div class="needs">
-                    <Field id="priority" label=words.priority hint=words.priority_hint>
-                        <input class="input w-full" id="priority" name="priority" type="number" min="0" max="50" inputmode="numeric" aria-describedby="priority-hint" value=priority/>
+                    <Field id="priority" label=words.priority hint=words.priority_hint error=errors.message("priority")>
+                        <input class="input w-full" id="priority" name="priority" type="number" min="0" max="50" inputmode="numeric"
+                    aria-describedby=errors.aria_describedby("priority", Some("priority-hint")) aria-invalid=errors.aria_invalid("priority") autofocus=errors.is_first("priority") value=priority/>
                     </Field>
-                    <Field id="max_runtime" label=words.runtime hint=words.runtime_hint>
-                        <input class="input w-full" id="max_runtime" name="max_runtime" autocomplete="off" spellcheck="false" aria-describedby="max_runtime-hint" value=runtime/>
+                    <Field id="max_runtime" label=words.runtime hint=words.runtime_hint error=errors.message("max_runtime")>
+                        <input class="input w-full" id="max_runtime" name="max_runtime" autocomplete="off" spellcheck="false"
+                    aria-describedby=errors.aria_describedby("max_runtime", Some("max_runtime-hint")) aria-invalid=errors.aria_invalid("max_runtime") autofocus=errors.is_first("max_runtime") value=runtime/>
                     </Field>
-                    <Field id="max_retries" label=words.retries hint=words.retries_hint>
-                        <input class="input w-full" id="max_retries" name="max_retries" type="number" min="0" max="100" inputmode="numeric" aria-describedby="max_retries-hint" value=retries/>
+                    <Field id="max_retries" label=words.retries hint=words.retries_hint error=errors.message("max_retries")>
+                        <input class="input w-full" id="max_retries" name="max_retries" type="number" min="0" max="100" inputmode="numeric"
+                    aria-describedby=errors.aria_describedby("max_retries", Some("max_retries-hint")) aria-invalid=errors.aria_invalid("max_retries") autofocus=errors.is_first("max_retries") value=retries/>
                     </Field>
                 </div>
-                <Tick name="retry_on_failure" checked=fields.is_set("retry_on_failure") label=words.retry_on_failure text=words.retry_on_failure_text/>
+                <Checkbox name="retry_on_failure" checked=fields.is_set("retry_on_failure") label=words.retry_on_failure text=words.retry_on_failure_text/>
                 <Field id="checkpoints" label=words.checkpoints hint=words.checkpoints_hint>
                     <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
                         <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.checkpoints_last}</option>
@@ -301,28 +330,28 @@ fn Limits(fields: Fields) -> impl IntoView {
                         <option value="full" selected={sandbox == SandboxLevel::Full}>{words.sandbox_full}</option>
                     </select>
                 </Field>
-                <Tick name="exclusive" checked=fields.is_set("exclusive") label=words.exclusive text=words.exclusive_text/>
+                <Checkbox name="exclusive" checked=fields.is_set("exclusive") label=words.exclusive text=words.exclusive_text/>
             </div>
         </details>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Something to tick.
 #[component]
-fn Tick(name: &'static str, checked: bool, label: &'static str, text: &'static str) -> impl IntoView {
+fn Checkbox(name: &'static str, checked: bool, label: &'static str, text: &'static str) -> impl IntoView {
     view! {
         <div class="choice">
             <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id=name name=name value="true" checked=checked/>
             <label for=name><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Which secrets it is given.
 #[component]
-fn Secrets(fields: Fields, secrets: SecretsPage) -> impl IntoView {
+fn SecretFields(fields: TrainFormFields, secrets: SecretsPage) -> impl IntoView {
     let words = &t().plain().train;
     let ticked = fields.text("secret");
     let some = !ticked.is_empty();
@@ -349,5 +378,5 @@ fn Secrets(fields: Fields, secrets: SecretsPage) -> impl IntoView {
             </div>
         </details>
     }
-    .erased()
+    .into_erased()
 }

@@ -2,18 +2,24 @@
 
 use leptos::prelude::*;
 
-use super::config::Compared;
-use super::train::Fields;
+use super::config::RevisionDiff;
+use super::train::TrainFormFields;
 use crate::protocol::configs::ConfigDetail;
+use crate::ui::backend::UnseenChange;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::labels::LabelRows;
+use crate::ui::components::labels::LabelInputs;
 use crate::ui::erase::Erase;
+use crate::ui::form_errors::FormErrors;
 use crate::ui::i18n::t;
-use crate::ui::port::Unseen;
 
 /// What others have changed since the reader ran it last, to be looked at before it runs.
 #[component]
-pub(super) fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail, unseen: Unseen) -> impl IntoView {
+pub(super) fn UnseenChanges(
+    fields: TrainFormFields,
+    shown: ConfigDetail,
+    earlier: ConfigDetail,
+    unseen: UnseenChange,
+) -> impl IntoView {
     let words = &t().plain().train;
     let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
     let reviewed = format!("{}@{newest}", shown.config.name);
@@ -24,7 +30,7 @@ pub(super) fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail
                 <h2 id="changed" class="panel-title"><Icon glyph=Glyph::Warning/>{words.changed_title}</h2>
                 <p>{words.changed_text.with(&[&unseen.last_run, &by, &newest])}</p>
             </div>
-            <Compared earlier=earlier shown=shown split=false/>
+            <RevisionDiff earlier=earlier shown=shown split=false/>
             <div class="panel form">
                 <span class="tick">
                     <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id="reviewed" name="reviewed" value=reviewed checked=checked required=true/>
@@ -33,12 +39,12 @@ pub(super) fn Changed(fields: Fields, shown: ConfigDetail, earlier: ConfigDetail
             </div>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The choice between the revision that the retried job ran and the newest, with their differences.
 #[component]
-pub(super) fn Newer(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
+pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
     let words = &t().plain().train;
     let name = ran.config.name.clone();
     let choice = |revision: u32, label: String| {
@@ -61,26 +67,26 @@ pub(super) fn Newer(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> imp
                 <input type="hidden" name="ran" value=was/>
                 <div class="ticks" role="radiogroup" aria-labelledby="newer">{choices.0}{choices.1}</div>
             </div>
-            <Compared earlier=ran shown=newest split=false/>
+            <RevisionDiff earlier=ran shown=newest split=false/>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Values that this job overrides.
 #[component]
-pub(super) fn Settings(fields: Fields) -> impl IntoView {
+pub(super) fn OverrideFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().train;
     let typed = fields.text("overrides");
-    let open = !typed.is_empty();
+    let open = !typed.is_empty() || errors.has_any(&["overrides"]);
     view! {
         <details class="fold" open=open>
             <summary>{words.settings}</summary>
             <div class="fold-body">
                 <p class="field-hint" id="settings-hint">{words.settings_hint}</p>
-                <LabelRows name="overrides" typed=typed label=words.setting_row hint="settings-hint" list=None/>
+                <LabelInputs name="overrides" typed=typed label=words.setting_row hint="settings-hint" list=None errors=errors/>
             </div>
         </details>
     }
-    .erased()
+    .into_erased()
 }

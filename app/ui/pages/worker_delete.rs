@@ -2,14 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::plain_page::plain_page;
-use super::use_port;
-use super::worker::unknown;
+use super::server_rendered_page::server_rendered_page;
+use super::use_page_backend;
+use super::worker::{deletion_blocker, worker_error};
 use crate::domain::ids::WorkerId;
-use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::status::WorkerBadge;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -17,31 +16,33 @@ use crate::ui::i18n::t;
 /// Says what will happen, and asks.
 #[component]
 pub(crate) fn WorkerDeletePage() -> impl IntoView {
-    let port = use_port();
-    plain_page(move |id: WorkerId| port.worker(id), |worker| view! { <Question worker=worker/> }.erased(), unknown)
+    let desk = use_page_backend();
+    let ask = move |id: WorkerId| desk.editable_worker(id);
+    server_rendered_page(ask, |worker| view! { <DeleteConfirmation worker=worker/> }.into_erased(), worker_error)
 }
 
 #[component]
-fn Question(worker: WorkerView) -> impl IntoView {
+fn DeleteConfirmation(worker: WorkerView) -> impl IntoView {
     let words = t();
-    let (held, connected) = (worker.jobs.len() as u64, worker.status != WorkerStatus::Offline);
+    let (held, undeletable) = (worker.jobs.len() as u64, deletion_blocker(&worker));
+    let disabled = undeletable.is_some();
     let page = format!("/admin/workers/{}", worker.id);
     view! {
-        <PageHead title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
+        <PageHeader title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
             <p class="flex flex-wrap gap-x-3"><WorkerBadge worker=worker.clone()/></p>
             <p>{words.plain().delete.text}</p>
-            {connected.then(|| view! {
-                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{words.worker.delete_offline}</p></div>
+            {undeletable.map(|why| view! {
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{why}</p></div>
             })}
-            {(held > 0 && !connected).then(|| view! {
+            {(held > 0 && !disabled).then(|| view! {
                 <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.plain().delete.busy.of(held)}</p></div>
             })}
             <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
-                <button class="btn btn-error" disabled=connected aria-describedby=connected.then_some("why")><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
+                <button class="btn btn-error" disabled=disabled aria-describedby=disabled.then_some("why")><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
                 <a class="btn btn-ghost" href=page>{words.plain().delete.keep}</a>
             </form>
         </div>
     }
-    .erased()
+    .into_erased()
 }

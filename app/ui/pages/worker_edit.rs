@@ -3,53 +3,63 @@
 
 use leptos::prelude::*;
 
-use super::plain_page::plain_page;
-use super::worker::unknown;
-use super::{use_desk, use_port};
+use super::server_rendered_page::server_rendered_page;
+use super::use_page_backend;
+use super::worker::worker_error;
+use super::worker_new::WORKER_FIELDS;
 use crate::domain::ids::WorkerId;
 use crate::domain::labels::Labels;
 use crate::protocol::status::WorkerType;
 use crate::protocol::workers::{FleetLabels, WorkerView};
-use crate::ui::components::failure::Refusal;
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::labels::{LabelChips, LabelRows, LabelSuggestions};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::status::type_word;
-use crate::ui::edited::{fields, form};
+use crate::ui::components::labels::{LabelChips, LabelInputs, LabelSuggestions};
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemNotice;
+use crate::ui::components::status::worker_type_label;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::FormErrors;
 use crate::ui::i18n::t;
+use crate::ui::worker_edit_form::{form_fields, form_url};
 
 /// The page.
 #[component]
 pub(crate) fn WorkerEditPage() -> impl IntoView {
-    let (port, desk) = (use_port(), use_desk());
+    let desk = use_page_backend();
     let ask = move |id: WorkerId| {
-        let (worker, known) = (port.worker(id), desk.fleet_labels());
+        let (worker, known) = (desk.editable_worker(id), desk.fleet_labels());
         // Without suggestions it is a form all the same.
         async move { Ok((worker.await?, known.await.unwrap_or_default())) }
     };
-    plain_page(ask, |(worker, known)| view! { <Editing worker=worker known=known/> }.erased(), unknown)
+    server_rendered_page(
+        ask,
+        |(worker, known)| view! { <EditWorkerForm worker=worker known=known/> }.into_erased(),
+        worker_error,
+    )
 }
 
 #[component]
-fn Editing(worker: WorkerView, known: FleetLabels) -> impl IntoView {
+fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
     let words = &t().plain().worker;
     let page = format!("/admin/workers/{}", worker.id);
-    let (problem, typed) = refused(FormName::Worker);
+    let (problem, typed) = form_problem(FormName::Worker);
     let overtaken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
-    let filled = if problem.is_some() { typed } else { fields(&worker) };
+    let filled = if problem.is_some() { typed } else { form_fields(&worker) };
     let filled = move |name: &str| filled.get(name).cloned().unwrap_or_default();
-    let problem =
-        problem.map(|problem| if overtaken { stored(&worker) } else { view! { <Refusal problem=problem/> }.erased() });
+    let errors = FormErrors::from_problem(problem.filter(|_| !overtaken), &WORKER_FIELDS);
+    let above = if overtaken {
+        Some(stored_settings(&worker))
+    } else {
+        errors.general().map(|problem| view! { <ProblemNotice problem=problem/> }.into_erased())
+    };
     view! {
-        <PageHead title=words.edit_title.of(&worker.name) above=(page.clone(), worker.name.clone())/>
-        {problem}
-        <form method="post" action=form(&worker) class="panel form">
+        <PageHeader title=words.edit_title.of(&worker.name) above=(page.clone(), worker.name.clone())/>
+        {above}
+        <form method="post" action=form_url(&worker) class="panel form">
             <input type="hidden" name="revision" value=worker.revision.clone()/>
-            <Named name=filled("name") kind=WorkerType::parse(&filled("worker_type"))/>
-            <Labelled typed=filled("labels") known=known ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone()/>
+            <NameAndTypeFields name=filled("name") kind=WorkerType::parse(&filled("worker_type")) errors=errors/>
+            <LabelFields typed=filled("labels") known=known ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone() errors=errors/>
             <div class="field">
                 <div class="choice">
                     <input type="checkbox" class="checkbox checkbox-sm" id="older" name="refuse_older_agents" value="true"
@@ -57,9 +67,10 @@ fn Editing(worker: WorkerView, known: FleetLabels) -> impl IntoView {
                     <label for="older"><span class="font-medium">{words.older}</span><span class="choice-text">{words.older_hint}</span></label>
                 </div>
             </div>
-            <Field id="networks" label=t().plain().create.networks hint=t().plain().create.networks_hint optional=true>
+            <Field id="networks" label=t().plain().create.networks hint=t().plain().create.networks_hint optional=true error=errors.message("networks")>
                 <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
-                    aria-describedby="networks-hint" value=filled("networks")/>
+                    aria-describedby=errors.aria_describedby("networks", Some("networks-hint")) aria-invalid=errors.aria_invalid("networks")
+                    autofocus=errors.is_first("networks") value=filled("networks")/>
             </Field>
             <div class="form-actions">
                 <button class="btn btn-primary">{t().plain().people.save}</button>
@@ -67,11 +78,11 @@ fn Editing(worker: WorkerView, known: FleetLabels) -> impl IntoView {
             </div>
         </form>
     }
-    .erased()
+    .into_erased()
 }
 
 /// What is set of it now, which is not what the reader last saw.
-fn stored(worker: &WorkerView) -> AnyView {
+fn stored_settings(worker: &WorkerView) -> AnyView {
     let (words, create) = (&t().plain().worker, &t().plain().create);
     let set = worker.settings.clone().unwrap_or_default();
     let networks = worker.allowed_networks.join(", ");
@@ -85,7 +96,7 @@ fn stored(worker: &WorkerView) -> AnyView {
             <h2 id="stored" class="panel-head">{words.stored}</h2>
             <dl class="facts">
                 <div><dt>{create.name}</dt><dd>{worker.name.clone()}</dd></div>
-                <div><dt>{create.kind}</dt><dd>{type_word(&t().status, worker.worker_type)}</dd></div>
+                <div><dt>{create.kind}</dt><dd>{worker_type_label(&t().status, worker.worker_type)}</dd></div>
                 <div><dt>{create.labels}</dt><dd><LabelChips labels=set.labels list="/admin/workers" none=t().worker.no_labels/></dd></div>
                 {set.ignore_reported_labels.then(|| view! { <div><dt>{words.reported}</dt><dd>{words.not_counted}</dd></div> })}
                 {set.refuse_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_refused}</dd></div> })}
@@ -93,16 +104,17 @@ fn stored(worker: &WorkerView) -> AnyView {
             </dl>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Named(name: String, kind: Option<WorkerType>) -> impl IntoView {
+fn NameAndTypeFields(name: String, kind: Option<WorkerType>, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().create;
     view! {
-        <Field id="name" label=words.name hint=words.name_hint>
+        <Field id="name" label=words.name hint=words.name_hint error=errors.message("name")>
             <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off"
-                spellcheck="false" aria-describedby="name-hint" value=name/>
+                spellcheck="false" aria-describedby=errors.aria_describedby("name", Some("name-hint")) aria-invalid=errors.aria_invalid("name")
+                autofocus=errors.is_first("name") value=name/>
         </Field>
         <fieldset class="field">
             <legend>{words.kind}</legend>
@@ -113,22 +125,28 @@ fn Named(name: String, kind: Option<WorkerType>) -> impl IntoView {
             </div>
         </fieldset>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Its labels, and those that its agent reports, which are not to be changed here but may be left out of account.
 #[component]
-fn Labelled(typed: String, known: FleetLabels, ignores: bool, worker: WorkerView) -> impl IntoView {
+fn LabelFields(
+    typed: String,
+    known: FleetLabels,
+    ignores: bool,
+    worker: WorkerView,
+    errors: FormErrors,
+) -> impl IntoView {
     let (words, create) = (&t().plain().worker, &t().plain().create);
     let set = worker.settings.unwrap_or_default();
     let everywhere = worker.ignore_reported_labels && !set.ignore_reported_labels;
     let hint = if everywhere { words.ignored_everywhere } else { words.ignore_hint };
-    let reported = reported(worker.reported_labels, &set.labels, worker.ignore_reported_labels);
+    let reported = reported_labels(worker.reported_labels, &set.labels, worker.ignore_reported_labels);
     view! {
         <fieldset class="field">
             <legend>{create.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{create.labels_hint}</p>
-            <LabelRows name="labels" typed=typed label=t().plain().train.label_row/>
+            <LabelInputs name="labels" typed=typed label=t().plain().train.label_row errors=errors/>
             <LabelSuggestions labels=known/>
         </fieldset>
         <section class="field" aria-labelledby="reported">
@@ -142,14 +160,14 @@ fn Labelled(typed: String, known: FleetLabels, ignores: bool, worker: WorkerView
             </div>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Each with why it does not count, if it does not.
-fn reported(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
+fn reported_labels(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
     let words = &t().plain().worker;
     if reported.0.is_empty() {
-        return view! { <p class="text-muted">{words.none_reported}</p> }.erased();
+        return view! { <p class="text-muted">{words.none_reported}</p> }.into_erased();
     }
     let row = |(key, value): (String, String)| {
         let why = match given.0.get(&key) {
@@ -164,5 +182,5 @@ fn reported(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
             </li>
         }
     };
-    view! { <ul class="space-y-1">{reported.0.into_iter().map(row).collect_view()}</ul> }.erased()
+    view! { <ul class="space-y-1">{reported.0.into_iter().map(row).collect_view()}</ul> }.into_erased()
 }

@@ -2,37 +2,59 @@
 
 use leptos::prelude::*;
 
-use super::use_desk;
+use super::worker::worker_error;
+use super::{Skeleton, use_page_backend};
 use crate::protocol::status::WorkerType;
-use crate::ui::components::failure::Refusal;
+use crate::protocol::workers::FleetLabels;
 use crate::ui::components::field::{Choice, Field};
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::labels::{LabelRows, LabelSuggestions};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::labels::{LabelInputs, LabelSuggestions};
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemNotice;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{FormName, refused};
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
+
+/// The fields of the forms that make and edit a worker, in their order.
+pub(super) const WORKER_FIELDS: [FieldAliases<'_>; 4] = [
+    ("name", &["name_taken"]),
+    ("labels", &["invalid_labels"]),
+    ("expires_in_days", &["expires_in_seconds"]),
+    ("networks", &["allowed_networks", "invalid_network"]),
+];
 
 /// The form; the next page shows the token once.
 #[component]
 pub(crate) fn WorkerNewPage() -> impl IntoView {
+    let desk = use_page_backend();
+    let known = Resource::new(|| (), move |()| desk.labels_for_worker_form());
+    let shown = move || {
+        Suspend::new(async move {
+            match known.await {
+                Ok(known) => view! { <NewWorkerForm known=known/> }.into_erased(),
+                Err(problem) => worker_error(problem),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
+}
+
+#[component]
+fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
     let words = t();
-    let (problem, fields) = refused(FormName::Worker);
+    let (problem, fields) = form_problem(FormName::Worker);
     let typed = |name: &str| fields.get(name).cloned().unwrap_or_default();
     let kind = WorkerType::parse(&typed("worker_type"));
     let (name, labels) = (typed("name"), typed("labels"));
     let (days, networks) = (typed("expires_in_days"), typed("networks"));
-    let desk = use_desk();
-    let known = Resource::new(|| (), move |()| desk.fleet_labels());
-    // Without suggestions it is a form all the same.
-    let suggestions =
-        move || Suspend::new(async move { known.await.ok().map(|labels| view! { <LabelSuggestions labels=labels/> }) });
     let limited = !(days.is_empty() && networks.is_empty());
+    let errors = FormErrors::from_problem(problem, &WORKER_FIELDS);
     view! {
-        <PageHead title=words.plain().create.title above=("/admin/workers", words.workers.title) intro=words.plain().create.intro/>
-        {problem.map(|problem| view! { <Refusal problem=problem/> })}
+        <PageHeader title=words.plain().create.title above=("/admin/workers", words.workers.title) intro=words.plain().create.intro/>
+        {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action="/ui/workers" class="panel form">
-            <Field id="name" label=words.plain().create.name hint=words.plain().create.name_hint>
+            <Field id="name" label=words.plain().create.name hint=words.plain().create.name_hint error=errors.message("name")>
                 <input
                     class="input w-full"
                     id="name"
@@ -41,7 +63,9 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
                     maxlength="64"
                     autocomplete="off"
                     spellcheck="false"
-                    aria-describedby="name-hint"
+                    aria-describedby=errors.aria_describedby("name", Some("name-hint"))
+                    aria-invalid=errors.aria_invalid("name")
+                    autofocus=errors.is_first("name")
                     value=name
                 />
             </Field>
@@ -56,19 +80,23 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
             <fieldset class="field">
                 <legend>{words.plain().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
                 <p class="field-hint" id="labels-hint">{words.plain().create.labels_hint}</p>
-                <LabelRows name="labels" typed=labels.replace(',', "\n") label=words.plain().train.label_row/>
-                <Suspense>{suggestions}</Suspense>
+                <LabelInputs name="labels" typed=labels.replace(',', "\n") label=words.plain().train.label_row errors=errors/>
+                <LabelSuggestions labels=known/>
             </fieldset>
             <details class="fold" open=limited>
                 <summary>{words.plain().create.advanced}</summary>
-                <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true>
-                    <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"
-                        aria-describedby="expires_in_days-hint" value=days/>
-                </Field>
-                <Field id="networks" label=words.plain().create.networks hint=words.plain().create.networks_hint optional=true>
-                    <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
-                        aria-describedby="networks-hint" value=networks/>
-                </Field>
+                <div class="fold-body">
+                    <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true error=errors.message("expires_in_days")>
+                        <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"
+                            aria-describedby=errors.aria_describedby("expires_in_days", Some("expires_in_days-hint"))
+                            aria-invalid=errors.aria_invalid("expires_in_days") autofocus=errors.is_first("expires_in_days") value=days/>
+                    </Field>
+                    <Field id="networks" label=words.plain().create.networks hint=words.plain().create.networks_hint optional=true error=errors.message("networks")>
+                        <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
+                            aria-describedby=errors.aria_describedby("networks", Some("networks-hint")) aria-invalid=errors.aria_invalid("networks")
+                            autofocus=errors.is_first("networks") value=networks/>
+                    </Field>
+                </div>
             </details>
             <div class="form-actions">
                 <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.plain().create.submit}</button>
@@ -76,5 +104,5 @@ pub(crate) fn WorkerNewPage() -> impl IntoView {
             </div>
         </form>
     }
-    .erased()
+    .into_erased()
 }

@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use app::domain::audit::verify::{Head, Mark, Report, Signed, Verifier};
-use app::domain::audit::{Action, Entry, Record};
+use app::domain::audit::verify::{ChainHead, EntryRef, SignedHashes, Verifier, VerifyReport};
+use app::domain::audit::{AuditAction, AuditEvent, AuditRecord};
 use app::domain::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::clock::hex;
+use crate::clock::encode_hex;
 
 /// An entry as a database has it.
 #[derive(Clone, PartialEq)]
-struct Row {
+struct TrailRow {
     chain: String,
     seq: i64,
     previous: String,
@@ -25,9 +25,9 @@ struct Row {
     hash: String,
 }
 
-impl Row {
-    fn record(&self) -> Record<'_> {
-        Record {
+impl TrailRow {
+    fn record(&self) -> AuditRecord<'_> {
+        AuditRecord {
             chain: &self.chain,
             seq: self.seq,
             previous: &self.previous,
@@ -42,7 +42,7 @@ impl Row {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    encode_hex(&Sha256::digest(bytes))
 }
 
 /// See the module.
@@ -52,62 +52,62 @@ pub fn check(data: &[u8]) {
     let [plan, fields @ ..] = lines.as_slice() else { return };
     let mut plan = plan.bytes();
     let mut next = || plan.next().unwrap_or_default();
-    let rows = written(usize::from(next() % 8) + 1, fields);
-    let newest = rows.last().map(|row| Mark { seq: row.seq, hash: row.hash.clone() }).unwrap_or_default();
-    let head = Head { newest, removed: Mark::default() };
-    assert!(judged(&rows, &head).is_clean());
-    rows.iter().for_each(read_back);
+    let rows = build_trail(usize::from(next() % 8) + 1, fields);
+    let newest = rows.last().map(|row| EntryRef { seq: row.seq, hash: row.hash.clone() }).unwrap_or_default();
+    let head = ChainHead { newest, removed: EntryRef::default() };
+    assert!(verify_trail(&rows, &head).is_clean());
+    rows.iter().for_each(assert_decodable);
 
-    let (what, which) = (next(), usize::from(next()) % rows.len());
-    let other = fields.last().copied().unwrap_or_default();
-    let mut touched = rows.clone();
-    let row = &mut touched[which];
-    match what % 12 {
-        0 => row.actor = other.to_owned(),
-        1 => row.action = other.to_owned(),
-        2 => row.target = other.to_owned(),
-        3 => row.detail = other.to_owned(),
-        4 => row.request_id = Some(other.to_owned()).filter(|_| row.request_id.is_none()),
-        5 => row.previous = other.to_owned(),
-        6 => row.hash = other.to_owned(),
-        7 => row.at = other.parse().unwrap_or_default(),
-        8 => row.seq = other.parse().unwrap_or_default(),
-        9 => drop(touched.remove(which)),
-        10 => touched.swap(which, 0),
-        _ => touched.insert(which, rows[0].clone()),
+    let (change, index) = (next(), usize::from(next()) % rows.len());
+    let replacement = fields.last().copied().unwrap_or_default();
+    let mut tampered = rows.clone();
+    let row = &mut tampered[index];
+    match change % 12 {
+        0 => row.actor = replacement.to_owned(),
+        1 => row.action = replacement.to_owned(),
+        2 => row.target = replacement.to_owned(),
+        3 => row.detail = replacement.to_owned(),
+        4 => row.request_id = Some(replacement.to_owned()).filter(|_| row.request_id.is_none()),
+        5 => row.previous = replacement.to_owned(),
+        6 => row.hash = replacement.to_owned(),
+        7 => row.at = replacement.parse().unwrap_or_default(),
+        8 => row.seq = replacement.parse().unwrap_or_default(),
+        9 => drop(tampered.remove(index)),
+        10 => tampered.swap(index, 0),
+        _ => tampered.insert(index, rows[0].clone()),
     }
-    assert_eq!(judged(&touched, &head).is_clean(), touched == rows, "{what} {which} {other:?}");
+    assert_eq!(verify_trail(&tampered, &head).is_clean(), tampered == rows, "{change} {index} {replacement:?}");
 }
 
-fn written(count: usize, fields: &[&str]) -> Vec<Row> {
+fn build_trail(count: usize, fields: &[&str]) -> Vec<TrailRow> {
     let mut fields = fields.iter().copied().chain(["x"]).cycle();
     let mut next = || fields.next().unwrap_or_default().to_owned();
-    let mut rows = Vec::<Row>::new();
+    let mut rows = Vec::<TrailRow>::new();
     for seq in (1..).take(count) {
-        let action = Action::ALL[next().len() % Action::ALL.len()];
+        let action = AuditAction::ALL[next().len() % AuditAction::ALL.len()];
         let (actor, target, detail, request) = (next(), next(), next(), next());
         let request_id = Some(request).filter(|id| !id.is_empty());
-        let entry = Entry { at: Timestamp(seq), actor, action, target, detail, request_id }.storable();
+        let event = AuditEvent { at: Timestamp(seq), actor, action, target, detail, request_id }.sanitized();
         let previous = rows.last().map(|row| row.hash.clone()).unwrap_or_default();
-        let hash = hash(&entry.placed("c_1", seq, &previous).canonical());
-        let Entry { actor, target, detail, request_id, .. } = entry;
+        let hash = hash(&event.to_record("c_1", seq, &previous).canonical_bytes());
+        let AuditEvent { actor, target, detail, request_id, .. } = event;
         assert!(![&actor, &target, &detail].iter().any(|text| text.contains('\0')), "no database keeps that");
         let (chain, action) = ("c_1".to_owned(), action.as_str().to_owned());
-        rows.push(Row { chain, seq, previous, at: seq, actor, action, target, detail, request_id, hash });
+        rows.push(TrailRow { chain, seq, previous, at: seq, actor, action, target, detail, request_id, hash });
     }
     rows
 }
 
-fn judged(rows: &[Row], head: &Head) -> Report {
+fn verify_trail(rows: &[TrailRow], head: &ChainHead) -> VerifyReport {
     let heads = BTreeMap::from([("c_1".to_owned(), head.clone())]);
-    let mut verifier = Verifier::new(hash, heads, Signed::default());
-    rows.iter().for_each(|row| verifier.read(&row.record(), &row.hash));
-    verifier.end()
+    let mut verifier = Verifier::new(hash, heads, SignedHashes::default());
+    rows.iter().for_each(|row| verifier.verify_record(&row.record(), &row.hash));
+    verifier.into_report()
 }
 
 /// What is hashed can be taken apart again, so that no two entries are alike in it.
-fn read_back(row: &Row) {
-    let bytes = row.record().canonical();
+fn assert_decodable(row: &TrailRow) {
+    let bytes = row.record().canonical_bytes();
     let mut rest = bytes.as_slice();
     let mut field = || {
         let (length, tail) = rest.split_at(8);

@@ -2,21 +2,22 @@
 //! that this build does not know changes nothing. The first byte says what it is to be.
 
 use app::protocol::access::{
-    ChangePassword, CreateToken, CreateUser, EditUser, ProveSession, ResetPassword, SessionView, UserDetail,
+    ChangePassword, CreateToken, CreateUser, EditUser, Reauthenticate, ResetPassword, SessionView, UserDetail,
 };
 use app::protocol::audit::{AuditEntry, AuditQuery};
-use app::protocol::checkpoints::WholeCheckpoint;
-use app::protocol::configs::Bundle;
+use app::protocol::checkpoints::CompletedCheckpoint;
+use app::protocol::configs::ConfigBundle;
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::factors::ConfirmTotp;
 use app::protocol::notices::ReadNotices;
 use app::protocol::problem::Problem;
 use app::protocol::queue::{JobView, JobsQuery, LogChunk};
-use app::protocol::submit::{SetPriority, SubmitJob};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
+use app::protocol::submit::{SetPriority, SubmitJob};
 use app::protocol::topic::TopicsChanged;
 use app::protocol::worker::{
-    Disconnect, EarlierCheckpoint, Heartbeat, HeartbeatAnswer, LogAck, ProgressReport, Register, Registered, StatusReport, Uploaded,
+    DisconnectRequest, HeartbeatRequest, HeartbeatResponse, LogAck, ProgressReport, RegisterRequest, RegisterResponse,
+    ResumeCheckpoint, StatusReport, UploadResponse,
 };
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersQuery};
 use axum::extract::Query;
@@ -29,11 +30,11 @@ type Check = fn(&[u8]);
 
 const CHECKS: &[Check] = &[
     // Of agents.
-    body::<Register>,
-    body::<Heartbeat>,
+    body::<RegisterRequest>,
+    body::<HeartbeatRequest>,
     body::<StatusReport>,
     body::<ProgressReport>,
-    body::<Disconnect>,
+    body::<DisconnectRequest>,
     // Of people and scripts.
     body::<SubmitJob>,
     body::<SetPriority>,
@@ -43,19 +44,19 @@ const CHECKS: &[Check] = &[
     body::<RotateToken>,
     body::<CreateUser>,
     body::<EditUser>,
-    body::<ProveSession>,
+    body::<Reauthenticate>,
     body::<ResetPassword>,
     body::<ChangePassword>,
     body::<CreateToken>,
     body::<PutSecret>,
-    body::<Bundle>,
+    body::<ConfigBundle>,
     query::<JobsQuery>,
     query::<WorkersQuery>,
     query::<AuditQuery>,
     query::<SecretQuery>,
     // Of servers, read by agents and browsers.
-    body::<Registered>,
-    body::<HeartbeatAnswer>,
+    body::<RegisterResponse>,
+    body::<HeartbeatResponse>,
     body::<LogAck>,
     event,
     body::<JobSecrets>,
@@ -68,9 +69,9 @@ const CHECKS: &[Check] = &[
     body::<AuditEntry>,
     body::<Problem>,
     // Of checkpoints and files in pieces.
-    body::<WholeCheckpoint>,
-    body::<EarlierCheckpoint>,
-    body::<Uploaded>,
+    body::<CompletedCheckpoint>,
+    body::<ResumeCheckpoint>,
+    body::<UploadResponse>,
     // Of accounts.
     body::<ConfirmTotp>,
     body::<ReadNotices>,

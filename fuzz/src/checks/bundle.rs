@@ -5,32 +5,32 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use app::domain::code::is_code;
-use app::protocol::configs::Bundle;
+use app::domain::executable_files::is_executable;
+use app::protocol::configs::ConfigBundle;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::bundle::{CONFIG_FILE, open, unpack};
-use crate::clock::hex;
-use crate::jobconfig::{Local, rewrite};
+use crate::bundle::{CONFIG_FILE, parse, unpack};
+use crate::clock::encode_hex;
+use crate::job_config::{HostContext, rewrite};
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let sha256 = hex(&Sha256::digest(data));
-    let mut other = sha256.clone().into_bytes();
-    other[0] = if other[0] == b'0' { b'1' } else { b'0' };
-    assert!(open(data, &String::from_utf8_lossy(&other), true).is_err(), "it is not what was offered");
-    if let Ok(bundle) = open(data, &sha256, false) {
-        let code = bundle.files.keys().find(|name| is_code(name));
+    let sha256 = encode_hex(&Sha256::digest(data));
+    let mut wrong_sha256 = sha256.clone().into_bytes();
+    wrong_sha256[0] = if wrong_sha256[0] == b'0' { b'1' } else { b'0' };
+    assert!(parse(data, &String::from_utf8_lossy(&wrong_sha256), true).is_err(), "it is not what was offered");
+    if let Ok(bundle) = parse(data, &sha256, false) {
+        let code = bundle.files.keys().find(|name| is_executable(name));
         assert!(code.is_none(), "code is let through: {code:?}");
     }
-    let Ok(bundle) = open(data, &sha256, true) else { return };
-    lies_where_it_should(&bundle);
-    says_what_it_said(&bundle.files, true);
-    says_what_it_said(&bundle.files, false);
+    let Ok(bundle) = parse(data, &sha256, true) else { return };
+    assert_stays_in_directory(&bundle);
+    assert_config_preserved(&bundle.files, true);
+    assert_config_preserved(&bundle.files, false);
 }
 
-fn lies_where_it_should(bundle: &Bundle) {
+fn assert_stays_in_directory(bundle: &ConfigBundle) {
     let temp = super::directory();
     let inside = temp.path().join("jobs/j_1/1/bundle");
     fs::create_dir_all(&inside).expect("a directory");
@@ -62,13 +62,13 @@ fn files(dir: &Path, each: &mut impl FnMut(&Path, Vec<u8>)) {
     }
 }
 
-fn says_what_it_said(files: &BTreeMap<String, String>, resume: bool) {
+fn assert_config_preserved(files: &BTreeMap<String, String>, resume: bool) {
     let (bundle, output) = (Path::new("/here/bundle"), Path::new("/here/output"));
-    let local = Local { bundle, output, port: 4711, webhook_secret: "s", resume };
+    let host = HostContext { bundle, output, port: 4711, webhook_secret: "s", resume };
     let text = &files[CONFIG_FILE];
-    let Ok(made) = rewrite(text, &local, |name| files.get(name).cloned()) else { return };
+    let Ok(rewritten) = rewrite(text, &host, |name| files.get(name).cloned()) else { return };
     let before: Map<String, Value> = serde_json::from_str(text).expect("it was read");
-    let after: Map<String, Value> = serde_json::from_str(&made).expect("a configuration");
+    let after: Map<String, Value> = serde_json::from_str(&rewritten).expect("a configuration");
     let value = |key: &str| after.get(&format!("--{key}")).or_else(|| after.get(key));
     assert_eq!(value("output_dir").and_then(Value::as_str), output.to_str());
     assert!(!(after.contains_key("output_dir") && after.contains_key("--output_dir")), "one of them would win");

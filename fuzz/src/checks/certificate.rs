@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::doctor_certificate::Certificate;
-use crate::tls::certificate::{Contents, parse};
+use crate::doctor_certificate::CertificateInfo;
+use crate::tls::certificate::{CertificateFiles, parse};
 
 /// In 2026.
 const NOW: Timestamp = Timestamp(1_780_000_000_000);
@@ -35,44 +35,46 @@ fn pem(kind: &str, der: &[u8]) -> Vec<u8> {
     format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", STANDARD.encode(der)).into_bytes()
 }
 
-fn contents(chain: &[u8], key: &[u8]) -> Contents {
-    Contents { chain: pem("CERTIFICATE", chain), key: pem("PRIVATE KEY", key) }
+fn encode_files(chain: &[u8], key: &[u8]) -> CertificateFiles {
+    CertificateFiles { chain: pem("CERTIFICATE", chain), key: pem("PRIVATE KEY", key) }
 }
 
 /// See the module.
 pub fn check(data: &[u8]) {
     let Some((how, data)) = data.split_first() else { return };
-    let whole = parse(&contents(&PAIR.chain, &PAIR.key), NOW).expect("nothing was changed");
-    assert!(!whole.vouched_for);
-    read_by_the_doctor(data);
+    let original = parse(&encode_files(&PAIR.chain, &PAIR.key), NOW).expect("nothing was changed");
+    assert!(!original.is_ca_signed);
+    assert_doctor_reads(data);
     let changed = match how % 3 {
         // What stands for itself.
         0 => {
             let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
-            Contents { chain: data[..middle].to_vec(), key: data[middle..].to_vec() }
+            CertificateFiles { chain: data[..middle].to_vec(), key: data[middle..].to_vec() }
         }
-        1 => contents(&patched(&PAIR.chain, data), &PAIR.key),
+        1 => encode_files(&apply_patches(&PAIR.chain, data), &PAIR.key),
         _ => {
-            let Contents { chain, key } = contents(&PAIR.chain, &PAIR.key);
-            Contents { chain: patched(&chain, data), key: patched(&key, data) }
+            let CertificateFiles { chain, key } = encode_files(&PAIR.chain, &PAIR.key);
+            CertificateFiles { chain: apply_patches(&chain, data), key: apply_patches(&key, data) }
         }
     };
-    if let Ok(taken) = parse(&changed, NOW) {
-        assert_eq!(taken.fingerprint, whole.fingerprint, "of another key nobody has the private half");
+    if let Ok(parsed) = parse(&changed, NOW) {
+        assert_eq!(parsed.fingerprint, original.fingerprint, "of another key nobody has the private half");
     }
 }
 
 /// What the agent's doctor shows of a certificate: whatever stands in it, it is read or it is not.
-fn read_by_the_doctor(data: &[u8]) {
-    let whole = Certificate::read(&PAIR.chain).expect("nothing was changed");
-    assert_eq!(whole.names, ["localhost"]);
-    for odd in [data, &patched(&PAIR.chain, data)] {
-        assert!(Certificate::read(odd).is_none_or(|shown| shown.names.iter().all(|name| name.len() <= 3 * odd.len())));
+fn assert_doctor_reads(data: &[u8]) {
+    let original = CertificateInfo::parse(&PAIR.chain).expect("nothing was changed");
+    assert_eq!(original.names, ["localhost"]);
+    for der in [data, &apply_patches(&PAIR.chain, data)] {
+        assert!(
+            CertificateInfo::parse(der).is_none_or(|info| info.names.iter().all(|name| name.len() <= 3 * der.len()))
+        );
     }
 }
 
 /// Where, how many are gone, and what stands there.
-fn patched(original: &[u8], patches: &[u8]) -> Vec<u8> {
+fn apply_patches(original: &[u8], patches: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for patch in patches.chunks_exact(4) {
         let at = usize::from(u16::from_be_bytes([patch[0], patch[1]])) % (bytes.len() + 1);

@@ -3,14 +3,14 @@
 
 use std::net::IpAddr;
 
-use app::domain::text::acts;
+use app::domain::text::is_control_or_invisible;
 use app::domain::time::Timestamp;
 use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::http::arrival::{Arrival, Scheme, arrival};
-use crate::http::headers::{bearer, cookie, is_loopback};
+use crate::http::client_addr::{ClientAddress, Scheme, resolve_client};
+use crate::http::headers::{bearer_token, cookie, is_loopback};
 use crate::http::session_cookie;
 use crate::prefs::{Prefs, Theme};
 use crate::safe_url::SafeUrl;
@@ -36,27 +36,27 @@ fn proxies(connected: &[u8], hosts: &[u8], protocols: &[u8]) {
     let is_trusted = |host: &IpAddr| trusted.iter().any(|net| net.contains(host));
     let connected = std::str::from_utf8(connected).ok().and_then(|text| text.parse().ok());
     let connected: IpAddr = connected.unwrap_or(IpAddr::from([10, 0, 0, 1]));
-    let came = |hosts: &[u8], protocols: &[u8]| -> Option<Arrival> {
+    let resolve = |hosts: &[u8], protocols: &[u8]| -> Option<ClientAddress> {
         let mut headers = HeaderMap::new();
         headers.insert("x-forwarded-for", HeaderValue::from_bytes(hosts).ok()?);
         headers.insert("x-forwarded-proto", HeaderValue::from_bytes(protocols).ok()?);
-        Some(arrival(connected, false, &headers, &trusted))
+        Some(resolve_client(connected, false, &headers, &trusted))
     };
-    let Some(found) = came(hosts, protocols) else { return };
+    let Some(client) = resolve(hosts, protocols) else { return };
     let connected = connected.to_canonical();
-    assert_ne!(found.scheme, Scheme::OwnHttps, "that is for this server to know");
+    assert_ne!(client.scheme, Scheme::DirectHttps, "that is for this server to know");
     if !is_trusted(&connected) {
-        assert_eq!(found, Arrival { peer: connected, scheme: Scheme::Http });
+        assert_eq!(client, ClientAddress { peer: connected, scheme: Scheme::Http });
     }
     // What a client writes itself stands further left, and changes nothing about who it is.
-    if is_trusted(&connected) && !is_trusted(&found.peer) {
-        let lied = |list: &[u8], lie: &[u8]| [lie, b",", list].concat();
-        let other = came(&lied(hosts, b"127.0.0.1, 10.0.0.9"), protocols).expect("a header");
-        assert_eq!(other.peer, found.peer);
+    if is_trusted(&connected) && !is_trusted(&client.peer) {
+        let spoof = |list: &[u8], spoofed: &[u8]| [spoofed, b",", list].concat();
+        let spoofed_client = resolve(&spoof(hosts, b"127.0.0.1, 10.0.0.9"), protocols).expect("a header");
+        assert_eq!(spoofed_client.peer, client.peer);
         let count = |list: &[u8]| list.split(|byte| *byte == b',').count();
         if std::str::from_utf8(protocols).is_ok_and(|text| text.is_ascii()) && count(protocols) >= count(hosts) {
-            let other = came(hosts, &lied(protocols, b"https")).expect("a header");
-            assert_eq!(other, found);
+            let spoofed_client = resolve(hosts, &spoof(protocols, b"https")).expect("a header");
+            assert_eq!(spoofed_client, client);
         }
     }
 }
@@ -72,11 +72,11 @@ fn cookies(line: &[u8]) {
         theme,
         "two readers, one cookie"
     );
-    for scheme in [Scheme::Http, Scheme::ProxysHttps] {
-        let name = session_cookie::name(scheme);
+    for scheme in [Scheme::Http, Scheme::ProxyHttps] {
+        let name = session_cookie::session_name(scheme);
         let pairs = text.unwrap_or_default().split(';').map(str::trim);
         let first = pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).next();
-        assert_eq!(session_cookie::read(&headers, scheme), first);
+        assert_eq!(session_cookie::read_session(&headers, scheme), first);
         let kept = first.filter(|value| HeaderValue::from_str(value).is_ok());
         if let Some(value) = kept.filter(|value| !value.contains(';') && value.trim() == *value) {
             let set = HeaderValue::from_str(&format!("a=b; {name}={value}")).expect("a header");
@@ -89,7 +89,7 @@ fn authorization(line: &[u8]) {
     let Ok(value) = HeaderValue::from_bytes(line) else { return };
     let mut headers = HeaderMap::new();
     headers.insert(header::AUTHORIZATION, value);
-    if let Some(token) = bearer(&headers) {
+    if let Some(token) = bearer_token(&headers) {
         assert!(line[..7].eq_ignore_ascii_case(b"bearer ") && token == token.trim());
         assert!(line.windows(token.len().max(1)).any(|found| found == token.as_bytes()) || token.is_empty());
     }
@@ -112,7 +112,7 @@ fn leads_nowhere_else(text: &str) {
 fn quoted(text: &str) {
     if !text.contains('\0') {
         let quoted = shell_quoted(text);
-        assert!(!quoted.contains(acts), "it is all seen");
+        assert!(!quoted.contains(is_control_or_invisible), "it is all seen");
         match quoted.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\'')) {
             Some(inside) => assert_eq!(ansi_c(inside).as_deref(), Some(text)),
             None => assert_eq!(shell_words::split(&quoted).ok(), Some(vec![text.to_owned()])),

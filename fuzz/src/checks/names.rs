@@ -4,11 +4,11 @@ use std::fmt::{Debug, Display};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use app::domain::access::{Permission, Role, is_name};
+use app::domain::access::{Permission, Role, is_valid_name};
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::{MAX_LABEL_CHARS, MAX_LABELS};
 use app::domain::network::Network;
-use app::domain::secret::variable;
+use app::domain::secret::variable_name;
 use app::domain::time::Timestamp;
 use app::protocol::fingerprint::Fingerprint;
 use app::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
@@ -37,12 +37,12 @@ pub fn check(data: &[u8]) {
         let all = theirs.into_iter().flatten().filter(alike).all(|address| network.contains(address));
         assert!(all, "{network} is not {text:?}");
     }
-    if let Some(name) = variable(text) {
+    if let Some(name) = variable_name(text) {
         assert!((3..=64).contains(&name.len()) && name.eq_ignore_ascii_case(text));
         assert!(!name.contains(['=', '\0']) && !name.starts_with("SIMPLETUNER_"));
-        assert_eq!(variable(&name), Some(name));
+        assert_eq!(variable_name(&name), Some(name));
     }
-    if is_name(text) {
+    if is_valid_name(text) {
         assert!(text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%?#".contains(&byte)));
     }
 }
@@ -91,15 +91,15 @@ fn labels(text: &str) {
     assert!(labels.0.iter().all(|(key, value)| !key.is_empty() && usable(key) && usable(value)));
     let printed: Vec<String> = labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(crate::labels::parse(&printed).as_ref(), Ok(&labels));
-    assert_eq!(labels.or(&labels), labels);
+    assert_eq!(labels.with_fallback(&labels), labels);
 }
 
 /// What the server takes as a path, the agent takes too, and it leads down.
 fn path(text: &str) {
     if is_plain_path(text) {
-        assert!(crate::bundle::is_plain(text), "the agent would refuse {text:?}");
+        assert!(crate::bundle::is_safe_relative_path(text), "the agent would refuse {text:?}");
     }
-    if crate::bundle::is_plain(text) {
+    if crate::bundle::is_safe_relative_path(text) {
         let depth = std::path::Path::new("/a/b").join(text);
         assert!(depth.starts_with("/a/b") && depth.components().all(|part| part.as_os_str() != ".."));
         assert_eq!(depth.to_str(), Some(format!("/a/b/{text}").as_str()));

@@ -8,33 +8,33 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
 use sse_stream::{Sse, SseStream};
 
-use crate::event_size::EventSize;
+use crate::event_size::EventSizeLimit;
 
 /// The longest event here, in bytes.
 const LIMIT: usize = 64;
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let (cuts, said) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
-    let Some(said) = said.get(1..) else { return };
-    let whole = heard(vec![Bytes::copy_from_slice(said)]);
+    let (cuts, body) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
+    let Some(body) = body.get(1..) else { return };
+    let whole = read_events(vec![Bytes::copy_from_slice(body)]);
     let mut cuts = super::cuts(cuts);
-    let (mut pieces, mut rest) = (Vec::new(), said);
+    let (mut pieces, mut rest) = (Vec::new(), body);
     while !rest.is_empty() {
         let (piece, tail) = rest.split_at(cuts.next().unwrap_or(1).min(rest.len()));
         pieces.push(Bytes::copy_from_slice(piece));
         rest = tail;
     }
-    assert_eq!(format!("{whole:?}"), format!("{:?}", heard(pieces)), "cuts change nothing");
+    assert_eq!(format!("{whole:?}"), format!("{:?}", read_events(pieces)), "cuts change nothing");
     for event in &whole {
         let data = event.data.as_deref().unwrap_or_default();
         let _: Result<WorkerEvent, _> = serde_json::from_str(data);
     }
-    measured(said);
+    assert_within_limit(body);
 }
 
 /// Until the stream breaks, if it does.
-fn heard(pieces: Vec<Bytes>) -> Vec<Sse> {
+fn read_events(pieces: Vec<Bytes>) -> Vec<Sse> {
     let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
     let events = SseStream::from_bytes_stream(pieces).take_while(|event| std::future::ready(event.is_ok()));
     events
@@ -44,10 +44,10 @@ fn heard(pieces: Vec<Bytes>) -> Vec<Sse> {
         .expect("it is all there")
 }
 
-fn measured(said: &[u8]) {
-    let mut size = EventSize::up_to(LIMIT);
-    let accepted = said.iter().position(|byte| !size.add(&[*byte])).unwrap_or(said.len());
-    for event in heard(vec![Bytes::copy_from_slice(&said[..accepted])]) {
+fn assert_within_limit(body: &[u8]) {
+    let mut limit = EventSizeLimit::new(LIMIT);
+    let accepted = body.iter().position(|byte| !limit.accept(&[*byte])).unwrap_or(body.len());
+    for event in read_events(vec![Bytes::copy_from_slice(&body[..accepted])]) {
         assert!(event.data.unwrap_or_default().len() <= LIMIT);
     }
 }

@@ -1,28 +1,29 @@
 //! A log as a page shows it: cut by the first line, the rest is the log. However it is cut, it reads the same; nothing is
 //! shown that steers a terminal, and nothing that was not there.
 
-use app::domain::ids::Attempt;
-use app::domain::text::acts;
+use app::domain::ids::AttemptNumber;
+use app::domain::text::is_control_or_invisible;
 use app::protocol::queue::LogChunk;
 
-use crate::lines::{Content, Line, Lines};
+use crate::tail::{LineContent, TailBuffer, TailLine};
 
 /// See the module.
 pub fn check(data: &[u8]) {
     let Some((cuts, log)) = super::first_line(data) else { return };
-    let whole = shown([(0, log)].into_iter());
-    let pieced = shown(pieces(log, super::cuts(cuts.as_bytes())).into_iter());
+    let whole = tail_buffer([(0, log)].into_iter());
+    let pieced = tail_buffer(pieces(log, super::cuts(cuts.as_bytes())).into_iter());
     assert_eq!(texts(&whole), texts(&pieced), "cuts change nothing");
     assert_eq!(whole.next_offset(), Some(log.len() as u64));
     assert!(whole.iter().zip(whole.iter().skip(1)).all(|(one, next)| next.number == one.number + 1));
     let mut left = log.chars();
     for line in whole.iter() {
-        let Content::Text(spans) = &line.content else { panic!("nothing is missing") };
+        let LineContent::Text(spans) = &line.content else { panic!("nothing is missing") };
         assert!(spans.iter().all(|span| !span.text.is_empty()));
-        assert!(spans.windows(2).all(|pair| pair[0].ink != pair[1].ink));
-        let mut shown = spans.iter().flat_map(|span| span.text.chars());
+        assert!(spans.windows(2).all(|pair| pair[0].style != pair[1].style));
+        let mut visible = spans.iter().flat_map(|span| span.text.chars());
         assert!(
-            shown.all(|c| (c == '\t' || !acts(c)) && left.any(|there| there == c || sign(there) == Some(c))),
+            visible.all(|c| (c == '\t' || !is_control_or_invisible(c))
+                && left.any(|original| original == c || replacement_symbol(original) == Some(c))),
             "it was there, in order"
         );
     }
@@ -30,11 +31,11 @@ pub fn check(data: &[u8]) {
 }
 
 /// Unicode's picture of a control character; its replacement character for what else acts.
-fn sign(there: char) -> Option<char> {
-    match u32::from(there) {
+fn replacement_symbol(original: char) -> Option<char> {
+    match u32::from(original) {
         code @ 0..0x20 => char::from_u32('\u{2400}' as u32 + code),
         0x7f => Some('\u{2421}'),
-        _ => acts(there).then_some(char::REPLACEMENT_CHARACTER),
+        _ => is_control_or_invisible(original).then_some(char::REPLACEMENT_CHARACTER),
     }
 }
 
@@ -48,8 +49,8 @@ fn pieces(log: &str, mut cuts: impl Iterator<Item = usize>) -> Vec<(u64, &str)> 
     found
 }
 
-fn shown<'l>(pieces: impl Iterator<Item = (u64, &'l str)>) -> Lines {
-    let mut lines = Lines::default();
+fn tail_buffer<'l>(pieces: impl Iterator<Item = (u64, &'l str)>) -> TailBuffer {
+    let mut lines = TailBuffer::default();
     lines.push(&chunk(0, ""));
     pieces.for_each(|(offset, text)| lines.push(&chunk(offset, text)));
     lines
@@ -57,20 +58,20 @@ fn shown<'l>(pieces: impl Iterator<Item = (u64, &'l str)>) -> Lines {
 
 fn chunk(offset: u64, text: &str) -> LogChunk {
     let next_offset = offset + text.len() as u64;
-    LogChunk { attempt: Attempt(1), offset, next_offset, size: next_offset, text: text.to_owned() }
+    LogChunk { attempt: AttemptNumber(1), offset, next_offset, size: next_offset, text: text.to_owned() }
 }
 
-fn texts(lines: &Lines) -> Vec<&Content> {
-    lines.iter().map(|line: &Line| &line.content).collect()
+fn texts(lines: &TailBuffer) -> Vec<&LineContent> {
+    lines.iter().map(|line: &TailLine| &line.content).collect()
 }
 
 fn twice_and_with_a_gap(log: &str) {
-    let mut lines = shown([(0, log)].into_iter());
+    let mut lines = tail_buffer([(0, log)].into_iter());
     let before = texts(&lines).len();
     lines.push(&chunk(0, log));
     assert_eq!(texts(&lines).len(), before, "what was here changes nothing");
     lines.push(&chunk(log.len() as u64 + 5, "end"));
-    let gaps = lines.iter().filter(|line| line.content == Content::Gap(5)).count();
+    let gaps = lines.iter().filter(|line| line.content == LineContent::Gap(5)).count();
     assert_eq!(gaps, 1, "what is missing is said");
     assert_eq!(lines.next_offset(), Some(log.len() as u64 + 8));
 }

@@ -1,4 +1,4 @@
-//! What is in a backup.
+//! The manifest of a backup.
 
 use std::collections::BTreeMap;
 
@@ -6,49 +6,46 @@ use serde::{Deserialize, Serialize};
 
 use super::Result;
 
-/// The layout that this build writes and reads.
-pub const FORMAT: u32 = 1;
-/// Its place in a backup.
-pub const NAME: &str = "manifest.json";
-/// The SQLite database's place.
-pub const SQLITE: &str = "database/orchestrator.db";
-/// The PostgreSQL database's place: what `pg_dump` wrote.
-pub const POSTGRES: &str = "database/postgres.dump";
-/// Below it stands what stood in the data directory.
-pub const FILES: &str = "files/";
+/// The format version that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// Path of the manifest in a backup.
+pub const MANIFEST_FILE: &str = "manifest.json";
+/// Path of the SQLite database in a backup.
+pub const SQLITE_PATH: &str = "database/orchestrator.db";
+/// Path of the PostgreSQL dump in a backup.
+pub const POSTGRES_PATH: &str = "database/postgres.dump";
+/// Prefix of the data directory's files in a backup.
+pub const FILES_PREFIX: &str = "files/";
 
-/// Which database it was.
+/// The database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engine {
+pub enum DatabaseEngine {
     /// A file in the data directory.
     Sqlite,
-    /// A server of its own.
+    /// A separate server.
     Postgres,
 }
 
-/// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`FORMAT`].
+    /// [`FORMAT_VERSION`].
     pub format: u32,
-    /// The version of the program that made it.
+    /// The version of the program that created it.
     pub version: String,
-    /// The database.
-    pub engine: Engine,
-    /// The newest migration that the database has had.
+    pub engine: DatabaseEngine,
+    /// The newest migration of the database.
     pub schema: i64,
-    /// When it was begun, as RFC 3339.
+    /// When the backup was started (RFC 3339).
     pub taken_at: String,
-    /// Whether the files that jobs made are in it.
+    /// Whether artifacts are included.
     pub with_artifacts: bool,
-    /// Every file but this one, by its path in the backup.
-    pub files: BTreeMap<String, Entry>,
+    /// All files except the manifest, by path in the backup.
+    pub files: BTreeMap<String, ManifestEntry>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// In bytes.
     pub size: u64,
     /// In hex.
@@ -56,25 +53,26 @@ pub struct Entry {
 }
 
 impl Manifest {
-    /// Reads one, if this program can put back what it describes.
-    pub fn read(text: &[u8], newest_schema: impl Fn(Engine) -> i64) -> Result<Self> {
-        let manifest: Self = serde_json::from_slice(text).map_err(|error| format!("{NAME} is damaged: {error}"))?;
-        if manifest.format != FORMAT || manifest.schema > newest_schema(manifest.engine) {
+    /// Parses a manifest, if this program can restore the backup.
+    pub fn parse(text: &[u8], newest_schema: impl Fn(DatabaseEngine) -> i64) -> Result<Self> {
+        let manifest: Self =
+            serde_json::from_slice(text).map_err(|error| format!("{MANIFEST_FILE} is damaged: {error}"))?;
+        if manifest.format != FORMAT_VERSION || manifest.schema > newest_schema(manifest.engine) {
             return Err(format!(
-                "this backup was made by version {}, which is newer than this program; restore it with that version",
+                "this backup was created by version {}, which is newer than this program; restore it with that version",
                 manifest.version
             ));
         }
         Ok(manifest)
     }
 
-    /// The first thing in which what was found is not what was written.
-    pub fn compare(&self, found: &BTreeMap<String, Entry>) -> Result<()> {
+    /// Returns the first difference between the manifest and the files as an error.
+    pub fn verify(&self, found: &BTreeMap<String, ManifestEntry>) -> Result<()> {
         for (path, entry) in &self.files {
             match found.get(path) {
                 None => return Err(format!("{path} is missing from the backup; nothing was restored")),
                 Some(other) if other != entry => {
-                    return Err(format!("{path} is damaged: it is not as it was written; nothing was restored"));
+                    return Err(format!("{path} is damaged: its content has changed; nothing was restored"));
                 }
                 Some(_) => {}
             }

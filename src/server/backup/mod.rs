@@ -1,7 +1,7 @@
-//! A whole server in a directory or an archive, taken while it runs, and put back.
+//! Backup of a whole server to a directory or an archive while it runs, and restore.
 //!
-//! The database is copied first, at one moment, and the files after it: whatever a row speaks of is there already. Files
-//! have their hashes in a manifest, which is written last; a backup without one is none.
+//! The database is copied first, as a snapshot, and the files after it, so that every file a row refers to exists. The manifest
+//! with the hashes of all files is written last; a backup without it is invalid.
 
 pub mod database;
 pub mod files;
@@ -11,5 +11,5 @@ pub mod progress;
 mod sparse;
 pub mod unpack;
 
-/// What comes out: sentences for an operator.
+/// The error is a message for the operator.
 pub type Result<T> = std::result::Result<T, String>;

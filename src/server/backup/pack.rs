@@ -1,4 +1,4 @@
-//! Writes a backup: a directory, or an archive if its name ends in `.tar`. It has its name when it is whole.
+//! Writes a backup: a directory, or an archive if its name ends in `.tar`. It is renamed to its final name when it is complete.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,120 +6,130 @@ use std::io::{Read, Write, sink};
 use std::path::{Path, PathBuf};
 
 use super::Result;
-use super::files::{self, copy};
-use super::manifest::{Entry, Manifest, NAME};
-use super::progress::Progress;
-use super::sparse::{self, Sparse};
+use super::files::{self, copy_hashed};
+use super::manifest::{MANIFEST_FILE, Manifest, ManifestEntry};
+use super::progress::BackupProgress;
+use super::sparse::{self, SparseWriter};
 
-/// A backup that is being written.
-pub struct Pack {
+/// A backup in progress.
+pub struct BackupWriter {
     target: PathBuf,
-    draft: PathBuf,
-    kind: Kind,
-    files: BTreeMap<String, Entry>,
+    staging: PathBuf,
+    kind: BackupKind,
+    files: BTreeMap<String, ManifestEntry>,
 }
 
-enum Kind {
+enum BackupKind {
     Directory,
     Archive(Box<tar::Builder<File>>),
 }
 
-impl Pack {
-    /// Begins one. What is there is not written over.
-    pub fn begin(target: &Path) -> Result<Self> {
+impl BackupWriter {
+    /// Starts a backup. Existing files are not overwritten.
+    pub fn create(target: &Path) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
-            return Err(format!("{} is there already; choose another name with --to", target.display()));
+            return Err(format!("{} exists already; choose another name with --to", target.display()));
         }
-        let name = target.file_name().ok_or_else(|| format!("{} is no name for a backup", target.display()))?;
+        let name =
+            target.file_name().ok_or_else(|| format!("{} is not a valid name for a backup", target.display()))?;
         let draft = target.with_file_name(format!("{}.partial-{}", name.to_string_lossy(), std::process::id()));
         let is_archive = target.extension().is_some_and(|extension| extension == "tar");
-        let cannot = |error: std::io::Error| format!("{} cannot be written: {error}", draft.display());
+        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", draft.display());
         let kind = if is_archive {
-            Kind::Archive(Box::new(tar::Builder::new(files::create(&draft).map_err(cannot)?)))
+            BackupKind::Archive(Box::new(tar::Builder::new(files::create_private_file(&draft).map_err(cannot)?)))
         } else {
-            files::make_directory(&draft).map_err(cannot)?;
-            Kind::Directory
+            files::create_private_dir(&draft).map_err(cannot)?;
+            BackupKind::Directory
         };
-        Ok(Self { target: target.to_owned(), draft, kind, files: BTreeMap::new() })
+        Ok(Self { target: target.to_owned(), staging: draft, kind, files: BTreeMap::new() })
     }
 
-    /// Where a file can be made that is added next, on the same disk.
-    pub fn scratch(&self) -> PathBuf {
-        self.draft.with_extension(format!("database-{}", std::process::id()))
+    /// Returns a path on the same disk for a temporary file to be added.
+    pub fn scratch_path(&self) -> PathBuf {
+        self.staging.with_extension(format!("database-{}", std::process::id()))
     }
 
-    /// Adds a file under this name, as long as it is now.
-    pub fn add(&mut self, name: &str, path: &Path, progress: &mut Progress) -> Result<()> {
-        let failed = |error: std::io::Error| format!("{} was not copied: {error}", path.display());
-        let mut file = files::open(path).map_err(failed)?;
-        // A log may grow meanwhile; what has come since the database was copied is no part of this.
+    /// Adds a file under this name, in its current length.
+    pub fn add(&mut self, name: &str, path: &Path, progress: &mut BackupProgress) -> Result<()> {
+        let failed = |error: std::io::Error| format!("cannot copy {}: {error}", path.display());
+        let mut file = files::open_regular_file(path).map_err(failed)?;
+        // A log may grow meanwhile; data after the database snapshot is not included.
         let size = file.metadata().map_err(failed)?.len();
         let entry = match &mut self.kind {
-            Kind::Directory => {
-                let mut copied = Sparse::into(files::create(&self.draft.join(name)).map_err(failed)?);
-                let entry = copy(&mut file.take(size), &mut copied, |bytes| progress.bytes(bytes)).map_err(failed)?;
+            BackupKind::Directory => {
+                let mut copied =
+                    SparseWriter::new(files::create_private_file(&self.staging.join(name)).map_err(failed)?);
+                let entry = copy_hashed(&mut file.take(size), &mut copied, |bytes| progress.add_bytes(bytes))
+                    .map_err(failed)?;
                 copied.finish().map_err(failed)?;
                 entry
             }
-            Kind::Archive(archive) => {
-                let parts = sparse::data(&mut file, size).map_err(failed)?;
+            BackupKind::Archive(archive) => {
+                let parts = sparse::data_ranges(&mut file, size).map_err(failed)?;
                 if size > 0 && parts != [(0, size)] {
-                    // Its hash is that of all it is read as, holes and all.
-                    let read = copy(&mut (&file).take(size), &mut sink(), |bytes| progress.bytes(bytes));
+                    // The hash covers the whole content, holes included.
+                    let read = copy_hashed(&mut (&file).take(size), &mut sink(), |bytes| progress.add_bytes(bytes));
                     let entry = read.map_err(failed)?;
-                    sparse::append(archive, name, size, &mut file, &parts).map_err(failed)?;
-                    return self.added(name, path, size, entry, progress);
+                    sparse::append_sparse(archive, name, size, &mut file, &parts).map_err(failed)?;
+                    return self.record_file(name, path, size, entry, progress);
                 }
-                let mut counted = Hashed::new(file.take(size), progress);
-                append(archive, name, size, &mut counted).map_err(failed)?;
-                counted.entry()
+                let mut counted = HashingReader::new(file.take(size), progress);
+                append_entry(archive, name, size, &mut counted).map_err(failed)?;
+                counted.finish()
             }
         };
-        self.added(name, path, size, entry, progress)
+        self.record_file(name, path, size, entry, progress)
     }
 
-    fn added(&mut self, name: &str, path: &Path, size: u64, entry: Entry, progress: &mut Progress) -> Result<()> {
+    fn record_file(
+        &mut self,
+        name: &str,
+        path: &Path,
+        size: u64,
+        entry: ManifestEntry,
+        progress: &mut BackupProgress,
+    ) -> Result<()> {
         if entry.size != size {
             return Err(format!("{} became shorter while it was copied; try again", path.display()));
         }
-        progress.file();
+        progress.add_file();
         self.files.insert(name.to_owned(), entry);
         Ok(())
     }
 
-    /// Writes the manifest, and gives the backup its name; returns how many files and bytes are in it.
+    /// Writes the manifest and renames the backup; returns the number of files and bytes.
     pub fn finish(mut self, manifest: Manifest) -> Result<(usize, u64)> {
         let manifest = Manifest { files: std::mem::take(&mut self.files), ..manifest };
         let totals = (manifest.files.len(), manifest.files.values().map(|entry| entry.size).sum());
         let text = serde_json::to_vec_pretty(&manifest).expect("plain fields");
-        let failed = |error: std::io::Error| format!("the backup could not be finished: {error}");
+        let failed = |error: std::io::Error| format!("cannot finish the backup: {error}");
         match &mut self.kind {
-            Kind::Directory => {
-                let mut file = files::create(&self.draft.join(NAME)).map_err(failed)?;
+            BackupKind::Directory => {
+                let mut file = files::create_private_file(&self.staging.join(MANIFEST_FILE)).map_err(failed)?;
                 file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
-                File::open(&self.draft).and_then(|directory| directory.sync_all()).map_err(failed)?;
+                File::open(&self.staging).and_then(|directory| directory.sync_all()).map_err(failed)?;
             }
-            Kind::Archive(archive) => {
-                append(archive, NAME, text.len() as u64, &mut text.as_slice()).map_err(failed)?;
+            BackupKind::Archive(archive) => {
+                append_entry(archive, MANIFEST_FILE, text.len() as u64, &mut text.as_slice()).map_err(failed)?;
                 archive.finish().and_then(|()| archive.get_ref().sync_all()).map_err(failed)?;
             }
         }
-        fs::rename(&self.draft, &self.target).map_err(failed)?;
+        fs::rename(&self.staging, &self.target).map_err(failed)?;
         Ok(totals)
     }
 }
 
-impl Drop for Pack {
+impl Drop for BackupWriter {
     fn drop(&mut self) {
-        // Gone already if it was finished.
+        // Already renamed if the backup was finished.
         let _ = match self.kind {
-            Kind::Directory => fs::remove_dir_all(&self.draft),
-            Kind::Archive(_) => fs::remove_file(&self.draft),
+            BackupKind::Directory => fs::remove_dir_all(&self.staging),
+            BackupKind::Archive(_) => fs::remove_file(&self.staging),
         };
     }
 }
 
-fn append(archive: &mut tar::Builder<File>, name: &str, size: u64, from: &mut impl Read) -> std::io::Result<()> {
+fn append_entry(archive: &mut tar::Builder<File>, name: &str, size: u64, from: &mut impl Read) -> std::io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_size(size);
     header.set_mode(0o600);
@@ -127,30 +137,30 @@ fn append(archive: &mut tar::Builder<File>, name: &str, size: u64, from: &mut im
     archive.append_data(&mut header, name, from)
 }
 
-/// A reader that takes the hash of what is read.
-struct Hashed<'p, R> {
-    from: R,
+/// A reader that hashes what it reads.
+struct HashingReader<'p, R> {
+    inner: R,
     hash: sha2::Sha256,
     size: u64,
-    progress: &'p mut Progress,
+    progress: &'p mut BackupProgress,
 }
 
-impl<'p, R> Hashed<'p, R> {
-    fn new(from: R, progress: &'p mut Progress) -> Self {
-        Self { from, hash: sha2::Digest::new(), size: 0, progress }
+impl<'p, R> HashingReader<'p, R> {
+    fn new(from: R, progress: &'p mut BackupProgress) -> Self {
+        Self { inner: from, hash: sha2::Digest::new(), size: 0, progress }
     }
 
-    fn entry(self) -> Entry {
-        Entry { size: self.size, sha256: crate::tokens::hex(&sha2::Digest::finalize(self.hash)) }
+    fn finish(self) -> ManifestEntry {
+        ManifestEntry { size: self.size, sha256: crate::tokens::hex(&sha2::Digest::finalize(self.hash)) }
     }
 }
 
-impl<R: Read> Read for Hashed<'_, R> {
+impl<R: Read> Read for HashingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.from.read(buffer)?;
+        let read = self.inner.read(buffer)?;
         sha2::Digest::update(&mut self.hash, &buffer[..read]);
         self.size += read as u64;
-        self.progress.bytes(read as u64);
+        self.progress.add_bytes(read as u64);
         Ok(read)
     }
 }

@@ -1,52 +1,51 @@
-//! How far it is, for whoever watches on a terminal.
+//! Progress on a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-const EACH: Duration = Duration::from_millis(200);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// See the module.
 #[derive(Debug)]
-pub struct Progress {
-    what: &'static str,
-    shown: bool,
+pub struct BackupProgress {
+    label: &'static str,
+    is_visible: bool,
     files: u64,
     bytes: u64,
-    last: Instant,
+    drawn_at: Instant,
 }
 
-impl Progress {
-    /// Of this work. Elsewhere than on a terminal nothing is shown.
-    pub fn of(what: &'static str) -> Self {
-        Self { what, shown: std::io::stderr().is_terminal(), files: 0, bytes: 0, last: Instant::now() }
+impl BackupProgress {
+    /// Creates a progress line with this label; without a terminal nothing is printed.
+    pub fn new(what: &'static str) -> Self {
+        Self { label: what, is_visible: std::io::stderr().is_terminal(), files: 0, bytes: 0, drawn_at: Instant::now() }
     }
 
-    /// So many more bytes are done.
-    pub fn bytes(&mut self, bytes: u64) {
+    /// Adds finished bytes.
+    pub fn add_bytes(&mut self, bytes: u64) {
         self.bytes += bytes;
-        if self.shown && self.last.elapsed() > EACH {
-            self.last = Instant::now();
-            self.show("");
+        if self.is_visible && self.drawn_at.elapsed() > REDRAW_INTERVAL {
+            self.drawn_at = Instant::now();
+            self.draw("");
         }
     }
 
-    /// One more file is done.
-    pub fn file(&mut self) {
+    /// Adds a finished file.
+    pub fn add_file(&mut self) {
         self.files += 1;
     }
 
-    fn show(&self, end: &str) {
+    fn draw(&self, end: &str) {
         let mut out = std::io::stderr().lock();
-        // Whoever watches may have gone.
-        let _ = write!(out, "\r{}: {} files, {} MiB{end}", self.what, self.files, self.bytes >> 20);
+        // Stderr may be closed.
+        let _ = write!(out, "\r{}: {} files, {} MiB{end}", self.label, self.files, self.bytes >> 20);
         let _ = out.flush();
     }
 }
 
-impl Drop for Progress {
+impl Drop for BackupProgress {
     fn drop(&mut self) {
-        if self.shown {
-            self.show("\n");
+        if self.is_visible {
+            self.draw("\n");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Files with holes, such as logs of which a worker had to drop something: what takes no room on the server takes none in a
-//! backup, nor where it is put back. In an archive they are sparse entries in GNU's old format, which every `tar` reads.
+//! Sparse files, such as logs with gaps: holes take no space in a backup or after a restore. In an archive they are sparse
+//! entries in the old GNU format, which every `tar` reads.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,29 +8,29 @@ use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 use tar::{Builder, EntryType, GnuExtSparseHeader, GnuSparseHeader, Header};
 
-/// Parts of a file begin and end at multiples of this, but for its end; archives need 512.
-const ALIGNED: u64 = 4_096;
+/// Ranges of a file begin and end at multiples of this, except at its end; archives require 512.
+const BLOCK_SIZE: u64 = 4_096;
 
-/// A file that is written from its beginning on. Zeros are not written: they become holes.
-pub struct Sparse {
+/// Writes a file sequentially. Zeros are not written and become holes.
+pub struct SparseWriter {
     file: File,
     length: u64,
 }
 
-impl Sparse {
-    /// Into this file, which is empty.
-    pub fn into(file: File) -> Self {
+impl SparseWriter {
+    /// Creates a writer for this empty file.
+    pub fn new(file: File) -> Self {
         Self { file, length: 0 }
     }
 
-    /// Ends it. It is on the disk then.
+    /// Finishes the file and syncs it to disk.
     pub fn finish(self) -> io::Result<()> {
         self.file.set_len(self.length)?;
         self.file.sync_all()
     }
 }
 
-impl Write for Sparse {
+impl Write for SparseWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = if bytes.iter().all(|byte| *byte == 0) {
             self.file.seek_relative(i64::try_from(bytes.len()).unwrap_or_default())?;
@@ -47,13 +47,13 @@ impl Write for Sparse {
     }
 }
 
-/// Where a file has data: from where to where, in order. All of it, where that cannot be told.
-pub fn data(file: &mut File, size: u64) -> io::Result<Vec<(u64, u64)>> {
+/// Returns the ranges of a file that contain data, in order; the whole file if the file system cannot tell.
+pub fn data_ranges(file: &mut File, size: u64) -> io::Result<Vec<(u64, u64)>> {
     let (mut parts, mut at) = (Vec::<(u64, u64)>::new(), 0);
     while at < size {
-        let Some(from) = find(file, at, Whence::SeekData)? else { break };
-        let to = find(file, from, Whence::SeekHole)?.unwrap_or(size);
-        let (from, to) = (from / ALIGNED * ALIGNED, to.next_multiple_of(ALIGNED).min(size));
+        let Some(from) = seek(file, at, Whence::SeekData)? else { break };
+        let to = seek(file, from, Whence::SeekHole)?.unwrap_or(size);
+        let (from, to) = (from / BLOCK_SIZE * BLOCK_SIZE, to.next_multiple_of(BLOCK_SIZE).min(size));
         match parts.last_mut() {
             Some(last) if last.1 >= from => last.1 = to,
             _ if from < to => parts.push((from, to)),
@@ -65,20 +65,20 @@ pub fn data(file: &mut File, size: u64) -> io::Result<Vec<(u64, u64)>> {
     Ok(parts)
 }
 
-fn find(file: &File, at: u64, what: Whence) -> io::Result<Option<u64>> {
+fn seek(file: &File, at: u64, what: Whence) -> io::Result<Option<u64>> {
     let at = i64::try_from(at).map_err(io::Error::other)?;
     match (lseek(file, at, what), what) {
         (Ok(found), _) => Ok(Some(found.unsigned_abs())),
-        // A file system that knows no holes: all is data.
+        // A file system without holes: the whole file is data.
         (Err(Errno::EINVAL | Errno::EOPNOTSUPP), Whence::SeekData) => Ok(Some(at.unsigned_abs())),
-        // Nothing of it comes any more.
+        // No further data.
         (Err(Errno::ENXIO | Errno::EINVAL | Errno::EOPNOTSUPP), _) => Ok(None),
         (Err(error), _) => Err(error.into()),
     }
 }
 
-/// Appends a file of this size that has data in these parts only.
-pub fn append(
+/// Appends a file of this size with data in these ranges only.
+pub fn append_sparse(
     archive: &mut Builder<File>,
     name: &str,
     size: u64,
@@ -96,46 +96,46 @@ pub fn append(
     let gnu = header.as_gnu_mut().ok_or_else(|| io::Error::other("the archive has other headers"))?;
     gnu.set_real_size(size);
     let rest = map.split_off(map.len().min(gnu.sparse.len()));
-    describe(&mut gnu.sparse, &map);
+    write_map(&mut gnu.sparse, &map);
     gnu.set_is_extended(!rest.is_empty());
-    // What follows the header: the rest of the map, in whole blocks, and then the data.
+    // After the header: the rest of the map in whole blocks, then the data.
     let mut further = Vec::new();
     let mut left = rest.as_slice();
     while !left.is_empty() {
         let mut block = GnuExtSparseHeader::new();
         let (here, further_on) = left.split_at(left.len().min(block.sparse.len()));
-        describe(&mut block.sparse, here);
+        write_map(&mut block.sparse, here);
         block.set_is_extended(!further_on.is_empty());
         further.extend_from_slice(block.as_bytes());
         left = further_on;
     }
     let mut from: Box<dyn Read + '_> = Box::new(io::Cursor::new(further));
     for part in parts {
-        from = Box::new(from.chain(Part { file: &*file, at: part.0, end: part.1 }));
+        from = Box::new(from.chain(RangeReader { file: &*file, at: part.0, end: part.1 }));
     }
     archive.append_data(&mut header, name, from)
 }
 
-fn describe(places: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
+fn write_map(places: &mut [GnuSparseHeader], map: &[(u64, u64)]) {
     for (place, (offset, length)) in places.iter_mut().zip(map) {
         place.set_offset(*offset);
         place.set_length(*length);
     }
 }
 
-/// A part of a file.
-struct Part<'f> {
+/// Reads a range of a file.
+struct RangeReader<'f> {
     file: &'f File,
     at: u64,
     end: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for RangeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.seek(SeekFrom::Start(self.at))?;
         let read = self.file.take(self.end - self.at).read(buffer)?;
         if read == 0 && self.at < self.end && !buffer.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it became shorter while it was copied"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was copied"));
         }
         self.at += read as u64;
         Ok(read)

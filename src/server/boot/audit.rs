@@ -1,30 +1,30 @@
-//! The audit trail while the server runs: who ships its checkpoints, and how it is ended.
+//! The audit log while the server runs: shipping of checkpoints, and the end of the chain.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::audit_shipping::AuditShipper;
 use crate::cli::ServerArgs;
 use crate::service::Core;
-use crate::shipping::Shipper;
 
-/// Who sends the audit trail's checkpoints elsewhere, if somebody is to.
-pub fn shipper(args: &ServerArgs, core: &Arc<Core>, data: &Path) -> Option<Arc<Shipper>> {
+/// Creates the shipper of audit checkpoints, if one is configured.
+pub fn build_shipper(args: &ServerArgs, core: &Arc<Core>, data: &Path) -> Option<Arc<AuditShipper>> {
     let target = args.ops.audit_ship.clone()?;
     let timeout = Duration::from_secs(args.ops.audit_ship_timeout.into());
-    Some(Arc::new(Shipper::new(Arc::clone(core), target, data, timeout)))
+    Some(Arc::new(AuditShipper::new(Arc::clone(core), target, data, timeout)))
 }
 
-/// Signs the end of this server's part of the audit trail, and sends what was signed.
-pub async fn end_audit(core: &Arc<Core>, shipper: Option<&Shipper>) {
+/// Signs the end of this server's chain, and ships the checkpoint.
+pub async fn close_audit(core: &Arc<Core>, shipper: Option<&AuditShipper>) {
     if let Err(refusal) = core.sign_audit().await {
-        tracing::warn!(?refusal, "the end of the audit trail was not signed");
+        tracing::warn!(error = ?refusal, "audit: failed to sign the last entries");
     } else if let Err(refusal) = core.close_audit().await {
-        tracing::warn!(?refusal, "that the audit trail has ended was not signed");
+        tracing::warn!(error = ?refusal, "audit: failed to sign the end of the chain");
     }
     if let Some(shipper) = shipper
         && let Err(error) = shipper.send_all().await
     {
-        tracing::warn!(%error, "the last audit checkpoints were not shipped; the next start sends them");
+        tracing::warn!(%error, "audit shipping: failed to ship the last checkpoints; the next start ships them");
     }
 }

@@ -1,5 +1,4 @@
-//! How many connections there may be at once: in all, so that files can still be opened, and from one network, so that
-//! none of them can take all.
+//! Limits connections: in total, so that files can still be opened, and per network, so that no network can use all of them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,110 +11,110 @@ use nix::sys::resource::{Resource, getrlimit};
 use crate::cli::ServerArgs;
 use crate::cli::limits::LimitArgs;
 
-/// So many open files are for the database, logs and whatever else is not a connection, and one of sixteen beyond them:
-/// uploads and downloads open a file each.
-const RESERVED: u64 = 128;
-/// Fewer connections than this are few for a fleet.
-const FEW: usize = 4_000;
+/// This many open files are reserved for database, logs and the like, plus one of sixteen beyond: each upload and download
+/// opens a file.
+const RESERVED_FILES: u64 = 128;
+/// A lower limit is logged as too low for a fleet.
+const LOW_LIMIT: usize = 4_000;
 
-/// See the module.
-pub struct Connections {
-    most: usize,
-    most_of_network: usize,
-    trusted: Vec<IpNet>,
-    open: Mutex<Open>,
+pub struct ConnectionLimiter {
+    max: usize,
+    max_per_network: usize,
+    trusted_proxies: Vec<IpNet>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
-    all: usize,
-    of: HashMap<Network, usize>,
-    refused: u64,
+struct OpenConnections {
+    total: usize,
+    by_network: HashMap<Network, usize>,
+    rejected: u64,
 }
 
-/// A connection that was let in; it counts until this is dropped.
-pub struct Admitted {
-    connections: Arc<Connections>,
+/// An accepted connection, which counts until this is dropped.
+pub struct ConnectionPermit {
+    limiter: Arc<ConnectionLimiter>,
     network: Option<Network>,
 }
 
-impl Connections {
-    /// As many as the flags allow, or as there is room for.
-    pub fn of(args: &ServerArgs) -> Self {
+impl ConnectionLimiter {
+    /// Returns the limits from the flags, or from the limit of open files.
+    pub fn from_args(args: &ServerArgs) -> Self {
         let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(now, _)| now);
         let LimitArgs { max_connections, max_connections_per_network, .. } = args.limits;
-        Self::within(files, max_connections, max_connections_per_network, args.edge.trusted_proxies.clone())
+        Self::with_file_limit(files, max_connections, max_connections_per_network, args.edge.trusted_proxies.clone())
     }
 
-    /// So many in all and of one network; whom trusted proxies speak for is not seen here, so they count for none.
-    pub fn new(most: usize, most_of_network: usize, trusted: Vec<IpNet>) -> Self {
-        Self { most, most_of_network, trusted, open: Mutex::default() }
+    /// Limits connections in total and per network. Networks of trusted proxies have no limit, as their clients are unknown
+    /// here.
+    pub fn new(max: usize, most_of_network: usize, trusted: Vec<IpNet>) -> Self {
+        Self { max, max_per_network: most_of_network, trusted_proxies: trusted, open: Mutex::default() }
     }
 
-    /// As many as were asked for, or as this process may have files open; and seven eighths of them from one network.
-    pub fn within(files: u64, most: Option<usize>, of_network: Option<usize>, trusted: Vec<IpNet>) -> Self {
-        let room = usize::try_from(files.saturating_sub(RESERVED) / 16 * 15).unwrap_or(usize::MAX).max(16);
-        let most = most.filter(|most| *most > 0).unwrap_or(room);
+    /// Uses the given limits, or those of open files; 7/8 of them for one network.
+    pub fn with_file_limit(files: u64, max: Option<usize>, of_network: Option<usize>, trusted: Vec<IpNet>) -> Self {
+        let room = usize::try_from(files.saturating_sub(RESERVED_FILES) / 16 * 15).unwrap_or(usize::MAX).max(16);
+        let most = max.filter(|most| *most > 0).unwrap_or(room);
         if most > room {
             tracing::warn!(
                 most,
                 room,
                 files,
-                "more connections are allowed than files may be open: raise that limit (ulimit -n, LimitNOFILE)"
+                "--max-connections exceeds the limit of open files: raise that limit (ulimit -n, LimitNOFILE)"
             );
-        } else if most < FEW {
+        } else if most < LOW_LIMIT {
             tracing::warn!(
                 most,
                 files,
-                "few connections have room; raise the limit of open files for a large fleet (ulimit -n, LimitNOFILE)"
+                "low connection limit; raise the limit of open files for a large fleet (ulimit -n, LimitNOFILE)"
             );
         }
         let of_network = of_network.filter(|of_network| *of_network > 0).unwrap_or(most / 8 * 7);
-        tracing::info!(most, of_network, files, "connections at once");
+        tracing::info!(most, of_network, files, "connection limits");
         Self::new(most, of_network, trusted)
     }
 
-    /// Lets a connection in, if there is room for it.
-    pub fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Admitted> {
+    /// Accepts a connection within the limits.
+    pub fn try_acquire(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionPermit> {
         let peer = peer.to_canonical();
-        let stranger = !self.trusted.iter().any(|proxy| proxy.contains(&peer));
-        let network = stranger.then(|| Network::of_stranger(peer));
+        let stranger = !self.trusted_proxies.iter().any(|proxy| proxy.contains(&peer));
+        let network = stranger.then(|| Network::from_client(peer));
         let mut open = self.open.lock().expect("no panic while it is held");
-        let of_network = network.and_then(|network| open.of.get(&network)).copied().unwrap_or_default();
-        if open.all >= self.most || of_network >= self.most_of_network {
-            open.refused += 1;
-            // Said when it begins, and ever more seldom.
-            if open.refused.is_power_of_two() {
-                tracing::warn!(host = %peer, open = open.all, of_network, refused = open.refused, "too many connections; this one is closed");
+        let of_network = network.and_then(|network| open.by_network.get(&network)).copied().unwrap_or_default();
+        if open.total >= self.max || of_network >= self.max_per_network {
+            open.rejected += 1;
+            // Logged at first, then at increasing intervals.
+            if open.rejected.is_power_of_two() {
+                tracing::warn!(host = %peer, open = open.total, of_network, rejected = open.rejected, "connection limit reached; closing new connections");
             }
             return None;
         }
-        open.all += 1;
+        open.total += 1;
         if let Some(network) = network {
-            *open.of.entry(network).or_default() += 1;
+            *open.by_network.entry(network).or_default() += 1;
         }
         drop(open);
-        Some(Admitted { connections: Arc::clone(self), network })
+        Some(ConnectionPermit { limiter: Arc::clone(self), network })
     }
 
-    /// How many are open, and how many were closed because there was no room.
+    /// Returns the number of open connections, and of those rejected.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the figures of the server, which are to be exported"))]
-    pub fn count(&self) -> (usize, u64) {
+    pub fn counts(&self) -> (usize, u64) {
         let open = self.open.lock().expect("no panic while it is held");
-        (open.all, open.refused)
+        (open.total, open.rejected)
     }
 }
 
-impl Drop for Admitted {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.connections.open.lock().expect("no panic while it is held");
-        open.all -= 1;
+        let mut open = self.limiter.open.lock().expect("no panic while it is held");
+        open.total -= 1;
         if let Some(network) = self.network
-            && let Some(number) = open.of.get_mut(&network)
+            && let Some(number) = open.by_network.get_mut(&network)
         {
             *number -= 1;
             if *number == 0 {
-                open.of.remove(&network);
+                open.by_network.remove(&network);
             }
         }
     }
@@ -130,26 +129,26 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_in_all_and_of_a_network() {
-        let connections = Arc::new(Connections::new(4, 2, vec!["10.0.0.0/8".parse().expect("a network")]));
-        let admit = |text: &str| connections.admit(host(text));
+    fn connections_are_limited_in_total_and_per_network() {
+        let connections = Arc::new(ConnectionLimiter::new(4, 2, vec!["10.0.0.0/8".parse().expect("a network")]));
+        let admit = |text: &str| connections.try_acquire(host(text));
         let (one, two) = (admit("2001:db8::1"), admit("2001:db8::2"));
         assert!(one.is_some() && two.is_some() && admit("2001:db8::3").is_none(), "a network's share");
         let proxied = [admit("10.0.0.1"), admit("10.0.0.1")];
         assert!(proxied.iter().all(Option::is_some) && admit("192.0.2.1").is_none(), "all are taken");
-        assert_eq!(connections.count(), (4, 2));
+        assert_eq!(connections.counts(), (4, 2));
         drop((one, proxied));
         assert!(admit("2001:db8::3").is_some() && admit("10.0.0.1").is_some());
         drop(two);
-        assert_eq!(connections.count(), (0, 2));
-        assert!(connections.open.lock().expect("no panic").of.is_empty(), "nothing is left of who has gone");
+        assert_eq!(connections.counts(), (0, 2));
+        assert!(connections.open.lock().expect("no panic").by_network.is_empty(), "closed connections are not counted");
     }
 
     #[test]
-    fn open_files_bound_the_connections() {
+    fn open_files_limit_the_connections() {
         let within = |files, most, of_network| {
-            let made = Connections::within(files, most, of_network, Vec::new());
-            (made.most, made.most_of_network)
+            let made = ConnectionLimiter::with_file_limit(files, most, of_network, Vec::new());
+            (made.max, made.max_per_network)
         };
         assert_eq!(within(1_024, None, None), (840, 735));
         assert_eq!(within(65_536, Some(10_000), None), (10_000, 8_750));

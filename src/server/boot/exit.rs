@@ -1,94 +1,91 @@
-//! Why the server, or a command beside it, could not start or go on: one sentence and an exit code (`sysexits.h`).
+//! Errors that end the server or a command: a sentence and an exit code (`sysexits.h`).
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use crate::service::refusal::Refusal;
+use crate::service::error::ServiceError;
 
-/// See the module.
 #[derive(Debug)]
-pub struct Exit {
+pub struct ExitError {
     code: u8,
-    sentence: String,
+    message: String,
 }
 
-impl Exit {
-    /// Anything unforeseen: 1.
+impl ExitError {
+    /// Any unexpected error: 1.
     pub fn failed(sentence: String) -> Self {
-        Self { code: 1, sentence }
+        Self { code: 1, message: sentence }
     }
 
-    /// Flags that do not go together: 2.
+    /// Incompatible flags: 2.
     pub fn usage(sentence: String) -> Self {
-        Self { code: 2, sentence }
+        Self { code: 2, message: sentence }
     }
 
-    /// An address that cannot be had: 69.
+    /// The address is unavailable: 69.
     pub fn unavailable(sentence: String) -> Self {
-        Self { code: 69, sentence }
+        Self { code: 69, message: sentence }
     }
 
-    /// What may go well another time: 75.
-    pub fn try_again(sentence: String) -> Self {
-        Self { code: 75, sentence }
+    /// A temporary failure: 75.
+    pub fn temp_failure(sentence: String) -> Self {
+        Self { code: 75, message: sentence }
     }
 
-    /// Whoever asks may not: 77.
-    pub fn denied(sentence: String) -> Self {
-        Self { code: 77, sentence }
+    /// Permission denied: 77.
+    pub fn no_permission(sentence: String) -> Self {
+        Self { code: 77, message: sentence }
     }
 
-    /// Ctrl-C: 130. It needs no words.
+    /// Ctrl-C: 130, without a message.
     pub fn interrupted() -> Self {
-        Self { code: 130, sentence: String::new() }
+        Self { code: 130, message: String::new() }
     }
 
-    /// All was said already.
+    /// An exit code without a message: everything has been printed.
     pub fn silent(code: u8) -> Self {
-        Self { code, sentence: String::new() }
+        Self { code, message: String::new() }
     }
 
-    /// A directory, file or setting that cannot be used: 78.
+    /// An unusable directory, file or setting: 78.
     pub fn config(sentence: String) -> Self {
-        Self { code: 78, sentence }
+        Self { code: 78, message: sentence }
     }
 
-    /// An audit trail that was tampered with: 65.
-    pub fn tampered(sentence: String) -> Self {
-        Self { code: 65, sentence }
+    /// A manipulated audit log: 65.
+    pub fn data_error(sentence: String) -> Self {
+        Self { code: 65, message: sentence }
     }
 
-    /// A use case that failed at start.
-    pub fn refused(refusal: Refusal) -> Self {
-        Self::failed(crate::http::problem::ApiError::from(refusal).problem().detail)
+    /// A use case failed at startup.
+    pub fn from_service_error(error: ServiceError) -> Self {
+        Self::failed(crate::http::problem::ApiError::from(error).to_problem().detail)
     }
 
-    /// The exit code.
     pub fn code(&self) -> u8 {
         self.code
     }
 
-    /// Why, in words.
-    pub fn sentence(&self) -> &str {
-        &self.sentence
+    /// Returns the message.
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
-    /// Says it.
-    pub fn report(&self) -> ExitCode {
-        if !self.sentence.is_empty() {
-            // Whoever closed stderr does not want to know.
-            let _ = writeln!(io::stderr(), "error: {}", self.sentence);
+    pub fn print(&self) -> ExitCode {
+        if !self.message.is_empty() {
+            // Stderr may be closed.
+            let _ = writeln!(io::stderr(), "error: {}", self.message);
         }
         ExitCode::from(self.code)
     }
 }
 
-/// What could not be printed. A reader who left (`| head`) has seen enough, and all is well.
-impl From<io::Error> for Exit {
+/// Output that could not be printed. A closed pipe (`| head`) is no error.
+impl From<io::Error> for ExitError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::silent(0),
-            _ => Self::failed(format!("it could not be printed: {error}")),
+            _ => Self::failed(format!("cannot write the output: {error}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A server that listens to nobody: for commands that mend something while none runs.
+//! A server without listeners, for commands that repair something while no server runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,74 +7,72 @@ use axum::Router;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
-use super::{open, restored};
-use crate::boot::exit::Exit;
-use crate::cli::Secret;
+use super::{open_core, restore_marker};
+use crate::boot::exit::ExitError;
+use crate::cli::SecretString;
 use crate::flashes::Flashes;
 use crate::http;
-use crate::http::access::Mode;
-use crate::http::ui::making::Making;
-use crate::service::{Core, Policy, dispatch};
-use crate::state::{App, Parts};
+use crate::http::access::AuthMode;
+use crate::http::ui::render_limiter::RenderLimiter;
+use crate::service::{Core, ServerPolicy, dispatch};
+use crate::state::{AppParts, AppState};
 use crate::store::sqlite;
 use crate::tokens;
 
-/// See the module.
-pub struct Offline {
+pub struct OfflineServer {
     core: Arc<Core>,
-    /// What it would answer.
+    /// The router that handles requests.
     pub router: Router,
-    /// What opens it.
+    /// The token that authenticates requests.
     pub token: String,
 }
 
-impl Offline {
-    /// Whether there is a database of a server's in this directory.
-    pub fn is_possible(data: &Path) -> bool {
-        data.join(sqlite::FILE).is_file()
+impl OfflineServer {
+    /// Returns whether the directory contains a server's database.
+    pub fn has_database(data: &Path) -> bool {
+        data.join(sqlite::DATABASE_FILE).is_file()
     }
 
-    /// On the database of servers that do not run, or on one that several servers share.
+    /// Opens the database of stopped servers, or one that several servers share.
     ///
     /// # Errors
-    /// If there is no database, or a server has it.
-    pub async fn open(data: &Path, database_url: Option<&Secret>) -> Result<Self, Exit> {
-        if database_url.is_none() && !Self::is_possible(data) {
-            return Err(Exit::unavailable(format!(
-                "no server runs here, and there is no database in {}; name the server's data directory with \
+    /// Returns an error if there is no database, or a server uses it.
+    pub async fn open(data: &Path, database_url: Option<&SecretString>) -> Result<Self, ExitError> {
+        if database_url.is_none() && !Self::has_database(data) {
+            return Err(ExitError::unavailable(format!(
+                "no server runs on this host, and {} contains no database; set the server's data directory with \
                  --data-dir, its --database-url, or a server with --url",
                 data.display()
             )));
         }
-        let core = Arc::new(open(database_url, &Policy::default(), data).await?);
-        core.store.attach(dispatch::hooks(&core));
-        restored::heed(&core, data).await?;
-        let app = App::new(Parts {
+        let core = Arc::new(open_core(database_url, &ServerPolicy::default(), data).await?);
+        core.store.set_hooks(dispatch::store_hooks(&core));
+        restore_marker::hold_if_restored(&core, data).await?;
+        let app = AppState::new(AppParts {
             core: Arc::clone(&core),
-            mode: Mode::Accounts,
+            mode: AuthMode::Accounts,
             shutdown: CancellationToken::new(),
             epoch: tokens::hex(&core.random.bytes::<6>()),
             address: "localhost".to_owned(),
             tls: None,
             trusted_proxies: Vec::new(),
             flashes: Flashes::default(),
-            making: Making::default(),
-            data: data.to_owned(),
+            render_limiter: RenderLimiter::default(),
+            data_dir: data.to_owned(),
             settings: Vec::new(),
-            leptos: LeptosOptions::builder().output_name("simpletuner").build(),
+            leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        Ok(Self { token: core.operator_token(), router: http::router(app), core })
+        Ok(Self { token: core.issue_operator_token(), router: http::router(app), core })
     }
 
-    /// What it answers with.
     #[cfg(test)]
     pub const fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
-    /// Ends it; all that was answered is on disk.
+    /// Closes it; all changes are on disk.
     pub async fn close(self) {
-        // The next server signs what this did if it cannot be signed now.
+        // If this fails, the next server signs the entries.
         let _ = self.core.sign_audit().await;
         let _ = self.core.close_audit().await;
         self.core.store.close().await;

@@ -1,65 +1,64 @@
-//! The way in for the command line on this host: a file that says where this server listens, with a token.
+//! Access for the command line on this host: a file with the server's address and a token.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::files::operator::{Note, NoteFile};
-use crate::http::arrival::Scheme;
+use crate::files::operator_file::{OperatorEndpoint, OperatorFile};
+use crate::http::client_addr::Scheme;
 use crate::service::Core;
 use crate::tls::Tls;
 
-/// See the module.
-pub struct Operator {
-    file: NoteFile,
-    note: Note,
+pub struct OperatorAccess {
+    file: OperatorFile,
+    endpoint: OperatorEndpoint,
     tls: Option<Tls>,
 }
 
-impl Operator {
-    /// Writes the file. Without it the server runs all the same, and commands on this host need a token.
-    pub fn let_in(core: &Core, data: &Path, address: SocketAddr, tls: Option<&Tls>) -> Self {
+impl OperatorAccess {
+    /// Writes the file. If this fails, the server runs anyway, and commands on this host need a token.
+    pub fn publish(core: &Core, data: &Path, address: SocketAddr, tls: Option<&Tls>) -> Self {
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         let operator = Self {
-            file: NoteFile::of(data, &host, address.port()),
-            note: Note {
-                url: own_url(address, tls.is_some()),
+            file: OperatorFile::new(data, &host, address.port()),
+            endpoint: OperatorEndpoint {
+                url: local_url(address, tls.is_some()),
                 fingerprint: tls.map(Tls::fingerprint),
-                token: core.operator_token(),
+                token: core.issue_operator_token(),
                 host,
                 started_at: core.now(),
             },
             tls: tls.cloned(),
         };
-        operator.write();
+        operator.write_file();
         operator
     }
 
-    /// Keeps the file true until the server stops, and removes it then.
-    pub async fn keep(mut self, shutdown: CancellationToken) {
-        while let Some((tls, known)) = self.tls.clone().zip(self.note.fingerprint) {
-            if shutdown.run_until_cancelled(tls.another_key(known)).await.is_none() {
+    /// Updates the file until the server stops, then removes it.
+    pub async fn keep_current(mut self, shutdown: CancellationToken) {
+        while let Some((tls, known)) = self.tls.clone().zip(self.endpoint.fingerprint) {
+            if shutdown.run_until_cancelled(tls.key_changed(known)).await.is_none() {
                 break;
             }
-            self.note.fingerprint = Some(tls.fingerprint());
-            self.write();
+            self.endpoint.fingerprint = Some(tls.fingerprint());
+            self.write_file();
         }
         shutdown.cancelled().await;
-        if let Err(error) = self.file.remove(&self.note.token) {
-            tracing::debug!(%error, "the operator's file was not there to remove");
+        if let Err(error) = self.file.remove(&self.endpoint.token) {
+            tracing::debug!(%error, "operator access: failed to remove the file");
         }
     }
 
-    fn write(&self) {
-        if let Err(error) = self.file.write(&self.note) {
-            tracing::warn!(%error, "no operator's file: commands on this host need an API token");
+    fn write_file(&self) {
+        if let Err(error) = self.file.write(&self.endpoint) {
+            tracing::warn!(%error, "operator access: failed to write the file; commands on this host need an API token");
         }
     }
 }
 
-/// How this host reaches a server that listens there.
-pub fn own_url(address: SocketAddr, tls: bool) -> String {
+/// Returns the URL of a listener for clients on this host.
+pub fn local_url(address: SocketAddr, tls: bool) -> String {
     let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
     format!("{}://{}", Scheme::direct(tls).as_str(), SocketAddr::new(host, address.port()))
 }
@@ -74,12 +73,12 @@ mod tests {
 
     use super::*;
     use crate::clock::{Clock, SystemClock};
-    use crate::files::operator::find;
-    use crate::tests::harness::Server;
+    use crate::files::operator_file::find_endpoint;
+    use crate::tests::harness::TestServer;
     use crate::tls::self_signed;
 
     #[test]
-    fn a_server_is_reached_where_it_listens() {
+    fn local_url_matches_the_listen_address() {
         for (listens, tls, url) in [
             ("127.0.0.1:8001", false, "http://127.0.0.1:8001"),
             ("0.0.0.0:9", true, "https://127.0.0.1:9"),
@@ -87,32 +86,32 @@ mod tests {
             ("[::1]:9", false, "http://[::1]:9"),
             ("10.0.0.7:80", false, "http://10.0.0.7:80"),
         ] {
-            assert_eq!(own_url(listens.parse().expect("an address"), tls), url);
+            assert_eq!(local_url(listens.parse().expect("an address"), tls), url);
         }
     }
 
     #[tokio::test]
-    async fn the_file_follows_the_servers_key_and_goes_with_the_server() {
+    async fn file_follows_the_key_and_is_removed_at_shutdown() {
         let (data, other) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
         let make = |directory: &Path| {
-            self_signed::keep(directory, &["localhost".to_owned()], SystemClock.now()).expect("a pair")
+            self_signed::load_or_create(directory, &["localhost".to_owned()], SystemClock.now()).expect("a pair")
         };
         let (pair, next) = (make(data.path()), make(other.path()));
         let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
-        let server = Server::start_over(tls.clone()).await;
+        let server = TestServer::start_with_tls(tls.clone()).await;
         let address = "0.0.0.0:8001".parse().expect("an address");
-        let operator = Operator::let_in(&server.app.core, data.path(), address, Some(&tls));
+        let operator = OperatorAccess::publish(&server.app.core, data.path(), address, Some(&tls));
         let host = gethostname::gethostname().to_string_lossy().into_owned();
-        let note = || find(data.path(), &host).expect("believable");
+        let note = || find_endpoint(data.path(), &host).expect("believable");
         let first = note().expect("written");
         assert_eq!((first.url.as_str(), first.fingerprint), ("https://127.0.0.1:8001", Some(tls.fingerprint())));
-        assert!(server.app.core.operator(&first.token, Some("root")).is_some());
+        assert!(server.app.core.authenticate_operator(&first.token, Some("root")).is_some());
 
         let stop = CancellationToken::new();
-        let kept = tokio::spawn(operator.keep(stop.clone()));
-        let follow = tls.clone().follow(Arc::new(SystemClock), Duration::from_millis(5));
+        let kept = tokio::spawn(operator.keep_current(stop.clone()));
+        let follow = tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(5));
         let following = tokio::spawn(follow);
-        // It looks at the files as they are before it waits for others.
+        // The first check runs before other tasks do.
         tokio::task::yield_now().await;
         fs::copy(&next.chain, &pair.chain).expect("copied");
         fs::copy(&next.key, &pair.key).expect("copied");

@@ -1,31 +1,108 @@
-//! The numbers that rule the fleet, from the command line.
+//! Policy of the fleet from the command line.
 
-use app::domain::plan::Limits;
+use app::domain::plan::ConcurrencyLimits;
 use app::domain::time::Millis;
 
 use crate::cli::ServerArgs;
-use crate::service::Policy;
-use crate::service::rates::Quotas;
+use crate::service::ServerPolicy;
+use crate::service::rate_limits::RateQuotas;
 
-/// As the operator has set them.
-pub fn of(args: &ServerArgs) -> Policy {
+/// Returns the policy that the flags set.
+pub fn from_args(args: &ServerArgs) -> ServerPolicy {
     if args.heartbeat_timeout < 60 {
-        tracing::warn!("a heartbeat timeout under 60 s is too short for older agents, which send one each 30 s");
+        tracing::warn!(
+            "--heartbeat-timeout under 60 s is too short for older agents, which send a heartbeat every 30 s"
+        );
     }
-    let (limits, days) = (&args.limits, |days: u32| Millis::seconds(i64::from(days) * 86_400));
-    Policy {
-        heartbeat_timeout: Millis::seconds(i64::from(args.heartbeat_timeout)),
+    let (limits, days) = (&args.limits, |days: u32| Millis::from_secs(i64::from(days) * 86_400));
+    ServerPolicy {
+        heartbeat_timeout: Millis::from_secs(i64::from(args.heartbeat_timeout)),
         ignore_reported_labels: args.ignore_reported_labels,
         allow_code: args.ops.allow_code,
         audit_retention: args.audit_retention_days.map(days),
-        kept: args.ops.kept(),
+        retention: args.ops.retention(),
         log_limit: args.ops.log_max_size,
-        limits: Limits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
-        bounds: limits.bounds(),
+        limits: ConcurrencyLimits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
+        usage_limits: limits.usage_limits(),
         accounts: args.accounts.policy(),
-        quotas: Quotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit)
+        quotas: RateQuotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit)
             .with_worker_changes(limits.worker_change_limit)
-            .with_wrong_passwords_in_all(limits.wrong_password_limit_per_name),
-        ..Policy::default()
+            .with_global_wrong_passwords(limits.wrong_password_limit_per_name),
+        ..ServerPolicy::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn said(flags: &[&str]) -> ServerPolicy {
+        #[derive(Parser)]
+        struct Only {
+            #[command(flatten)]
+            server: ServerArgs,
+        }
+        let line = [&["server"], flags].concat();
+        from_args(&Only::try_parse_from(&line).unwrap_or_else(|error| panic!("{line:?}: {error}")).server)
+    }
+
+    #[test]
+    fn documented_values_are_the_defaults() {
+        let policy = said(&[]);
+        assert_eq!(policy.heartbeat_timeout, Millis::from_secs(120));
+        assert_eq!(policy.heartbeat_interval_seconds(), 30);
+    }
+
+    #[test]
+    fn tests_use_the_defaults_of_the_command_line() {
+        assert_eq!(format!("{:#?}", said(&[])), format!("{:#?}", ServerPolicy::default()));
+    }
+
+    #[test]
+    fn each_policy_flag_is_applied() {
+        let numbers = [
+            "heartbeat-timeout",
+            "max-running-jobs",
+            "max-running-jobs-per-user",
+            "rate-limit",
+            "stranger-rate-limit",
+            "wrong-password-limit",
+            "wrong-password-limit-per-name",
+            "session-idle-minutes",
+            "session-hours",
+            "api-token-days",
+            "unused-worker-token-days",
+            "max-event-streams-per-user",
+            "log-search-millis",
+            "max-log-searches",
+            "max-log-searches-per-user",
+            "max-waiting-jobs-per-user",
+            "max-api-tokens-per-user",
+            "worker-change-limit",
+            "max-points-per-attempt",
+            "max-point-size-per-attempt",
+            "max-config-size-per-user",
+            "max-config-size",
+            "max-file-size-per-job",
+            "max-file-size-per-user",
+            "audit-retention-days",
+            "job-retention-days",
+            "log-retention-days",
+            "artifact-retention-days",
+            "artifact-max-total",
+            "log-max-size",
+        ];
+        let usual = format!("{:?}", ServerPolicy::default());
+        for flag in numbers {
+            // A value that is valid for each flag and no default.
+            let number = if flag.contains("log-searches") { "3" } else { "123" };
+            let policy = said(&[&format!("--{flag}"), number]);
+            assert_ne!(format!("{policy:?}"), usual, "--{flag}");
+        }
+        for switch in [&["--allow-code"][..], &["--ignore-reported-labels"], &["--require-second-factor", "all"]] {
+            assert_ne!(format!("{:?}", said(switch)), usual, "{switch:?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! Accepts connections and answers them.
+//! Accepts connections and serves requests.
 //!
-//! Not by `axum::serve`: that copies every route for each connection and leaves no word in hyper's settings, which is
-//! more than half of what a worker's idle stream cost.
+//! Not with `axum::serve`: it clones all routes per connection and does not expose hyper's settings, which is more than half of
+//! the memory of a worker's idle stream.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,89 +26,90 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-use super::connections::Connections;
+use super::connections::ConnectionLimiter;
 use crate::http::request::Peer;
 use crate::tls::Tls;
 
-/// How long requests that are under way may take when the server stops.
-const DRAIN: Duration = Duration::from_secs(8);
+/// How long running requests may take when the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// How long a connection may take to say what it wants, the first time and between two requests. Longer than clients
-/// keep an idle connection (reqwest 90 s, Firefox 115 s), so that it is not closed while they send.
-const SILENCE: Duration = Duration::from_mins(2);
+/// The time to send a request head on an open connection, the first and between requests. Longer than clients keep idle
+/// connections (reqwest 90 s, Firefox 115 s), so that the server does not close one while they send.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Without an acknowledgement for so long the other end is gone: a dead host's stream must not count as listening.
-/// Pings make sure that there is something to acknowledge.
-const UNACKNOWLEDGED: Duration = Duration::from_mins(1);
+/// Without an acknowledgement for this long the connection is closed, so that a dead host does not count as connected. Pings
+/// make sure that there is data to acknowledge.
+const TCP_USER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The most that a request's head may be, in bytes; more is answered with 431, and an address of its own with 414.
-const LONGEST_HEAD: usize = 64 << 10;
+/// Maximum size of a request head in bytes. A larger head gets 431, a longer URL 414.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// How patient the server is with a new connection.
+/// Timeouts of a new connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// How long it may take to agree on a key.
+pub struct ConnectionTimeouts {
+    /// The time for the TLS handshake.
     pub handshake: Duration,
-    /// How long it may take to send the head of its first request: whoever connects has something to ask.
+    /// The time to send the head of the first request.
     pub first_request: Duration,
 }
 
-impl Default for Patience {
+impl Default for ConnectionTimeouts {
     fn default() -> Self {
         Self { handshake: Duration::from_secs(10), first_request: Duration::from_secs(30) }
     }
 }
 
-/// The first byte of whoever speaks TLS.
+/// The first byte of a TLS connection.
 const TLS_HELLO: u8 = 0x16;
 
-/// What is said to whoever does not.
-const SPEAK_TLS: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n\
+/// The response to plain HTTP on a TLS port.
+const HTTPS_REQUIRED_RESPONSE: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,\"code\":\"speak_tls\",\
-    \"detail\":\"This server speaks HTTPS: write https:// in place of http:// in its address.\"}";
+    \"detail\":\"This server speaks HTTPS: write https:// instead of http:// in its URL.\"}";
 
-/// Serves until the server is to stop, then waits for what is under way, but not for long.
+/// Serves until shutdown, then waits for running requests, up to a limit.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     tls: Option<&Tls>,
-    room: &Arc<Connections>,
+    limiter: &Arc<ConnectionLimiter>,
     shutdown: &CancellationToken,
 ) {
-    serve_within(Patience::default(), listener, router, tls.map(Tls::acceptor), room, shutdown).await;
+    serve_with_timeouts(ConnectionTimeouts::default(), listener, router, tls.map(Tls::acceptor), limiter, shutdown)
+        .await;
 }
 
-/// The same with another patience.
-pub async fn serve_within(
-    patience: Patience,
+/// Like `serve`, with other timeouts.
+pub async fn serve_with_timeouts(
+    patience: ConnectionTimeouts,
     mut listener: TcpListener,
     router: Router,
     tls: Option<TlsAcceptor>,
-    room: &Arc<Connections>,
+    limiter: &Arc<ConnectionLimiter>,
     shutdown: &CancellationToken,
 ) {
     let connections = TaskTracker::new();
-    // The trait's method, which waits when there are too many open files.
+    // The trait's method, which waits when too many files are open.
     while let Some((socket, peer)) = shutdown.run_until_cancelled(Listener::accept(&mut listener)).await {
-        // Whoever there is no room for is told by the end of the connection: an answer would take more room.
-        let Some(admitted) = room.admit(peer.ip()) else { continue };
-        if let Err(error) = set_options(&socket) {
-            tracing::debug!(%error, "a connection without its options");
+        // Connections over the limit are closed without a response, which would cost more.
+        let Some(admitted) = limiter.try_acquire(peer.ip()) else { continue };
+        if let Err(error) = set_socket_options(&socket) {
+            tracing::debug!(%error, "failed to set socket options");
         }
         let (peer, router, shutdown) = (Peer(peer.ip()), router.clone(), shutdown.clone());
-        // Tasks of two kinds, so that a plain connection has no room for TLS in it.
+        // Separate tasks, so that a plain connection does not reserve the memory of TLS.
         match tls.clone() {
             None => connections.spawn(async move {
-                connection(socket, peer, router, patience, shutdown).await;
+                serve_connection(socket, peer, router, patience, shutdown).await;
                 drop(admitted);
             }),
             Some(tls) => connections.spawn(async move {
                 let _admitted = admitted;
-                let agreed = tokio::time::timeout(patience.handshake, agree(&tls, socket));
+                let agreed = tokio::time::timeout(patience.handshake, tls_handshake(&tls, socket));
                 match shutdown.run_until_cancelled(agreed).await {
-                    Some(Ok(Ok(stream))) => connection(stream, peer, router, patience, shutdown).await,
-                    Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "no TLS handshake"),
-                    Some(Err(_)) => tracing::debug!(host = %peer.0, "a TLS handshake took too long"),
+                    Some(Ok(Ok(stream))) => serve_connection(stream, peer, router, patience, shutdown).await,
+                    Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "TLS handshake failed"),
+                    Some(Err(_)) => tracing::debug!(host = %peer.0, "TLS handshake timed out"),
                     None => {}
                 }
             }),
@@ -116,33 +117,38 @@ pub async fn serve_within(
     }
     drop(listener);
     connections.close();
-    if tokio::time::timeout(DRAIN, connections.wait()).await.is_err() {
-        tracing::warn!("some connections did not end in time");
+    if tokio::time::timeout(DRAIN_TIMEOUT, connections.wait()).await.is_err() {
+        tracing::warn!("shutdown: some connections did not close in time");
     }
 }
 
-/// The handshake. Who speaks plain HTTP is told so.
-async fn agree(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+/// Performs the handshake. Plain HTTP gets an error response.
+async fn tls_handshake(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
     let mut first = [TLS_HELLO];
     socket.peek(&mut first).await?;
     if first != [TLS_HELLO] {
-        socket.write_all(SPEAK_TLS.as_bytes()).await?;
+        socket.write_all(HTTPS_REQUIRED_RESPONSE.as_bytes()).await?;
         socket.shutdown().await?;
-        // What was not read would make the system take the answer back.
+        // Unread data would make the kernel reset the connection and drop the response.
         tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;
-        return Err(std::io::Error::other("the client speaks no TLS"));
+        return Err(std::io::Error::other("client does not use TLS"));
     }
     tls.accept(socket).await
 }
 
-async fn connection<S>(socket: S, peer: Peer, router: Router, patience: Patience, shutdown: CancellationToken)
-where
+async fn serve_connection<S>(
+    socket: S,
+    peer: Peer,
+    router: Router,
+    patience: ConnectionTimeouts,
+    shutdown: CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let asked = AtomicBool::new(false);
     let answer = service_fn(|mut request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
-        let is_long = head_length(&request) > LONGEST_HEAD;
+        let is_long = head_length(&request) > MAX_HEAD_BYTES;
         request.extensions_mut().insert(peer);
         let answer = (!is_long).then(|| router.clone().call(request));
         async move {
@@ -153,7 +159,7 @@ where
         }
     });
     let mut http = http1::Builder::new();
-    let http = http.timer(TokioTimer::new()).header_read_timeout(SILENCE).max_buf_size(LONGEST_HEAD);
+    let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
     let mut http = pin!(http.serve_connection(TokioIo::new(socket), answer));
     let mut first = pin!(tokio::time::sleep(patience.first_request));
     let mut waits = true;
@@ -166,7 +172,7 @@ where
             }
             () = first.as_mut(), if waits => {
                 if !asked.load(Ordering::Relaxed) {
-                    tracing::debug!(host = %peer.0, "a connection asked nothing for too long");
+                    tracing::debug!(host = %peer.0, "closing an idle connection");
                     return;
                 }
                 waits = false;
@@ -174,11 +180,11 @@ where
         }
     };
     if let Err(error) = ended {
-        tracing::trace!(%error, "a connection ended");
+        tracing::trace!(%error, "connection closed");
     }
 }
 
-/// How many bytes a request's head had. The connection reads ahead, and takes a head that is longer than its buffer.
+/// Returns the size of a request head. The connection reads ahead and accepts a head that is larger than its buffer.
 fn head_length(request: &Request<Incoming>) -> usize {
     let uri = request.uri();
     let target = uri.path_and_query().map_or(1, |target| target.as_str().len());
@@ -192,10 +198,10 @@ fn head_length(request: &Request<Incoming>) -> usize {
             .sum::<usize>()
 }
 
-fn set_options(socket: &TcpStream) -> std::io::Result<()> {
-    // Events are small and must not wait for more.
+fn set_socket_options(socket: &TcpStream) -> std::io::Result<()> {
+    // Events are small and must not be delayed.
     socket.set_nodelay(true)?;
-    SockRef::from(socket).set_tcp_user_timeout(Some(UNACKNOWLEDGED))
+    SockRef::from(socket).set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))
 }
 
 #[cfg(test)]
@@ -208,7 +214,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_under_way_is_answered_when_the_server_stops_and_what_is_idle_is_closed() {
+    async fn shutdown_completes_requests_and_closes_idle_connections() {
         let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let slow = {
             let (asked, go_on) = (Arc::clone(&asked), Arc::clone(&go_on));
@@ -221,7 +227,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let shutdown = CancellationToken::new();
-        let (stop, room) = (shutdown.clone(), Arc::new(Connections::new(9, 9, Vec::new())));
+        let (stop, room) = (shutdown.clone(), Arc::new(ConnectionLimiter::new(9, 9, Vec::new())));
         let router = Router::new().route("/slow", get(slow));
         let server = tokio::spawn(async move { serve(listener, router, None, &room, &stop).await });
 
@@ -239,11 +245,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sockets_send_at_once_and_give_up_on_a_dead_host() {
+    async fn sockets_have_nodelay_and_user_timeout() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let socket = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("connected");
-        set_options(&socket).expect("options that this system knows");
+        set_socket_options(&socket).expect("options that this system knows");
         assert!(socket.nodelay().expect("an option"));
-        assert_eq!(SockRef::from(&socket).tcp_user_timeout().expect("an option"), Some(UNACKNOWLEDGED));
+        assert_eq!(SockRef::from(&socket).tcp_user_timeout().expect("an option"), Some(TCP_USER_TIMEOUT));
     }
 }

@@ -1,4 +1,4 @@
-//! How pages refer to the browser's half: `Leptos.toml`, compiled in; a file of that name beside the data wins.
+//! How pages refer to scripts and styles: `Leptos.toml`, compiled in; a file of that name in the data directory overrides it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,25 +7,25 @@ use leptos::config::{LeptosOptions, get_config_from_str};
 
 use crate::http::site;
 
-const BUILT_IN: &str = include_str!("../../../Leptos.toml");
+const BUILT_IN_CONFIG: &str = include_str!("../../../Leptos.toml");
 
-/// The options for pages. The hashes of script names are put where Leptos looks for them.
-pub fn options(data: &Path, address: SocketAddr) -> Result<LeptosOptions, String> {
+/// Returns the options for pages, and writes the hashes of script names where Leptos expects them.
+pub fn leptos_options(data: &Path, address: SocketAddr) -> Result<LeptosOptions, String> {
     let own = data.join("Leptos.toml");
     let text = if own.is_file() {
-        std::fs::read_to_string(&own).map_err(|error| format!("{} cannot be read: {error}", own.display()))?
+        std::fs::read_to_string(&own).map_err(|error| format!("cannot read {}: {error}", own.display()))?
     } else {
-        BUILT_IN.to_owned()
+        BUILT_IN_CONFIG.to_owned()
     };
-    let config = get_config_from_str(&text).map_err(|error| format!("{} is not usable: {error}", own.display()))?;
+    let config = get_config_from_str(&text).map_err(|error| format!("{} is invalid: {error}", own.display()))?;
     let mut options = config;
     options.site_addr = address;
     match site::hashes() {
-        // A build without the browser's half: pages without scripts.
+        // A build without scripts.
         None => options.hash_files = false,
         Some(hashes) => {
             let file = data.join("site-hashes.txt");
-            std::fs::write(&file, hashes).map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+            std::fs::write(&file, hashes).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
             options.hash_file = file.to_string_lossy().into_owned().into();
         }
     }

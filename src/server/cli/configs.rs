@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use app::domain::time::Timestamp;
-use app::protocol::configs::{Bundle, ConfigDetail, ConfigView};
+use app::protocol::configs::{ConfigBundle, ConfigDetail, ConfigView};
 use app::ui::terminal;
 use bytes::Bytes;
 use clap::{Args, Subcommand};
@@ -15,106 +15,123 @@ use reqwest::Body;
 use serde_json::json;
 
 use super::client::Client;
-use super::operate::read;
-use super::screen::{Form, Screen};
-use super::table::{Cell, Paint, Table};
-use crate::boot::exit::Exit;
-use crate::boot::import;
+use super::output::{Output, OutputFormat};
+use super::run::parse_value;
+use super::table::{CellStyle, Table, TableCell};
+use crate::boot::config_import;
+use crate::boot::exit::ExitError;
 
-/// From this size on, in bytes, it is shown how far an upload is.
-const LARGE: usize = 256 << 10;
-/// How much of an upload is handed on at once, in bytes.
-const PIECE: usize = 64 << 10;
+/// Uploads of this size or more show their progress, in bytes.
+const PROGRESS_THRESHOLD_BYTES: usize = 256 << 10;
+/// Chunk size of an upload, in bytes.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// What can be done with configurations.
+/// Commands for configurations.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigsCommand {
-    /// Add a configuration, or a new revision of one.
-    Push(Push),
+    /// Upload a configuration, as a new one or a new revision.
+    Push(PushConfigArgs),
     /// List configurations.
     List,
     /// Show a configuration, or print one of its files.
-    Show(Show),
-    /// Remove a configuration; jobs that were submitted with it keep theirs.
-    Delete(Which),
+    Show(ShowConfigArgs),
+    /// Delete a configuration; submitted jobs keep theirs.
+    Delete(ConfigArg),
 }
 
 /// `simpletuner configs push`
 #[derive(Debug, Clone, Args)]
-pub struct Push {
-    /// A directory with a config.json, or such a file alone.
+pub struct PushConfigArgs {
+    /// Directory with config.json, or a config.json file.
     path: PathBuf,
-    /// What it is called [default: as the directory].
+    /// Name [default: directory name].
     #[arg(long)]
     name: Option<String>,
 }
 
 /// `simpletuner configs show`
 #[derive(Debug, Clone, Args)]
-pub struct Show {
+pub struct ShowConfigArgs {
     #[command(flatten)]
-    which: Which,
-    /// Print this file, and nothing else.
+    target: ConfigArg,
+    /// Print only this file.
     #[arg(long)]
     file: Option<String>,
 }
 
-/// Which configuration.
+/// A configuration by name.
 #[derive(Debug, Clone, Args)]
-pub struct Which {
-    /// Its name.
+pub struct ConfigArg {
+    /// Configuration name.
     #[arg(value_name = "CONFIG")]
     config: String,
 }
 
-/// Does it.
-pub async fn run(command: ConfigsCommand, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+pub async fn run(command: ConfigsCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
-        ConfigsCommand::Push(push) => self::push(&push, client, screen).await,
-        ConfigsCommand::List => list(client, screen).await,
-        ConfigsCommand::Show(show) => self::show(show, client, screen).await,
-        ConfigsCommand::Delete(Which { config }) => {
-            screen.confirm(&format!("Delete the configuration {config}?"))?;
+        ConfigsCommand::Push(push) => self::push_config(&push, client, output).await,
+        ConfigsCommand::List => list_configs(client, output).await,
+        ConfigsCommand::Show(show) => self::show_config(show, client, output).await,
+        ConfigsCommand::Delete(ConfigArg { config }) => {
+            output.confirm(&format!("Delete the configuration {config}?"))?;
             let deleted = client.delete(&["configs", &config]).await?;
-            screen.say(format!("{config} is gone."))?;
-            screen.answer(&deleted, [config], |_| String::new())
+            output.print_info(format!("Deleted {config}."))?;
+            output.print_answer(&deleted, [config], |_| String::new())
         }
     }
 }
 
-async fn push(push: &Push, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let unreadable = |error: io::Error| Exit::config(format!("{} cannot be read: {error}", push.path.display()));
+async fn push_config(push: &PushConfigArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let unreadable = |error: io::Error| ExitError::config(format!("cannot read {}: {error}", push.path.display()));
     let path = push.path.canonicalize().map_err(unreadable)?;
-    let bundle = bundle(&path).map_err(unreadable)?;
+    let bundle = read_bundle(&path).map_err(unreadable)?;
     let directory = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
     let named = directory.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let name = push.name.clone().or(named).ok_or_else(|| Exit::usage("what is it called? Add --name".to_owned()))?;
+    let name = push
+        .name
+        .clone()
+        .or(named)
+        .ok_or_else(|| ExitError::usage("the name cannot be derived from the path; add --name".to_owned()))?;
     let body = serde_json::to_vec(&bundle).map_err(io::Error::other)?;
-    let document = upload(&name, body, client, screen).await?;
-    let config: ConfigView = read(&document)?;
-    screen.say(format!("{} is at revision {}: {}.", config.name, config.revision, config.files.join(", ")))?;
-    screen.answer(&document, [config.name], |_| String::new())
+    let document = upload_bundle(&name, body, client, output).await?;
+    let config: ConfigView = parse_value(&document)?;
+    output.print_info(format!(
+        "Stored {} as revision {}: {}.",
+        config.name,
+        config.revision,
+        config.files.join(", ")
+    ))?;
+    output.print_answer(&document, [config.name], |_| String::new())
 }
 
-/// What is at a path: a directory's files, or one file, which is then the `config.json`.
-fn bundle(path: &Path) -> io::Result<Bundle> {
+/// Reads a directory's files, or one file as the `config.json`.
+fn read_bundle(path: &Path) -> io::Result<ConfigBundle> {
     if path.is_dir() {
-        let bundle = import::read(path)?;
+        let bundle = config_import::read_bundle(path)?;
         let whole = bundle.files.contains_key("config.json");
-        return if whole { Ok(bundle) } else { Err(io::Error::other("there is no config.json in it")) };
+        return if whole { Ok(bundle) } else { Err(io::Error::other("it contains no config.json")) };
     }
-    Ok(Bundle { files: BTreeMap::from([("config.json".to_owned(), std::fs::read_to_string(path)?)]) })
+    Ok(ConfigBundle { files: BTreeMap::from([("config.json".to_owned(), std::fs::read_to_string(path)?)]) })
 }
 
-async fn upload(name: &str, body: Vec<u8>, client: &Client, screen: &Screen<'_>) -> Result<serde_json::Value, Exit> {
+async fn upload_bundle(
+    name: &str,
+    body: Vec<u8>,
+    client: &Client,
+    output: &Output<'_>,
+) -> Result<serde_json::Value, ExitError> {
     let length = body.len();
-    let bar = if screen.draws && length >= LARGE { ProgressBar::new(length as u64) } else { ProgressBar::hidden() };
+    let bar = if output.shows_progress && length >= PROGRESS_THRESHOLD_BYTES {
+        ProgressBar::new(length as u64)
+    } else {
+        ProgressBar::hidden()
+    };
     let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
     bar.set_style(style.map_err(io::Error::other)?);
     bar.set_message(name.to_owned());
     let (whole, told) = (Bytes::from(body), bar.clone());
-    let pieces = (0..length).step_by(PIECE).map(move |start| {
-        let piece = whole.slice(start..(start + PIECE).min(length));
+    let pieces = (0..length).step_by(CHUNK_BYTES).map(move |start| {
+        let piece = whole.slice(start..(start + CHUNK_BYTES).min(length));
         told.inc(piece.len() as u64);
         Ok::<_, io::Error>(piece)
     });
@@ -124,40 +141,36 @@ async fn upload(name: &str, body: Vec<u8>, client: &Client, screen: &Screen<'_>)
     Ok(answer?)
 }
 
-async fn list(client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let page = client.list(&["configs"], &json!({}), "configs", None).await?;
-    let configs: Vec<ConfigView> = read(&page["configs"])?;
+async fn list_configs(client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let page = client.list_all(&["configs"], &json!({}), "configs", None).await?;
+    let configs: Vec<ConfigView> = parse_value(&page["configs"])?;
     if configs.is_empty() {
-        screen.say("No configurations. Add one with `simpletuner configs push DIRECTORY`.")?;
+        output.print_info("No configurations. Add one with `simpletuner configs push DIRECTORY`.")?;
     }
     let names = configs.iter().map(|config| config.name.clone());
-    let now = screen.now();
-    screen.answer(
-        &page,
-        names,
-        |screen| {
-            if configs.is_empty() { String::new() } else { screen.table(&table(&configs, now)) }
-        },
-    )
+    let now = output.now();
+    output.print_answer(&page, names, |screen| {
+        if configs.is_empty() { String::new() } else { screen.format_table(&table(&configs, now)) }
+    })
 }
 
 fn table(configs: &[ConfigView], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME!", "REVISION?", "FILES?", "WHAT~", "CHANGED!"]);
+    let mut table = Table::new(&["NAME!", "REVISION?", "FILES?", "SETTINGS~", "CHANGED!"]);
     for config in configs {
-        let what: Vec<String> = config.summary.iter().map(|(key, value)| named(key, value)).collect();
-        table.row(vec![
-            Cell::from(&config.name),
+        let what: Vec<String> = config.summary.iter().map(|(key, value)| describe_value(key, value)).collect();
+        table.add_row(vec![
+            TableCell::from(&config.name),
             config.revision.to_string().into(),
             config.files.len().to_string().into(),
             what.join(" · ").into(),
-            Cell::new(terminal::ago(config.updated_at, now), Paint::Dim),
+            TableCell::new(terminal::ago(config.updated_at, now), CellStyle::Dim),
         ]);
     }
     table
 }
 
-/// A value of a configuration, so that one sees which it is.
-fn named(key: &str, value: &str) -> String {
+/// Formats a configuration value, distinguishing its type.
+fn describe_value(key: &str, value: &str) -> String {
     match key {
         "learning_rate" => format!("lr {value}"),
         "max_train_steps" => format!("{value} steps"),
@@ -166,41 +179,41 @@ fn named(key: &str, value: &str) -> String {
     }
 }
 
-async fn show(show: Show, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let document = client.get(&["configs", &show.which.config]).await?;
-    let ConfigDetail { config, bundle } = read(&document)?;
+async fn show_config(show: ShowConfigArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let document = client.get(&["configs", &show.target.config]).await?;
+    let ConfigDetail { config, bundle } = parse_value(&document)?;
     if let Some(file) = &show.file {
         let text = bundle.files.get(file).ok_or_else(|| {
-            Exit::failed(format!("{} has no file {file:?}; it has {}", config.name, config.files.join(", ")))
+            ExitError::failed(format!("{} has no file {file:?}; it has {}", config.name, config.files.join(", ")))
         })?;
-        return if screen.form == Form::Json {
-            screen.line(json!(text).to_string())
+        return if output.format == OutputFormat::Json {
+            output.print_line(json!(text).to_string())
         } else {
-            screen.bytes(text.as_bytes())
+            output.print_bytes(text.as_bytes())
         };
     }
-    screen.answer(&document, [config.name.clone()], |screen| {
+    output.print_answer(&document, [config.name.clone()], |screen| {
         let mut facts = vec![
-            ("name", Cell::from(&config.name)),
+            ("name", TableCell::from(&config.name)),
             ("revision", config.revision.to_string().into()),
-            ("sha256", Cell::from(&config.sha256)),
-            ("changed", terminal::moment(config.updated_at).into()),
+            ("sha256", TableCell::from(&config.sha256)),
+            ("changed", terminal::timestamp(config.updated_at).into()),
         ];
-        facts.extend(config.summary.iter().map(|(key, value)| (key.as_str(), Cell::from(value))));
+        facts.extend(config.summary.iter().map(|(key, value)| (key.as_str(), TableCell::from(value))));
         let mut files = Table::new(&["FILE!", "SIZE"]);
         for (name, text) in &bundle.files {
-            files.row(vec![Cell::from(name), terminal::bytes(text.len() as u64).into()]);
+            files.add_row(vec![TableCell::from(name), terminal::bytes(text.len() as u64).into()]);
         }
-        format!("{}\n{}", screen.facts(&facts), screen.table(&files))
+        format!("{}\n{}", screen.format_facts(&facts), screen.format_table(&files))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::describe_value;
 
     #[test]
-    fn values_say_which_they_are() {
+    fn values_show_their_type() {
         let rows = [
             ("learning_rate", "0.0003", "lr 0.0003"),
             ("max_train_steps", "120", "120 steps"),
@@ -208,7 +221,7 @@ mod tests {
             ("model_family", "flux", "flux"),
         ];
         for (key, value, said) in rows {
-            assert_eq!(named(key, value), said);
+            assert_eq!(describe_value(key, value), said);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How connections come in: TLS, and proxies in front.
+//! TLS and reverse proxies.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -7,25 +7,24 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use ipnet::IpNet;
 
-/// Flags of `simpletuner server` about that.
 #[derive(Debug, Clone, Args)]
 pub struct EdgeArgs {
-    /// Serve HTTPS: with a certificate of its own making, or with the one that --ssl-cert names.
+    /// Serve HTTPS with --ssl-cert, or with a generated self-signed certificate.
     #[arg(long, env = "SIMPLETUNER_SSL", value_parser = BoolishValueParser::new())]
     pub ssl: bool,
-    /// A certificate and those between it and its authority, in PEM form; it is read again when it changes.
+    /// Certificate chain (PEM), reloaded on change.
     #[arg(long, env = "SIMPLETUNER_SSL_CERT", value_name = "FILE")]
     pub ssl_cert: Option<PathBuf>,
-    /// The private key of that certificate, in PEM form.
+    /// Private key of the certificate (PEM).
     #[arg(long, env = "SIMPLETUNER_SSL_KEY", value_name = "FILE")]
     pub ssl_key: Option<PathBuf>,
-    /// Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, as networks or addresses.
-    #[arg(long, env = "SIMPLETUNER_TRUSTED_PROXIES", value_name = "CIDR", value_delimiter = ',', value_parser = network)]
+    /// Trust X-Forwarded-For and X-Forwarded-Proto of these proxies (networks or addresses).
+    #[arg(long, env = "SIMPLETUNER_TRUSTED_PROXIES", value_name = "CIDR", value_delimiter = ',', value_parser = parse_network)]
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// `10.0.0.0/8`, or a single address.
-fn network(text: &str) -> Result<IpNet, String> {
+/// Parses `10.0.0.0/8`, or a single address.
+fn parse_network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let single = || text.parse().map(|host: IpAddr| IpNet::from(host));
     text.parse().or_else(|_| single()).map_err(|_| "write a network like 10.0.0.0/8 or an address like ::1".to_owned())

@@ -1,44 +1,44 @@
-//! `simpletuner completions` and `simpletuner man`: made from the definition of the command line, so never out of date.
+//! `simpletuner completions` and `simpletuner man`, generated from the definition of the command line.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::screen::Screen;
-use crate::boot::exit::Exit;
+use super::output::Output;
+use crate::boot::exit::ExitError;
 
 /// `simpletuner completions`
 #[derive(Debug, Clone, Args)]
 pub struct CompletionsArgs {
-    /// For this shell.
+    /// Shell to complete for.
     shell: Shell,
 }
 
 /// `simpletuner man`
 #[derive(Debug, Clone, Args)]
 pub struct ManArgs {
-    /// Of this command: `simpletuner man jobs submit` [default: of all].
+    /// Command to describe: `simpletuner man jobs submit` [default: all].
     command: Vec<String>,
 }
 
-/// Prints a script for a shell.
-pub fn completions(args: &CompletionsArgs, mut cli: Command, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    // It panics where it cannot write; into memory it can.
+/// Prints a completion script.
+pub fn completions(args: &CompletionsArgs, mut cli: Command, output: &mut Output<'_>) -> Result<(), ExitError> {
+    // The generator panics if it cannot write, so it writes into memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "simpletuner", &mut script);
-    screen.bytes(&script)
+    output.print_bytes(&script)
 }
 
 /// Prints a page for `man -l -`.
-pub fn man(args: &ManArgs, mut cli: Command, screen: &mut Screen<'_>) -> Result<(), Exit> {
+pub fn man(args: &ManArgs, mut cli: Command, output: &mut Output<'_>) -> Result<(), ExitError> {
     cli.build();
     let mut found = &cli;
     for word in &args.command {
         found = found.find_subcommand(word).ok_or_else(|| {
-            Exit::usage(format!("there is no command {word:?} in `{}`", found.get_bin_name().unwrap_or_default()))
+            ExitError::usage(format!("`{}` has no command {word:?}", found.get_bin_name().unwrap_or_default()))
         })?;
     }
     let mut page = Vec::new();
     let name = found.get_bin_name().unwrap_or("simpletuner").replace(' ', "-");
     clap_mangen::Man::new(found.clone()).title(name).render(&mut page)?;
-    screen.bytes(&page)
+    output.print_bytes(&page)
 }

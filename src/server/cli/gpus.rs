@@ -1,47 +1,47 @@
-//! A worker's GPUs, as a terminal shows them.
+//! A worker's GPUs in a terminal.
 
 use app::domain::time::Timestamp;
 use app::protocol::gpu::{GpuView, WithheldReason};
 use app::ui::terminal;
 
-use super::table::{Cell, Paint, Table};
+use super::table::{CellStyle, Table, TableCell};
 
-/// A row for each.
+/// Returns a table with a row for each GPU.
 pub fn table(gpus: &[GpuView], now: Timestamp) -> Table {
     let mut table = Table::new(&["GPU", "MODEL", "STATE", "MEMORY", "USE", "TEMP", "POWER", "CLOCKS", "READ", "UUID!"]);
     for shown in gpus {
         let reading = shown.reading.clone().unwrap_or_default();
         let read = shown.reading.as_ref().map_or_else(|| "never".to_owned(), |reading| terminal::ago(reading.at, now));
-        table.row(vec![
-            Cell::from(shown.gpu.index.to_string()),
-            Cell::from(&shown.gpu.name),
-            state(shown),
+        table.add_row(vec![
+            TableCell::from(shown.gpu.index.to_string()),
+            TableCell::from(&shown.gpu.name),
+            state_cell(shown),
             terminal::memory(shown).into(),
             reading.utilization_percent.map_or_else(|| "–".to_owned(), terminal::percent).into(),
             terminal::temperature(&reading).into(),
             terminal::power(&reading).into(),
             terminal::clocks(&reading).into(),
-            Cell::new(read, Paint::Dim),
-            Cell::from(&shown.gpu.uuid),
+            TableCell::new(read, CellStyle::Dim),
+            TableCell::from(&shown.gpu.uuid),
         ]);
     }
     table
 }
 
-/// Who has it, or why nobody may.
-fn state(shown: &GpuView) -> Cell {
+/// Returns the job that uses the GPU, or why it is unavailable.
+fn state_cell(shown: &GpuView) -> TableCell {
     let withheld = shown.gpu.withheld.as_ref().map(|withheld| {
         let (word, paint) = match withheld.reason {
-            WithheldReason::Quarantined => ("quarantined", Paint::Bad),
-            WithheldReason::InUse => ("in use by others", Paint::Odd),
+            WithheldReason::Quarantined => ("quarantined", CellStyle::Error),
+            WithheldReason::InUse => ("in use", CellStyle::Warning),
         };
         let detail = if withheld.detail.is_empty() { String::new() } else { format!(": {}", withheld.detail) };
         (format!("{word}{detail}"), paint)
     });
     match (withheld, &shown.job_id) {
-        (Some((why, paint)), None) => Cell::new(why, paint),
-        (Some((why, paint)), Some(job)) => Cell::new(format!("{job}, {why}"), paint),
-        (None, Some(job)) => Cell::new(job.as_str(), Paint::Busy),
-        (None, None) => Cell::new("free", Paint::Good),
+        (Some((why, paint)), None) => TableCell::new(why, paint),
+        (Some((why, paint)), Some(job)) => TableCell::new(format!("{job}, {why}"), paint),
+        (None, Some(job)) => TableCell::new(job.as_str(), CellStyle::Active),
+        (None, None) => TableCell::new("free", CellStyle::Success),
     }
 }

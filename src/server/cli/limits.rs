@@ -1,100 +1,99 @@
-//! How much strangers and callers may take.
+//! Rate limits and quotas.
 
 use std::time::Duration;
 
 use clap::{Args, value_parser};
 
-use super::ops::size;
+use super::ops::parse_size;
 use crate::flashes::FlashLimits;
-use crate::service::bounds::Bounds;
+use crate::service::usage_limits::UsageLimits;
 use crate::store::attempts::PointLimit;
 
-/// Flags of `simpletuner server` about that; 0 is no limit.
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
-    /// Requests a second that a worker, an API token or a session may make in the long run, ten times as many at once.
+    /// Limit requests per second of a worker, API token or session; burst 10×.
     #[arg(long, env = "SIMPLETUNER_RATE_LIMIT", default_value_t = 1_000)]
     pub rate_limit: u32,
-    /// The same for a network (an IPv4 address, or an IPv6 /64) without a token or a login.
+    /// Limit requests per second of unauthenticated clients per network (an IPv4 address or an IPv6 /64); burst 10×.
     #[arg(long, env = "SIMPLETUNER_STRANGER_RATE_LIMIT", default_value_t = 100)]
     pub stranger_rate_limit: u32,
-    /// Limit the wrong passwords a minute from a network; a third of it for one name there, or from one known browser.
+    /// Limit wrong passwords per minute from a network; a third of it per user there, or from one known browser.
     #[arg(long, env = "SIMPLETUNER_WRONG_PASSWORD_LIMIT", default_value_t = 10)]
     pub wrong_password_limit: u32,
-    /// Limit the wrong passwords a minute for one name from all networks; known browsers do not count.
+    /// Limit wrong passwords per minute for one user from all networks; known browsers do not count.
     #[arg(long, env = "SIMPLETUNER_WRONG_PASSWORD_LIMIT_PER_NAME", default_value_t = 30)]
     pub wrong_password_limit_per_name: u32,
-    /// Connections at once [default: as many as the limit of open files has room for].
+    /// Limit open connections [default: by the limit of open files].
     #[arg(long, env = "SIMPLETUNER_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
-    /// Connections at once from one network, trusted proxies excepted [default: seven eighths of all].
+    /// Limit open connections per network, except trusted proxies [default: 7/8 of --max-connections].
     #[arg(long, env = "SIMPLETUNER_MAX_CONNECTIONS_PER_NETWORK")]
     pub max_connections_per_network: Option<usize>,
-    /// Limit the CPU time of one search of a log, in milliseconds; a longer search continues in further requests.
+    /// Limit the CPU time of one log search, in milliseconds; a longer search continues in further requests.
     #[arg(long, env = "SIMPLETUNER_LOG_SEARCH_MILLIS", default_value_t = 200, value_parser = value_parser!(u32).range(10..=10_000))]
     pub log_search_millis: u32,
-    /// Limit how many searches of logs run at once.
+    /// Limit concurrent log searches.
     #[arg(long, env = "SIMPLETUNER_MAX_LOG_SEARCHES", default_value_t = 4, value_parser = value_parser!(u32).range(2..=1_000))]
     pub max_log_searches: u32,
-    /// Limit how many of those are one person's; there is always one left for others.
+    /// Limit concurrent log searches per user; one is always reserved for others.
     #[arg(long, env = "SIMPLETUNER_MAX_LOG_SEARCHES_PER_USER", default_value_t = 2, value_parser = value_parser!(u32).range(1..))]
     pub max_log_searches_per_user: u32,
-    /// Limit how many event streams one person has open at once: pages and scripts that follow changes or logs.
+    /// Limit open event streams per user: pages and scripts that follow changes or logs.
     #[arg(long, env = "SIMPLETUNER_MAX_EVENT_STREAMS_PER_USER", default_value_t = 50, value_parser = value_parser!(u32).range(1..))]
     pub max_event_streams_per_user: u32,
-    /// Limit how many of a person's jobs wait at once; jobs that were given back do not count as new.
+    /// Limit queued jobs per user; requeued jobs do not count as new.
     #[arg(long, env = "SIMPLETUNER_MAX_WAITING_JOBS_PER_USER", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..))]
     pub max_waiting_jobs_per_user: u32,
-    /// Limit how many API tokens a person has; expired ones make room for new ones.
+    /// Limit API tokens per user; expired ones do not count.
     #[arg(long, env = "SIMPLETUNER_MAX_API_TOKENS_PER_USER", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
     pub max_api_tokens_per_user: u32,
-    /// Limit how often a minute one worker may register, listen anew, or be fit again; three times as often at once; 0 for no limit.
+    /// Limit registrations, reconnects and health changes per minute of a worker; burst 3×; 0 for no limit.
     #[arg(long, env = "SIMPLETUNER_WORKER_CHANGE_LIMIT", default_value_t = 20)]
     pub worker_change_limit: u32,
-    /// Limit how many points of progress are kept of an attempt; beyond it every second one is, then every fourth, and so on.
+    /// Limit metric points stored per attempt; beyond it every second one is kept, then every fourth, and so on.
     #[arg(long, env = "SIMPLETUNER_MAX_POINTS_PER_ATTEMPT", default_value_t = 100_000, value_parser = value_parser!(u64).range(100..))]
     pub max_points_per_attempt: u64,
-    /// Limit how many bytes those points have.
-    #[arg(long, env = "SIMPLETUNER_MAX_POINT_SIZE_PER_ATTEMPT", value_name = "SIZE", default_value = "64MiB", value_parser = size)]
+    /// Limit the size of metric points stored per attempt.
+    #[arg(long, env = "SIMPLETUNER_MAX_POINT_SIZE_PER_ATTEMPT", value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     pub max_point_size_per_attempt: u64,
-    /// Limit how many bytes the revisions of configurations have that one person has stored.
-    #[arg(long, env = "SIMPLETUNER_MAX_CONFIG_SIZE_PER_USER", value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    /// Limit the size of configuration revisions per user.
+    #[arg(long, env = "SIMPLETUNER_MAX_CONFIG_SIZE_PER_USER", value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
     pub max_config_size_per_user: u64,
-    /// Limit how many bytes all revisions of configurations have.
-    #[arg(long, env = "SIMPLETUNER_MAX_CONFIG_SIZE", value_name = "SIZE", default_value = "4GiB", value_parser = size)]
+    /// Limit the size of all configuration revisions.
+    #[arg(long, env = "SIMPLETUNER_MAX_CONFIG_SIZE", value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
     pub max_config_size: u64,
-    /// Limit how many bytes the files of a job have.
-    #[arg(long, env = "SIMPLETUNER_MAX_FILE_SIZE_PER_JOB", value_name = "SIZE", default_value = "1TiB", value_parser = size)]
+    /// Limit the size of files per job.
+    #[arg(long, env = "SIMPLETUNER_MAX_FILE_SIZE_PER_JOB", value_name = "SIZE", default_value = "1TiB", value_parser = parse_size)]
     pub max_file_size_per_job: u64,
-    /// Limit how many bytes the files of all jobs of a person have.
-    #[arg(long, env = "SIMPLETUNER_MAX_FILE_SIZE_PER_USER", value_name = "SIZE", default_value = "4TiB", value_parser = size)]
+    /// Limit the size of files per user.
+    #[arg(long, env = "SIMPLETUNER_MAX_FILE_SIZE_PER_USER", value_name = "SIZE", default_value = "4TiB", value_parser = parse_size)]
     pub max_file_size_per_user: u64,
-    /// Limit the memory for what was typed into forms that were refused, which their next page shows again.
-    #[arg(long, env = "SIMPLETUNER_MAX_FORM_MEMORY", value_name = "SIZE", default_value = "32MiB", value_parser = size)]
+    /// Limit the memory for rejected form input, which the next page shows again.
+    #[arg(long, env = "SIMPLETUNER_MAX_FORM_MEMORY", value_name = "SIZE", default_value = "32MiB", value_parser = parse_size)]
     pub max_form_memory: u64,
-    /// Limit how much of that is one person's.
-    #[arg(long, env = "SIMPLETUNER_MAX_FORM_MEMORY_PER_USER", value_name = "SIZE", default_value = "1MiB", value_parser = size)]
+    /// Limit that memory per user.
+    #[arg(long, env = "SIMPLETUNER_MAX_FORM_MEMORY_PER_USER", value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub max_form_memory_per_user: u64,
 }
 
 impl LimitArgs {
-    /// How much memory waiting flashes may take.
-    pub fn flashes(&self) -> FlashLimits {
+    /// Returns the memory limits of flash messages.
+    pub fn flash_limits(&self) -> FlashLimits {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        FlashLimits { all: bytes(self.max_form_memory), person: bytes(self.max_form_memory_per_user) }
+        FlashLimits { total: bytes(self.max_form_memory), per_person: bytes(self.max_form_memory_per_user) }
     }
 
-    /// What people, jobs and workers may use up.
-    pub fn bounds(&self) -> Bounds {
+    /// Returns the quotas of users, jobs and workers.
+    pub fn usage_limits(&self) -> UsageLimits {
         let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        Bounds {
+        UsageLimits {
             log_search_time: Duration::from_millis(self.log_search_millis.into()),
             log_searches: number(self.max_log_searches),
             log_searches_per_user: number(self.max_log_searches_per_user),
             event_streams_per_user: number(self.max_event_streams_per_user),
             waiting_jobs_per_user: number(self.max_waiting_jobs_per_user),
             api_tokens_per_user: number(self.max_api_tokens_per_user),
-            points: PointLimit { most: self.max_points_per_attempt, bytes: self.max_point_size_per_attempt },
+            points: PointLimit { max_points: self.max_points_per_attempt, max_bytes: self.max_point_size_per_attempt },
             config_bytes_per_user: self.max_config_size_per_user,
             config_bytes: self.max_config_size,
             file_bytes_per_job: self.max_file_size_per_job,
@@ -110,22 +109,22 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
-    use crate::files::{begun, gaps};
+    use crate::files::{log_gaps, partial_uploads};
     use crate::service::access::notices;
-    use crate::service::{Policy, checkpoints, configs, secrets};
+    use crate::service::{ServerPolicy, checkpoints, configs, secrets};
 
     const GUIDE: &str = include_str!("../../../docs/OPERATIONS.md");
-    /// Limits that stand among other settings.
+    /// Limits that are documented among other settings.
     const ELSEWHERE: [&str; 3] = ["max-running-jobs", "max-running-jobs-per-user", "log-max-size"];
 
-    /// The rows of the section about limits that have so many cells.
+    /// Returns the rows with this number of cells in the section about limits.
     fn rows(cells: usize) -> Vec<Vec<&'static str>> {
         let section = GUIDE.split("\n## ").find_map(|section| section.strip_prefix("Limits\n")).expect("the section");
         let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
         rows.map(|row| row.split(" | ").collect::<Vec<_>>()).filter(|row| row.len() == cells).collect()
     }
 
-    /// A number or a size as the guide writes it: `100,000`, `64 MiB`.
+    /// Formats a number or size as the guide does: `100,000`, `64 MiB`.
     fn written(default: &str) -> String {
         let digits = default.find(|c: char| !c.is_ascii_digit()).unwrap_or(default.len());
         let (number, unit) = default.split_at(digits);
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_has_every_limit_with_its_default_and_no_other() {
+    fn guide_lists_exactly_all_limits_with_defaults() {
         let cli = Cli::command();
         let server = cli.find_subcommand("server").expect("a server");
         let of_server = |name: &str| server.get_arguments().find(|flag| flag.get_long() == Some(name));
@@ -172,19 +171,19 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_has_the_fixed_limits_as_they_are() {
+    fn guide_lists_the_fixed_limits() {
         let rows = rows(3);
-        let files = usize::try_from(Policy::default().most_artifacts).expect("a number");
+        let files = usize::try_from(ServerPolicy::default().max_artifacts).expect("a number");
         for (what, most) in [
-            ("secrets of a person; shared secrets", secrets::MOST),
-            ("passkeys of a person", passkey::MOST),
-            ("notices about a person's account", notices::MOST as usize),
+            ("secrets of a user; shared secrets", secrets::MAX_SECRETS),
+            ("passkeys of a user", passkey::MAX_PASSKEYS),
+            ("notices about a user's account", notices::MAX_NOTICES as usize),
             ("files of a job", files),
             ("files of a checkpoint", checkpoints::MAX_FILES),
-            ("uploads of an attempt that are under way", begun::MOST),
-            ("gaps in an attempt's log", gaps::MOST),
+            ("uploads in progress of an attempt", partial_uploads::MAX_PER_ATTEMPT),
+            ("gaps in an attempt's log", log_gaps::MAX_GAPS),
             ("files of a configuration", configs::MAX_FILES),
-            ("networks that a worker may come from", network::MAX_NETWORKS),
+            ("allowed networks of a worker", network::MAX_NETWORKS),
         ] {
             let row = rows.iter().find(|cells| cells[0] == what).unwrap_or_else(|| panic!("no row for {what}"));
             assert_eq!(row[1], written(&most.to_string()), "{what}");
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_sizes_are_written_for_people() {
+    fn numbers_and_sizes_are_formatted() {
         assert_eq!(["7", "100", "1000", "100000", "64MiB"].map(written), ["7", "100", "1,000", "100,000", "64 MiB"]);
     }
 }

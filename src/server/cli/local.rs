@@ -1,4 +1,4 @@
-//! Jobs on the server's own machine.
+//! Jobs on the server's own host.
 
 use std::path::{Path, PathBuf};
 
@@ -6,77 +6,78 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use nix::unistd::{User, geteuid};
 
-use crate::boot::exit::Exit;
-use crate::boot::local::{Account, Local};
+use crate::boot::exit::ExitError;
+use crate::boot::local_agent::{LocalAccount, LocalWorkerMode};
 
-/// Flags of `simpletuner server` about that.
 #[derive(Debug, Clone, Args)]
 pub struct LocalArgs {
-    /// Whether jobs run on this machine too (target `local`): no, if it has a GPU and a trainer, or in any case.
-    #[arg(long, env = "SIMPLETUNER_LOCAL", value_enum, default_value_t = Local::Off)]
-    pub local: Local,
-    /// The user that runs those jobs, other than this server's; takes root.
+    /// Run jobs on this machine too (target `local`): never, if it has a GPU and a trainer, or always.
+    #[arg(long, env = "SIMPLETUNER_LOCAL", value_enum, default_value_t = LocalWorkerMode::Off)]
+    pub local: LocalWorkerMode,
+    /// Run those jobs as this user; requires root.
     #[arg(long, env = "SIMPLETUNER_LOCAL_USER", value_name = "USER")]
     pub local_user: Option<String>,
-    /// Where that user keeps them [default: .local/share/simpletuner-local in its home; for this server's user, local-agent in
-    /// the data directory].
+    /// Work directory of those jobs [default: .local/share/simpletuner-local in that user's home; for this server's user,
+    /// local-agent in the data directory].
     #[arg(long, env = "SIMPLETUNER_LOCAL_WORK_DIR", value_name = "DIR")]
     pub local_work_dir: Option<PathBuf>,
-    /// Run those jobs as this server's own user, who owns its database, its keys and the operator's token. Only their sandbox is
-    /// between a trainer and these.
+    /// Run those jobs as the server's own user, who owns its database, keys and operator token. Only the sandbox protects these
+    /// from trainers.
     #[arg(long, env = "SIMPLETUNER_LOCAL_SHARES_USER", value_parser = BoolishValueParser::new())]
     pub local_shares_user: bool,
 }
 
 impl LocalArgs {
-    /// Where the agent on this machine keeps its jobs: a place that its user can reach, and the server's files are not in.
-    pub fn work_dir(&self, data: &Path, account: &Account) -> PathBuf {
+    /// Returns the agent's work directory: accessible to its user, and outside of the server's files.
+    pub fn work_dir(&self, data: &Path, account: &LocalAccount) -> PathBuf {
         self.local_work_dir.clone().unwrap_or_else(|| match account {
-            Account::Server => data.join("local-agent"),
-            Account::Other(user) => user.dir.join(".local/share/simpletuner-local"),
+            LocalAccount::Server => data.join("local-agent"),
+            LocalAccount::Other(user) => user.dir.join(".local/share/simpletuner-local"),
         })
     }
 
-    /// Whose jobs on this machine are; none if there are none.
+    /// Returns the user of jobs on this host; `None` if there are no such jobs.
     ///
     /// # Errors
-    /// If that would be this server's user and nobody has agreed to that, or a user that it cannot become.
-    pub fn account(&self) -> Result<Option<Account>, Exit> {
+    /// Returns an error if that would be the server's own user without consent, or if the server cannot switch to it.
+    pub fn account(&self) -> Result<Option<LocalAccount>, ExitError> {
         match (self.local, &self.local_user) {
-            (Local::Off, _) => Ok(None),
-            (Local::Auto | Local::On, Some(_)) if self.local_shares_user => {
-                let sentence = "--local-user and --local-shares-user contradict each other; leave one of them out";
-                Err(Exit::config(sentence.to_owned()))
+            (LocalWorkerMode::Off, _) => Ok(None),
+            (LocalWorkerMode::Auto | LocalWorkerMode::On, Some(_)) if self.local_shares_user => {
+                let sentence = "--local-user and --local-shares-user exclude each other; omit one of them";
+                Err(ExitError::config(sentence.to_owned()))
             }
-            (Local::Auto | Local::On, Some(name)) => other(name).map(Some),
-            (Local::Auto | Local::On, None) if self.local_shares_user => Ok(Some(Account::Server)),
-            (Local::Auto | Local::On, None) => Err(Exit::config(
-                "--local would run jobs as this server's own user, who owns its database, its keys and the operator's token. \
-                 Name another user with --local-user, or leave --local off and run simpletuner-worker as a service of its own; \
-                 --local-shares-user accepts it"
+            (LocalWorkerMode::Auto | LocalWorkerMode::On, Some(name)) => other_account(name).map(Some),
+            (LocalWorkerMode::Auto | LocalWorkerMode::On, None) if self.local_shares_user => {
+                Ok(Some(LocalAccount::Server))
+            }
+            (LocalWorkerMode::Auto | LocalWorkerMode::On, None) => Err(ExitError::config(
+                "--local would run jobs as the server's own user, who owns its database, keys and operator token. \
+                 Set another user with --local-user, or omit --local and run simpletuner-worker as a separate service, \
+                 or accept it with --local-shares-user"
                     .to_owned(),
             )),
         }
     }
 }
 
-fn other(name: &str) -> Result<Account, Exit> {
+fn other_account(name: &str) -> Result<LocalAccount, ExitError> {
     let user = match User::from_name(name) {
         Ok(Some(user)) => user,
-        Ok(None) => return Err(Exit::config(format!("--local-user: this machine has no user {name:?}"))),
-        Err(error) => return Err(Exit::config(format!("--local-user: {name:?} cannot be looked up: {error}"))),
+        Ok(None) => return Err(ExitError::config(format!("--local-user: this host has no user {name:?}"))),
+        Err(error) => return Err(ExitError::config(format!("--local-user: cannot look up {name:?}: {error}"))),
     };
     if user.uid == geteuid() {
-        let sentence = format!("--local-user: this server runs as {name} itself; name another user");
-        return Err(Exit::config(sentence));
+        let sentence = format!("--local-user: this server runs as {name} itself; set another user");
+        return Err(ExitError::config(sentence));
     }
     if !geteuid().is_root() {
-        return Err(Exit::config(format!(
-            "--local-user: only root can run jobs as {name}. Leave --local off and run simpletuner-worker as a service of that \
+        return Err(ExitError::config(format!(
+            "--local-user: only root can run jobs as {name}. Omit --local and run simpletuner-worker as a service of that \
              user instead"
         )));
     }
-    Ok(Account::Other(user))
+    Ok(LocalAccount::Other(user))
 }
 
 #[cfg(test)]
@@ -85,31 +86,31 @@ mod tests {
 
     use super::*;
 
-    fn args(local: Local, local_user: Option<&str>, local_shares_user: bool) -> LocalArgs {
+    fn args(local: LocalWorkerMode, local_user: Option<&str>, local_shares_user: bool) -> LocalArgs {
         LocalArgs { local, local_user: local_user.map(str::to_owned), local_work_dir: None, local_shares_user }
     }
 
     #[test]
-    fn nothing_runs_on_the_servers_machine_unless_its_operator_says_so() {
+    fn local_jobs_require_the_operators_consent() {
         let matches = LocalArgs::augment_args(Command::new("server")).get_matches_from(["server"]);
         let args = LocalArgs::from_arg_matches(&matches).expect("no flags are fine");
-        assert_eq!((args.local, args.local_shares_user), (Local::Off, false));
-        assert_eq!(args.account().map_err(|exit| exit.sentence().to_owned()), Ok(None));
+        assert_eq!((args.local, args.local_shares_user), (LocalWorkerMode::Off, false));
+        assert_eq!(args.account().map_err(|exit| exit.message().to_owned()), Ok(None));
     }
 
     #[test]
-    fn jobs_run_as_the_servers_user_only_where_that_is_accepted() {
-        let account = |args: LocalArgs| args.account().map_err(|exit| exit.sentence().to_owned());
-        assert_eq!(account(args(Local::Off, None, false)), Ok(None));
-        for local in [Local::Auto, Local::On] {
+    fn jobs_run_as_the_servers_user_only_with_the_flag() {
+        let account = |args: LocalArgs| args.account().map_err(|exit| exit.message().to_owned());
+        assert_eq!(account(args(LocalWorkerMode::Off, None, false)), Ok(None));
+        for local in [LocalWorkerMode::Auto, LocalWorkerMode::On] {
             let refused = account(args(local, None, false)).expect_err("the server's own user");
             assert!(refused.contains("--local-shares-user"), "{refused}");
-            assert_eq!(account(args(local, None, true)), Ok(Some(Account::Server)));
+            assert_eq!(account(args(local, None, true)), Ok(Some(LocalAccount::Server)));
             let missing = account(args(local, Some("nobody-of-this-name"), false)).expect_err("no such user");
             assert!(missing.contains("nobody-of-this-name"), "{missing}");
         }
-        assert!(account(args(Local::On, Some("nobody"), true)).is_err(), "both");
+        assert!(account(args(LocalWorkerMode::On, Some("nobody"), true)).is_err(), "both");
         let own = User::from_uid(geteuid()).expect("readable").expect("a user");
-        assert!(account(args(Local::On, Some(&own.name), false)).is_err(), "the server's own user by name");
+        assert!(account(args(LocalWorkerMode::On, Some(&own.name), false)).is_err(), "the server's own user by name");
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: `simpletuner server …`, `simpletuner worker …` and the commands beside them.
+//! The command line: `simpletuner server …`, `simpletuner worker …` and the operator's commands.
 
 mod accounts;
 pub mod audit;
@@ -8,18 +8,18 @@ pub mod client;
 mod config;
 mod configs;
 mod edge;
+pub mod exposed_secrets;
 mod generate;
 mod gpus;
 mod jobs;
 pub mod limits;
 pub mod local;
-mod operate;
 mod ops;
-pub mod screen;
+pub mod output;
+mod run;
 mod table;
 #[cfg(test)]
 mod tests;
-pub mod visible;
 pub mod worker;
 mod workers;
 
@@ -28,20 +28,20 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use app::command_line::ignoring_empty_variables;
+use app::command_line::ignore_empty_env_vars;
 use clap::builder::BoolishValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::accounts::AccountArgs;
-use self::client::way::WayArgs;
+use self::client::connection::ConnectionArgs;
 use self::edge::EdgeArgs;
 use self::limits::LimitArgs;
 use self::local::LocalArgs;
 use self::ops::OpsArgs;
-use self::screen::OutputArgs;
+use self::output::OutputArgs;
 use crate::boot;
 
-/// An orchestrator for training jobs on a fleet of GPU machines.
+/// Run and manage training jobs on a fleet of GPU machines.
 #[derive(Debug, Parser)]
 #[command(name = "simpletuner", version, about)]
 struct Cli {
@@ -53,28 +53,28 @@ struct Cli {
 enum Command {
     /// Run the orchestrator with its dashboard.
     Server(Box<ServerArgs>),
-    /// Make, watch and drain workers.
-    Workers(Noun<workers::WorkersCommand>),
-    /// Submit jobs and follow them.
-    Jobs(Noun<jobs::JobsCommand>),
-    /// Add and show training configurations.
-    Configs(Noun<configs::ConfigsCommand>),
-    /// People, API tokens and sessions; also while no server runs.
+    /// Manage workers.
+    Workers(ResourceCommand<workers::WorkersCommand>),
+    /// Submit and manage jobs.
+    Jobs(ResourceCommand<jobs::JobsCommand>),
+    /// Manage training configurations.
+    Configs(ResourceCommand<configs::ConfigsCommand>),
+    /// Manage users, API tokens and sessions (works offline on the server's host).
     Auth(Box<AuthArgs>),
-    /// Read and verify the audit trail, also while a server runs.
+    /// Verify and export the audit log, also while a server runs.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Print or check the server's settings.
+    /// Show or check the server's settings.
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Copy a server's database, keys and files, also while it runs.
+    /// Back up a server's database, keys and files, also while it runs.
     Backup(backup::BackupArgs),
-    /// Put such a copy in the place of an empty server.
+    /// Restore a backup.
     Restore(backup::RestoreArgs),
-    /// Run the agent on a GPU machine (becomes `simpletuner-worker`).
+    /// Run the worker agent (`simpletuner-worker`).
     #[command(disable_help_flag = true)]
     Worker {
-        /// Everything is for the agent; `simpletuner worker --help` is its help.
+        /// Arguments of the agent; see `simpletuner worker --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -84,13 +84,13 @@ enum Command {
     Man(generate::ManArgs),
 }
 
-/// A noun of the operator's commands: `simpletuner jobs …`.
+/// A group of the operator's commands: `simpletuner jobs …`.
 #[derive(Debug, Args)]
-struct Noun<C: Subcommand> {
+struct ResourceCommand<C: Subcommand> {
     #[command(subcommand)]
     command: C,
-    #[command(flatten, next_help_heading = "Which server")]
-    way: WayArgs,
+    #[command(flatten, next_help_heading = "Connection")]
+    connection: ConnectionArgs,
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
 }
@@ -99,7 +99,7 @@ struct Noun<C: Subcommand> {
 #[derive(Debug, Args)]
 struct AuthArgs {
     #[command(flatten)]
-    noun: Noun<auth::AuthCommand>,
+    resource: ResourceCommand<auth::AuthCommand>,
     #[command(flatten)]
     database: auth::DatabaseArgs,
 }
@@ -107,115 +107,110 @@ struct AuthArgs {
 /// `simpletuner server`
 #[derive(Debug, Clone, Args)]
 pub struct ServerArgs {
-    /// Address to listen on; 0.0.0.0 for every network of this machine.
+    /// Address to listen on; 0.0.0.0 for all networks.
     #[arg(long, env = "SIMPLETUNER_HOST", default_value = "127.0.0.1")]
     pub host: IpAddr,
     /// Port to listen on.
     #[arg(long, env = "SIMPLETUNER_PORT", default_value_t = 8001)]
     pub port: u16,
-    /// TLS and proxies.
     #[command(flatten)]
     pub edge: EdgeArgs,
-    /// Rates and connections.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Passwords, sessions and tokens.
     #[command(flatten)]
     pub accounts: AccountArgs,
-    /// Metrics and free space.
     #[command(flatten)]
     pub ops: OpsArgs,
-    /// Where the database, logs and artifacts are kept [default: simpletuner in the user's data directory].
+    /// Directory of the database, logs and artifacts [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// The key that secrets for jobs are kept under, made when the first is kept; several servers need the same one
-    /// [default: beside the data directory, with `.key` after its name].
+    /// Encryption key for job secrets, created on first use; must be shared by all servers [default: beside the data directory,
+    /// with `.key` after its name].
     #[arg(long, env = "SIMPLETUNER_SECRET_KEY_FILE", value_name = "FILE")]
     pub secret_key_file: Option<PathBuf>,
-    /// A PostgreSQL database that several servers may share [default: SQLite in the data directory].
+    /// PostgreSQL database, which several servers can share [default: SQLite in the data directory].
     #[arg(long, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
-    pub database_url: Option<Secret>,
-    /// Import every directory below this one that holds a `config.json`, at start.
+    pub database_url: Option<SecretString>,
+    /// Import every subdirectory of this one that contains a `config.json`, at startup.
     #[arg(long, env = "SIMPLETUNER_CONFIGS_DIR")]
     pub configs_dir: Option<PathBuf>,
-    /// Jobs on this machine.
     #[command(flatten)]
     pub local: LocalArgs,
-    /// No accounts: whoever reaches this machine's loopback address is the admin.
+    /// Single-user mode: no sign-in, loopback only, everyone is admin.
     #[arg(long, env = "SIMPLETUNER_SINGLE_USER", value_parser = BoolishValueParser::new())]
     pub single_user: bool,
-    /// Seconds without a heartbeat after which a worker counts as offline.
+    /// Mark a worker offline after this many seconds without a heartbeat.
     #[arg(long, env = "SIMPLETUNER_HEARTBEAT_TIMEOUT", default_value_t = 120, value_parser = clap::value_parser!(u32).range(4..=86_400))]
     pub heartbeat_timeout: u32,
-    /// How many jobs may run at once in all; left out, as many as there are workers for.
+    /// Limit running jobs in total [default: unlimited].
     #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_jobs: Option<u32>,
-    /// How many jobs of one person may run at once.
+    /// Limit running jobs per user.
     #[arg(long, env = "SIMPLETUNER_MAX_RUNNING_JOBS_PER_USER", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_running_jobs_per_user: Option<u32>,
-    /// Match jobs by the labels that admins gave workers, never by those that agents report.
+    /// Match jobs by labels that admins have set, never by labels that agents report.
     #[arg(long, env = "SIMPLETUNER_IGNORE_REPORTED_LABELS", value_parser = BoolishValueParser::new())]
     pub ignore_reported_labels: bool,
-    /// An admin API token to create or keep, for automation.
+    /// Create this admin API token at startup, or keep it (for automation).
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN", hide = true, hide_env_values = true)]
-    pub bootstrap_admin_token: Option<Secret>,
-    /// A file that holds that token.
+    pub bootstrap_admin_token: Option<SecretString>,
+    /// File with an admin API token to create at startup (for automation).
     #[arg(long, env = "SIMPLETUNER_BOOTSTRAP_ADMIN_TOKEN_FILE")]
     pub bootstrap_admin_token_file: Option<PathBuf>,
-    /// Remove entries of the audit trail that are older than so many days [default: keep them].
+    /// Delete entries of the audit log after this many days [default: never].
     #[arg(long, env = "SIMPLETUNER_AUDIT_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub audit_retention_days: Option<u32>,
-    /// Log more.
+    /// Log debug messages.
     #[arg(short, long)]
     pub verbose: bool,
 }
 
-/// Text that is never printed.
+/// Text that debug output hides.
 #[derive(Clone)]
-pub struct Secret(pub String);
+pub struct SecretString(pub String);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SecretString {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[secret]")
     }
 }
 
-impl std::str::FromStr for Secret {
+impl std::str::FromStr for SecretString {
     type Err = std::convert::Infallible;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self(text.to_owned()))
     }
 }
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn run() -> ExitCode {
-    let matches = ignoring_empty_variables(Cli::command()).get_matches();
+    let matches = ignore_empty_env_vars(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => {
             let said = matches.subcommand().map(|(_, said)| said);
-            boot::main(&args, said.map(config::settings).unwrap_or_default())
+            boot::main(&args, said.map(config::list_settings).unwrap_or_default())
         }
         Command::Audit(command) => audit::main(command),
-        Command::Workers(Noun { command, way, output }) => {
-            operate::main(&way, &output, async |client, screen| workers::run(command, client, screen).await)
+        Command::Workers(ResourceCommand { command, connection: way, output }) => {
+            run::with_server(&way, &output, async |client, screen| workers::run(command, client, screen).await)
         }
-        Command::Jobs(Noun { command, way, output }) => {
-            operate::main(&way, &output, async |client, screen| jobs::run(command, client, screen).await)
+        Command::Jobs(ResourceCommand { command, connection: way, output }) => {
+            run::with_server(&way, &output, async |client, screen| jobs::run(command, client, screen).await)
         }
-        Command::Configs(Noun { command, way, output }) => {
-            operate::main(&way, &output, async |client, screen| configs::run(command, client, screen).await)
+        Command::Configs(ResourceCommand { command, connection: way, output }) => {
+            run::with_server(&way, &output, async |client, screen| configs::run(command, client, screen).await)
         }
         Command::Auth(args) => {
-            let AuthArgs { noun: Noun { command, way, output }, database } = *args;
+            let AuthArgs { resource: ResourceCommand { command, connection: way, output }, database } = *args;
             auth::main(command, &way, &database, &output)
         }
-        Command::Completions(args) => operate::on_screen(&OutputArgs::default(), async |screen| {
+        Command::Completions(args) => run::with_output(&OutputArgs::default(), async |screen| {
             generate::completions(&args, Cli::command(), screen)
         }),
         Command::Man(args) => {
-            operate::on_screen(&OutputArgs::default(), async |screen| generate::man(&args, Cli::command(), screen))
+            run::with_output(&OutputArgs::default(), async |screen| generate::man(&args, Cli::command(), screen))
         }
         Command::Config(command) => config::main(&command, &matches),
         Command::Backup(args) => backup::main(&args),

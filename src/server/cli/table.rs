@@ -4,40 +4,38 @@ use std::borrow::Cow;
 
 use console::{Style, measure_text_width, pad_str, truncate_str};
 
-/// Between two columns.
-const GAP: &str = "  ";
-/// No column is made narrower than this to fit the terminal.
-const NARROWEST: usize = 8;
-/// Made narrower than this, a column takes the room of less important ones.
-const READABLE: usize = 20;
+const COLUMN_GAP: &str = "  ";
+/// Columns are not narrowed below this width to fit the terminal.
+const MIN_COLUMN_WIDTH: usize = 8;
+/// Below this width, a column takes space from less important ones.
+const READABLE_COLUMN_WIDTH: usize = 20;
 
-/// How a cell looks where there is colour.
+/// The style of a cell in a terminal with colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Paint {
-    /// As it is.
+pub enum CellStyle {
     #[default]
     Plain,
-    /// All is well: green.
-    Good,
-    /// Something is under way: cyan.
-    Busy,
-    /// Somebody should look: yellow.
-    Odd,
-    /// Something failed: red.
-    Bad,
-    /// Beside the point: dim.
+    /// Good: green.
+    Success,
+    /// In progress: cyan.
+    Active,
+    /// Needs attention: yellow.
+    Warning,
+    /// Failed: red.
+    Error,
+    /// Secondary: dim.
     Dim,
 }
 
-impl Paint {
-    fn over(self, text: &str) -> String {
+impl CellStyle {
+    fn apply(self, text: &str) -> String {
         let style = Style::new().force_styling(true);
         let style = match self {
             Self::Plain => return text.to_owned(),
-            Self::Good => style.green(),
-            Self::Busy => style.cyan(),
-            Self::Odd => style.yellow(),
-            Self::Bad => style.red(),
+            Self::Success => style.green(),
+            Self::Active => style.cyan(),
+            Self::Warning => style.yellow(),
+            Self::Error => style.red(),
             Self::Dim => style.dim(),
         };
         style.apply_to(text).to_string()
@@ -46,36 +44,36 @@ impl Paint {
 
 /// Text in a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cell {
+pub struct TableCell {
     text: String,
-    paint: Paint,
+    style: CellStyle,
 }
 
-impl Cell {
-    /// Text in this look. What would steer the terminal is shown and not obeyed: names and errors come from strangers. Only
-    /// a line break stays one, and a tab becomes a space: how they are shown, a table and facts each know.
-    pub fn new(text: impl AsRef<str>, paint: Paint) -> Self {
+impl TableCell {
+    /// Creates a cell. Control characters are escaped, because names and errors come from untrusted sources. Line breaks are
+    /// kept and tabs become spaces; tables and facts format them.
+    pub fn new(text: impl AsRef<str>, paint: CellStyle) -> Self {
         let shown = |c: char| match c {
             '\n' => c,
             '\t' => ' ',
             c if c.is_control() => '\u{fffd}',
             c => c,
         };
-        Self { text: text.as_ref().trim_end().chars().map(shown).collect(), paint }
+        Self { text: text.as_ref().trim_end().chars().map(shown).collect(), style: paint }
     }
 
-    /// All that fits into a line.
-    fn line(&self) -> Cow<'_, str> {
+    /// Returns the text as a single line.
+    fn single_line(&self) -> Cow<'_, str> {
         match self.text.split_once('\n') {
             Some((first, _)) => Cow::Owned(format!("{first} …")),
             None => Cow::Borrowed(&self.text),
         }
     }
 
-    /// Wrapped between words, to lines of `width` columns.
-    fn wrapped(&self, width: usize) -> Vec<Self> {
+    /// Wraps the text between words to lines of `width` columns.
+    fn wrap(&self, width: usize) -> Vec<Self> {
         let mut lines: Vec<String> = vec![String::new()];
-        for word in self.line().split_whitespace() {
+        for word in self.single_line().split_whitespace() {
             let room = |line: &&mut String| measure_text_width(line) + 1 + measure_text_width(word) <= width;
             match lines.last_mut() {
                 Some(line) if line.is_empty() => line.push_str(word),
@@ -85,13 +83,13 @@ impl Cell {
                 },
             }
         }
-        lines.into_iter().map(|text| Self { text, paint: self.paint }).collect()
+        lines.into_iter().map(|text| Self { text, style: self.style }).collect()
     }
 }
 
-impl<T: AsRef<str>> From<T> for Cell {
+impl<T: AsRef<str>> From<T> for TableCell {
     fn from(text: T) -> Self {
-        Self::new(text, Paint::Plain)
+        Self::new(text, CellStyle::Plain)
     }
 }
 
@@ -99,137 +97,141 @@ impl<T: AsRef<str>> From<T> for Cell {
 #[derive(Debug, Clone)]
 pub struct Table {
     headings: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
-/// What happens to a column where the terminal is too narrow for all of them.
+/// What happens to a column if the terminal is too narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Narrow {
-    /// Its cells are cut.
-    Cut,
-    /// Nothing: ids are copied.
+enum OverflowRule {
+    /// Cells are truncated.
+    Truncate,
+    /// Unchanged: IDs are copied.
     Keep,
-    /// It is left out, before others lose anything; the last such column first.
+    /// Omitted, before other columns are changed; the last such column first.
     Drop,
-    /// Its cells go on in the next line.
+    /// Cells wrap into the next line.
     Wrap,
-    /// Its cells stand in a line of their own, below their row.
+    /// Cells get their own line below the row.
     Below,
 }
 
-/// A heading without its mark, and what that says.
-fn column(heading: &str) -> (&str, Narrow) {
-    let marks = [('!', Narrow::Keep), ('?', Narrow::Drop), ('~', Narrow::Wrap), ('_', Narrow::Below)];
+/// Splits a heading into its text and its rule.
+fn parse_heading(heading: &str) -> (&str, OverflowRule) {
+    let marks =
+        [('!', OverflowRule::Keep), ('?', OverflowRule::Drop), ('~', OverflowRule::Wrap), ('_', OverflowRule::Below)];
     let marked = marks.into_iter().find_map(|(mark, narrow)| Some((heading.strip_suffix(mark)?, narrow)));
-    marked.unwrap_or((heading, Narrow::Cut))
+    marked.unwrap_or((heading, OverflowRule::Truncate))
 }
 
-/// The columns that stand side by side, with their widths, and the one below.
-struct Layout {
-    beside: Vec<(usize, usize)>,
-    below: Option<usize>,
+/// The columns of a row with their widths, and the one below.
+struct TableLayout {
+    columns: Vec<(usize, usize)>,
+    below_row: Option<usize>,
 }
 
 impl Table {
-    /// Without rows yet. A mark at the end of a heading says what happens to the column where the terminal is too narrow:
-    /// with `!` it is kept, with `?` left out, with `~` wrapped, with `_` put below its row; without one it is cut.
+    /// Creates an empty table. The last character of a heading is the rule for narrow terminals: `!` keep, `?` omit, `~` wrap,
+    /// `_` below the row; without one, truncate.
     pub fn new(headings: &[&'static str]) -> Self {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<Cell>) {
+    pub fn add_row(&mut self, cells: Vec<TableCell>) {
         self.rows.push(cells);
     }
 
-    /// The lines, each with its end. They fit into `width` columns, if that is possible and there is one.
+    /// Renders the lines, within `width` columns if given and possible.
     pub fn render(&self, width: Option<usize>, colour: bool) -> String {
-        let Layout { beside, below } = self.layout(width);
-        let headings: Vec<Cell> =
-            self.headings.iter().map(|heading| Cell::new(column(heading).0, Paint::Dim)).collect();
-        let mut text = self.lines(&headings, &beside, colour);
+        let TableLayout { columns: beside, below_row: below } = self.layout(width);
+        let headings: Vec<TableCell> =
+            self.headings.iter().map(|heading| TableCell::new(parse_heading(heading).0, CellStyle::Dim)).collect();
+        let mut text = self.render_row(&headings, &beside, colour);
         for row in &self.rows {
-            text.push_str(&self.lines(row, &beside, colour));
+            text.push_str(&self.render_row(row, &beside, colour));
             let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.text.is_empty());
             if let (Some(cell), Some(width)) = (under, width) {
-                let line = fitted(cell, width.saturating_sub(GAP.len()), colour);
-                text.extend([GAP, line.trim_end(), "\n"]);
+                let line = fit_cell(cell, width.saturating_sub(COLUMN_GAP.len()), colour);
+                text.extend([COLUMN_GAP, line.trim_end(), "\n"]);
             }
         }
         text
     }
 
-    /// A row, in as many lines as its longest cell that wraps.
-    fn lines(&self, row: &[Cell], beside: &[(usize, usize)], colour: bool) -> String {
+    /// Renders a row, in as many lines as its longest wrapped cell has.
+    fn render_row(&self, row: &[TableCell], beside: &[(usize, usize)], colour: bool) -> String {
         let laid = |(at, width): &(usize, usize)| {
             let cell = row.get(*at).cloned().unwrap_or_default();
-            let wraps = column(self.headings[*at]).1 == Narrow::Wrap;
-            (if wraps { cell.wrapped(*width) } else { vec![cell] }, *width)
+            let wraps = parse_heading(self.headings[*at]).1 == OverflowRule::Wrap;
+            (if wraps { cell.wrap(*width) } else { vec![cell] }, *width)
         };
-        let laid: Vec<(Vec<Cell>, usize)> = beside.iter().map(laid).collect();
+        let laid: Vec<(Vec<TableCell>, usize)> = beside.iter().map(laid).collect();
         let mut text = String::new();
         for line in 0..laid.iter().map(|(cells, _)| cells.len()).max().unwrap_or_default() {
-            let part = |(cells, width): &(Vec<Cell>, usize)| {
-                fitted(&cells.get(line).cloned().unwrap_or_default(), *width, colour)
+            let part = |(cells, width): &(Vec<TableCell>, usize)| {
+                fit_cell(&cells.get(line).cloned().unwrap_or_default(), *width, colour)
             };
             let parts: Vec<String> = laid.iter().map(part).collect();
-            text.extend([parts.join(GAP).trim_end(), "\n"]);
+            text.extend([parts.join(COLUMN_GAP).trim_end(), "\n"]);
         }
         text
     }
 
-    fn layout(&self, width: Option<usize>) -> Layout {
-        let narrow = |at: usize| column(self.headings[at]).1;
+    fn layout(&self, width: Option<usize>) -> TableLayout {
+        let narrow = |at: usize| parse_heading(self.headings[at]).1;
         let wanted = |at: usize| {
-            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.line())));
-            cells.chain([column(self.headings[at]).0.len()]).max().unwrap_or_default()
+            let cells = self.rows.iter().filter_map(|row| Some(measure_text_width(&row.get(at)?.single_line())));
+            cells.chain([parse_heading(self.headings[at]).0.len()]).max().unwrap_or_default()
         };
         let mut beside: Vec<(usize, usize)> = (0..self.headings.len()).map(|at| (at, wanted(at))).collect();
         let mut below = None;
-        let Some(width) = width else { return Layout { beside, below } };
+        let Some(width) = width else { return TableLayout { columns: beside, below_row: below } };
         let sum = |beside: &[(usize, usize)], of: &dyn Fn(usize, usize) -> usize| {
-            let gaps = GAP.len() * beside.len().saturating_sub(1);
+            let gaps = COLUMN_GAP.len() * beside.len().saturating_sub(1);
             beside.iter().map(|(at, width)| of(*at, *width)).sum::<usize>() + gaps
         };
-        let readable = |at: usize, width: usize| if narrow(at) == Narrow::Keep { width } else { width.min(READABLE) };
-        for gives_way in [Narrow::Drop, Narrow::Below] {
+        let readable = |at: usize, width: usize| {
+            if narrow(at) == OverflowRule::Keep { width } else { width.min(READABLE_COLUMN_WIDTH) }
+        };
+        for gives_way in [OverflowRule::Drop, OverflowRule::Below] {
             while sum(&beside, &readable) > width
                 && let Some(place) = beside.iter().rposition(|(at, _)| narrow(*at) == gives_way)
             {
                 let (at, _) = beside.remove(place);
-                below = below.or((gives_way == Narrow::Below).then_some(at));
+                below = below.or((gives_way == OverflowRule::Below).then_some(at));
             }
         }
         while sum(&beside, &|_, width| width) > width {
-            let may_shrink = |(at, width): &&mut (usize, usize)| narrow(*at) != Narrow::Keep && *width > NARROWEST;
+            let may_shrink =
+                |(at, width): &&mut (usize, usize)| narrow(*at) != OverflowRule::Keep && *width > MIN_COLUMN_WIDTH;
             let Some(widest) = beside.iter_mut().filter(may_shrink).max_by_key(|(_, width)| *width) else { break };
             widest.1 -= 1;
         }
-        Layout { beside, below }
+        TableLayout { columns: beside, below_row: below }
     }
 }
 
-/// Facts by name, one to a line; the further lines of one stand below its first.
-pub fn facts(pairs: &[(&str, Cell)], colour: bool) -> String {
+/// Renders name-value pairs, one per line; further lines of a value are indented.
+pub fn render_facts(pairs: &[(&str, TableCell)], colour: bool) -> String {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    let line = |name: &str, text: &str, paint: Paint| {
+    let line = |name: &str, text: &str, paint: CellStyle| {
         let name = format!("{name:width$}");
-        let (name, text) = if colour { (Paint::Dim.over(&name), paint.over(text)) } else { (name, text.to_owned()) };
-        format!("{}\n", format!("{name}{GAP}{text}").trim_end())
+        let (name, text) =
+            if colour { (CellStyle::Dim.apply(&name), paint.apply(text)) } else { (name, text.to_owned()) };
+        format!("{}\n", format!("{name}{COLUMN_GAP}{text}").trim_end())
     };
-    let lines = |(name, cell): &(&str, Cell)| {
+    let lines = |(name, cell): &(&str, TableCell)| {
         let names = std::iter::once(*name).chain(std::iter::repeat(""));
-        names.zip(cell.text.split('\n')).map(|(name, text)| line(name, text, cell.paint)).collect::<String>()
+        names.zip(cell.text.split('\n')).map(|(name, text)| line(name, text, cell.style)).collect::<String>()
     };
     pairs.iter().map(lines).collect()
 }
 
-fn fitted(cell: &Cell, width: usize, colour: bool) -> String {
-    let text = cell.line();
+fn fit_cell(cell: &TableCell, width: usize, colour: bool) -> String {
+    let text = cell.single_line();
     let cut = truncate_str(&text, width, "…");
     let padded = pad_str(&cut, width, console::Alignment::Left, None);
     let (text, rest) = padded.split_at(cut.len());
-    if colour { format!("{}{rest}", cell.paint.over(text)) } else { padded.into_owned() }
+    if colour { format!("{}{rest}", cell.style.apply(text)) } else { padded.into_owned() }
 }
 
 #[cfg(test)]
@@ -238,13 +240,17 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new(&["NAME", "STATUS", "ID!"]);
-        table.row(vec!["gpu-1".into(), Cell::new("idle", Paint::Good), "w_0123456789".into()]);
-        table.row(vec!["a-very-long-name-ü-日本語".into(), Cell::new("offline", Paint::Bad), "w_1".into()]);
+        table.add_row(vec!["gpu-1".into(), TableCell::new("idle", CellStyle::Success), "w_0123456789".into()]);
+        table.add_row(vec![
+            "a-very-long-name-ü-日本語".into(),
+            TableCell::new("offline", CellStyle::Error),
+            "w_1".into(),
+        ]);
         table
     }
 
     #[test]
-    fn columns_stand_under_each_other() {
+    fn columns_are_aligned() {
         let expected = "\
 NAME                      STATUS   ID
 gpu-1                     idle     w_0123456789
@@ -259,7 +265,7 @@ a-very-long-name-ü-日本語  offline  w_1
     }
 
     #[test]
-    fn long_cells_are_cut_to_the_terminal_and_ids_never() {
+    fn long_cells_are_truncated_but_ids_never() {
         let text = table().render(Some(32), false);
         assert_eq!(text, "NAME       STATUS   ID\ngpu-1      idle     w_0123456789\na-very-l…  offline  w_1\n");
         assert!(text.lines().all(|line| measure_text_width(line) <= 32), "{text}");
@@ -267,9 +273,9 @@ a-very-long-name-ü-日本語  offline  w_1
     }
 
     #[test]
-    fn a_narrow_terminal_loses_the_least_important_columns_and_no_sentence() {
+    fn narrow_terminal_omits_least_important_columns() {
         let mut table = Table::new(&["NAME!", "PRIORITY?", "BY?", "WHY~"]);
-        table.row(vec![
+        table.add_row(vec![
             "gpu-1".into(),
             "10".into(),
             "ada".into(),
@@ -286,34 +292,40 @@ a-very-long-name-ü-日本語  offline  w_1
     }
 
     #[test]
-    fn what_has_no_room_beside_stands_below_its_row() {
+    fn wide_cells_move_below_their_row() {
         let mut table = Table::new(&["JOB!", "STATUS!", "WHY_"]);
-        table.row(vec!["j_0123456789".into(), "failed".into(), "ValueError: no images\nTraceback".into()]);
-        table.row(vec!["j_0123456790".into(), "queued".into(), Cell::default()]);
+        table.add_row(vec!["j_0123456789".into(), "failed".into(), "ValueError: no images\nTraceback".into()]);
+        table.add_row(vec!["j_0123456790".into(), "queued".into(), TableCell::default()]);
         let below = "JOB           STATUS\nj_0123456789  failed\n  ValueError: no images …\nj_0123456790  queued\n";
         assert_eq!(table.render(Some(30), false), below);
         assert!(table.render(Some(50), false).starts_with("JOB           STATUS  WHY\n"));
     }
 
     #[test]
-    fn colour_changes_no_width_and_strangers_do_not_steer_the_terminal() {
+    fn colors_keep_widths_and_control_characters_are_escaped() {
         let coloured = table().render(Some(40), true);
         assert!(coloured.contains("\u{1b}[32midle\u{1b}[0m"), "{coloured:?}");
         assert_eq!(console::strip_ansi_codes(&coloured), table().render(Some(40), false));
         let mut table = Table::new(&["NAME"]);
-        table.row(vec!["\u{1b}[2Jx\ny".into()]);
+        table.add_row(vec!["\u{1b}[2Jx\ny".into()]);
         assert_eq!(table.render(None, false), "NAME\n\u{fffd}[2Jx …\n");
     }
 
     #[test]
     fn facts_are_aligned() {
-        let pairs = [("id", Cell::from("w_1")), ("status", Cell::new("idle", Paint::Good)), ("reason", Cell::from(""))];
-        assert_eq!(facts(&pairs, false), "id      w_1\nstatus  idle\nreason\n");
-        assert!(facts(&pairs, true).contains("\u{1b}[32midle"));
-        let why =
-            [("why", Cell::from("ValueError: x\r\nTraceback:\n  File \"a\"\n\tb\n")), ("config", Cell::from("digits"))];
+        let pairs = [
+            ("id", TableCell::from("w_1")),
+            ("status", TableCell::new("idle", CellStyle::Success)),
+            ("reason", TableCell::from("")),
+        ];
+        assert_eq!(render_facts(&pairs, false), "id      w_1\nstatus  idle\nreason\n");
+        assert!(render_facts(&pairs, true).contains("\u{1b}[32midle"));
+        let why = [
+            ("why", TableCell::from("ValueError: x\r\nTraceback:\n  File \"a\"\n\tb\n")),
+            ("config", TableCell::from("digits")),
+        ];
         let lines =
             "why     ValueError: x\u{fffd}\n        Traceback:\n          File \"a\"\n         b\nconfig  digits\n";
-        assert_eq!(facts(&why, false), lines);
+        assert_eq!(render_facts(&why, false), lines);
     }
 }

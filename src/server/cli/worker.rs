@@ -1,4 +1,4 @@
-//! `simpletuner worker`: finds the agent beside this program, or on the `PATH`, and becomes it.
+//! `simpletuner worker`: replaces this process with the agent beside this program or on the `PATH`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -6,21 +6,21 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const AGENT: &str = "simpletuner-worker";
+const AGENT_BINARY: &str = "simpletuner-worker";
 
-/// The agent beside this program, or the one on the `PATH`.
+/// Returns the agent beside this program, or the one on the `PATH`.
 pub fn agent_program() -> PathBuf {
-    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT)));
-    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT))
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT_BINARY)));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT_BINARY))
 }
 
-/// Only returns if there is no agent.
+/// Executes the agent. Only returns if that fails.
 pub fn become_agent(args: &[OsString]) -> ExitCode {
     let program = agent_program();
     let error = Command::new(&program).args(args).exec();
     let _ = writeln!(
         io::stderr(),
-        "error: the agent `{AGENT}` could not be started ({error}). Put it beside `simpletuner`, or on the PATH."
+        "error: cannot start the agent `{AGENT_BINARY}` ({error}). Install it beside `simpletuner`, or on the PATH."
     );
     ExitCode::from(69)
 }

@@ -1,46 +1,44 @@
-//! The one place where the wall clock is read.
+//! The only place where the wall clock is read.
 
-mod shared;
-mod steady;
+mod clock_offset;
+mod slewed;
 
 use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
 
-pub use shared::ahead;
-pub use steady::{NEVER_RIGHT, SteadyClock};
+pub use clock_offset::estimate_offset;
+pub use slewed::{MAX_SLEW, SlewedClock};
 
-/// Tells the time; tests move one by hand.
+/// A source of time; tests control theirs.
 pub trait Clock: Send + Sync {
-    /// Now.
     fn now(&self) -> Timestamp;
 
-    /// Since when it has gone on without a break: nobody was listened to while the machine slept, and nothing can be
-    /// said of the time before a clock was set.
-    fn unbroken_since(&self) -> Timestamp {
+    /// Since when the clock has run without interruption: no requests were served while the machine slept, and nothing is known
+    /// of the time before a clock was set.
+    fn continuous_since(&self) -> Timestamp {
         Timestamp(0)
     }
 
-    /// Another clock, which is ahead by so much, is the one to follow from now on, and not the machine's. Whether it is
-    /// followed at once.
+    /// Follows another clock, which is ahead by this much, instead of the machine's. Returns whether it jumped immediately.
     fn follow(&self, _ahead: Millis) -> bool {
         false
     }
 }
 
-/// The CPU time that this thread has used. What is bounded by it costs as much on a machine that is busy.
-pub fn thread_time() -> Duration {
+/// The CPU time of this thread. A limit on it means the same on a busy machine.
+pub fn thread_cpu_time() -> Duration {
     let used = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     // Linux has had this clock since 2.6.12.
     used.map(Duration::from).unwrap_or_default()
 }
 
-/// How long to wait for what ends in so long: a moment longer, since it has ended only after it.
-pub fn past(left: Millis) -> Duration {
+/// Waits slightly longer than `left`, because an expiry is only over after its time.
+pub fn slightly_after(left: Millis) -> Duration {
     Duration::from_millis(left.0.max(0).unsigned_abs() + 1)
 }
 
-/// The machine's clock as it is; a server goes by [`SteadyClock`].
+/// The machine's clock as it is; a server uses [`SlewedClock`].
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
@@ -52,40 +50,40 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only tests move.
 #[cfg(test)]
 #[derive(Debug)]
 pub struct ManualClock {
     now: std::sync::atomic::AtomicI64,
-    unbroken_since: std::sync::atomic::AtomicI64,
-    shown: std::sync::Mutex<Vec<Millis>>,
+    continuous_since: std::sync::atomic::AtomicI64,
+    followed_offsets: std::sync::Mutex<Vec<Millis>>,
 }
 
 #[cfg(test)]
 impl ManualClock {
-    /// Starts at a moment in 2024.
+    /// Starts at a time in 2024.
     pub fn new() -> Self {
         Self {
             now: std::sync::atomic::AtomicI64::new(1_705_314_600_000),
-            unbroken_since: 0.into(),
-            shown: Vec::new().into(),
+            continuous_since: 0.into(),
+            followed_offsets: Vec::new().into(),
         }
     }
 
-    /// Moves on.
+    /// Advances the clock.
     pub fn advance(&self, span: app::domain::time::Millis) {
         self.now.fetch_add(span.0, std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// By how much the clock that it was to follow was ahead, each time.
-    pub fn shown(&self) -> Vec<Millis> {
-        self.shown.lock().expect("no panic while it is held").clone()
+    /// The offsets of the followed clock, in order.
+    pub fn followed_offsets(&self) -> Vec<Millis> {
+        self.followed_offsets.lock().expect("no panic while it is held").clone()
     }
 
-    /// The machine sleeps.
+    /// Simulates a sleep of the machine.
     pub fn sleep(&self, span: app::domain::time::Millis) {
         self.advance(span);
-        self.unbroken_since.store(self.now().0, std::sync::atomic::Ordering::SeqCst);
+        self.continuous_since.store(self.now().0, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
@@ -95,12 +93,12 @@ impl Clock for ManualClock {
         Timestamp(self.now.load(std::sync::atomic::Ordering::SeqCst))
     }
 
-    fn unbroken_since(&self) -> Timestamp {
-        Timestamp(self.unbroken_since.load(std::sync::atomic::Ordering::SeqCst))
+    fn continuous_since(&self) -> Timestamp {
+        Timestamp(self.continuous_since.load(std::sync::atomic::Ordering::SeqCst))
     }
 
     fn follow(&self, ahead: Millis) -> bool {
-        self.shown.lock().expect("no panic while it is held").push(ahead);
+        self.followed_offsets.lock().expect("no panic while it is held").push(ahead);
         false
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -15,124 +15,121 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::io::ReaderStream;
 
-use super::linked;
+use super::hard_links;
 use super::logs::blocking;
 use crate::tokens::hex;
 
-/// How much is handed to the store at once.
-const PART: usize = 8 << 20;
+/// The size of parts passed to the store.
+const PART_BYTES: usize = 8 << 20;
 
-/// Where artifacts are.
 #[derive(Clone)]
-pub struct Artifacts {
+pub struct ArtifactStore {
     store: Arc<dyn ObjectStore>,
     directory: Arc<LocalFileSystem>,
-    removes: Arc<Mutex<()>>,
+    removal_lock: Arc<Mutex<()>>,
 }
 
 /// Why an upload failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// The sender broke off.
-    #[error("the upload broke off: {0}")]
-    Broken(String),
-    /// More bytes than are taken.
+    /// The client disconnected.
+    #[error("the upload was interrupted: {0}")]
+    Interrupted(String),
+    /// The file exceeds the limit.
     #[error("the file is larger than {limit} bytes")]
-    TooLarge {
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// Other bytes than were announced.
-    #[error("the bytes that arrived have SHA-256 {found}, announced was {announced}")]
-    WrongDigest {
-        /// What the sender said.
+    TooLarge { limit: u64 },
+    /// The digest is not the announced one.
+    #[error("SHA-256 mismatch: received {found}, announced {announced}")]
+    DigestMismatch {
+        /// The announced digest.
         announced: String,
-        /// What arrived.
+        /// The digest of the received bytes.
         found: String,
     },
     /// The disk or bucket failed.
-    #[error("the file could not be stored: {0}")]
+    #[error("failed to store the file: {0}")]
     Store(#[from] object_store::Error),
 }
 
-/// What arrived.
+/// A stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// Bytes.
+pub struct StoredFile {
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: String,
 }
 
-/// What arrived, and is not kept yet.
-pub struct Received {
+/// A received file that is not stored yet.
+pub struct ReceivedFile {
     upload: Box<dyn MultipartUpload>,
-    stored: Stored,
+    stored: StoredFile,
 }
 
-impl Received {
-    /// Keeps it, in the place of what was there.
-    pub async fn keep(mut self) -> Result<Stored, UploadError> {
+impl ReceivedFile {
+    /// Stores it; replaces an existing file.
+    pub async fn commit(mut self) -> Result<StoredFile, UploadError> {
         self.upload.complete().await?;
         Ok(self.stored)
     }
 
-    /// Leaves what was there.
+    /// Drops it; an existing file stays.
     pub async fn discard(mut self) {
-        // What is left of the parts is found by their names.
+        // Remaining parts are found by their names.
         let _ = self.upload.abort().await;
     }
 }
 
-impl Artifacts {
-    /// Files below this directory, which is made if need be.
+impl ArtifactStore {
+    /// Opens the store in this directory, which is created if necessary.
     pub fn open(root: &PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(root)?;
         let store = LocalFileSystem::new_with_prefix(root)?.with_automatic_cleanup(true).with_fsync(true);
         let directory = Arc::new(store);
-        Ok(Self { store: directory.clone(), directory, removes: Arc::default() })
+        Ok(Self { store: directory.clone(), directory, removal_lock: Arc::default() })
     }
 
-    /// Takes a stream in under a path that was checked before; nothing of it is there before it is kept.
+    /// Receives a stream for a validated path; the file is not visible before it is committed.
     pub async fn receive<E: std::fmt::Display>(
         &self,
-        (job, attempt, path): (&JobId, Attempt, &str),
+        (job, attempt, path): (&JobId, AttemptNumber, &str),
         mut body: impl Stream<Item = Result<Bytes, E>> + Unpin + Send,
         announced: Option<&str>,
         limit: u64,
-    ) -> Result<Received, UploadError> {
+    ) -> Result<ReceivedFile, UploadError> {
         let mut upload = self.store.put_multipart(&location(job, attempt, path)).await?;
-        match receive(&mut *upload, &mut body, announced, limit).await {
-            Ok(stored) => Ok(Received { upload, stored }),
+        match write_upload(&mut *upload, &mut body, announced, limit).await {
+            Ok(stored) => Ok(ReceivedFile { upload, stored }),
             Err(error) => {
-                // The error matters; what is left of the parts is found by their names.
+                // The error matters; remaining parts are found by their names.
                 let _ = upload.abort().await;
                 Err(error)
             }
         }
     }
 
-    /// Puts a file there that is on this host already, whole: without copying it where both are on one file system. It stays
-    /// where it was, too.
-    pub async fn adopt(&self, place: (&JobId, Attempt, &str), file: &std::path::Path) -> Result<(), UploadError> {
+    /// Stores a complete file of this host: with a hard link where both are on one file system. The original stays.
+    pub async fn store_local_file(
+        &self,
+        place: (&JobId, AttemptNumber, &str),
+        file: &std::path::Path,
+    ) -> Result<(), UploadError> {
         let target = self.directory.path_to_filesystem(&location(place.0, place.1, place.2))?;
         let (from, to) = (file.to_owned(), target);
-        if blocking(move || linked::replace(&from, &to)).await.is_ok() {
+        if blocking(move || hard_links::link_replacing(&from, &to)).await.is_ok() {
             return Ok(());
         }
-        // Two file systems, or one without links.
-        let bytes = tokio::fs::File::open(file).await.map_err(|error| UploadError::Broken(error.to_string()))?;
+        // Two file systems, or one without hard links.
+        let bytes = tokio::fs::File::open(file).await.map_err(|error| UploadError::Interrupted(error.to_string()))?;
         let body = ReaderStream::with_capacity(bytes, 256 << 10);
-        self.receive(place, body, None, u64::MAX).await?.keep().await.map(drop)
+        self.receive(place, body, None, u64::MAX).await?.commit().await.map(drop)
     }
 
-    /// Whoever removes takes turns.
-    pub async fn turn_to_remove(&self) -> MutexGuard<'_, ()> {
-        self.removes.lock().await
+    /// Serializes removals.
+    pub async fn lock_removals(&self) -> MutexGuard<'_, ()> {
+        self.removal_lock.lock().await
     }
 
-    /// Removes all files of a job.
-    pub async fn remove(&self, job: &JobId) -> object_store::Result<()> {
+    pub async fn remove_job(&self, job: &JobId) -> object_store::Result<()> {
         let files: Vec<_> = self.store.list(Some(&Path::from(job.as_str()))).try_collect().await?;
         for file in files {
             self.delete(&file.location).await?;
@@ -140,8 +137,7 @@ impl Artifacts {
         Ok(())
     }
 
-    /// Removes one file.
-    pub async fn remove_one(&self, (job, attempt, path): (&JobId, Attempt, &str)) -> object_store::Result<()> {
+    pub async fn remove_file(&self, (job, attempt, path): (&JobId, AttemptNumber, &str)) -> object_store::Result<()> {
         self.delete(&location(job, attempt, path)).await
     }
 
@@ -152,41 +148,41 @@ impl Artifacts {
         }
     }
 
-    /// These of the bytes.
+    /// Reads a range of bytes.
     pub async fn get_range(
         &self,
-        (job, attempt, path): (&JobId, Attempt, &str),
+        (job, attempt, path): (&JobId, AttemptNumber, &str),
         range: Range<u64>,
     ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         Ok(self.store.get_opts(&location(job, attempt, path), options).await?.into_stream())
     }
 
-    /// The bytes.
+    /// Reads a whole file.
     pub async fn get(
         &self,
-        (job, attempt, path): (&JobId, Attempt, &str),
+        (job, attempt, path): (&JobId, AttemptNumber, &str),
     ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         Ok(self.store.get(&location(job, attempt, path)).await?.into_stream().map_err(Into::into).boxed())
     }
 }
 
-async fn receive<E: std::fmt::Display>(
+async fn write_upload<E: std::fmt::Display>(
     upload: &mut dyn MultipartUpload,
     body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
     announced: Option<&str>,
     limit: u64,
-) -> Result<Stored, UploadError> {
+) -> Result<StoredFile, UploadError> {
     let (mut hash, mut size, mut part) = (Sha256::new(), 0_u64, Vec::new());
     while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|error| UploadError::Broken(error.to_string()))?;
+        let chunk = chunk.map_err(|error| UploadError::Interrupted(error.to_string()))?;
         hash.update(&chunk);
         size += chunk.len() as u64;
         if size > limit {
             return Err(UploadError::TooLarge { limit });
         }
         part.extend_from_slice(&chunk);
-        if part.len() >= PART {
+        if part.len() >= PART_BYTES {
             upload.put_part(std::mem::take(&mut part).into()).await?;
         }
     }
@@ -196,13 +192,13 @@ async fn receive<E: std::fmt::Display>(
     let sha256 = hex(&hash.finalize());
     match announced {
         Some(announced) if !announced.eq_ignore_ascii_case(&sha256) => {
-            Err(UploadError::WrongDigest { announced: announced.to_owned(), found: sha256 })
+            Err(UploadError::DigestMismatch { announced: announced.to_owned(), found: sha256 })
         }
-        _ => Ok(Stored { size, sha256 }),
+        _ => Ok(StoredFile { size, sha256 }),
     }
 }
 
-fn location(job: &JobId, attempt: Attempt, path: &str) -> Path {
+fn location(job: &JobId, attempt: AttemptNumber, path: &str) -> Path {
     let attempt = attempt.to_string();
     [job.as_str(), attempt.as_str()].into_iter().chain(path.split('/')).collect()
 }

@@ -1,4 +1,4 @@
-//! A log as lines. They are those of the log as it is downloaded: holes are left out, and a gap is the line of its mark.
+//! A log as lines, as in its download: holes are left out, and a gap is the line of its marker.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -8,109 +8,112 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use app::domain::log_text::last_write;
+use app::domain::log_text::visible_range;
 
-use super::gaps::{self, Gap};
-use super::log_index::{BLOCK, Index};
+use super::log_gaps::{self, Gap};
+use super::log_index::{BLOCK_BYTES, LogIndex};
 
-/// Of a line so much is kept, in bytes.
-pub const LINE: usize = 8 << 10;
+/// The maximum number of stored bytes per line.
+pub const MAX_LINE_BYTES: usize = 8 << 10;
 
-/// A log as it stands at one moment.
+/// A log at one point in time.
 #[derive(Debug)]
-pub struct Lines {
-    /// None as long as nothing was written.
+pub struct LogFileLines {
+    /// `None` if nothing was written yet.
     file: Option<File>,
     gaps: Vec<Gap>,
-    index: Index,
+    index: LogIndex,
     /// The log's length in bytes.
     pub size: u64,
-    /// How many lines there are, with the one that has not ended.
+    /// The number of lines, including an incomplete one.
     pub count: u64,
-    /// Whether the last one has not ended.
-    pub open: bool,
+    /// Whether the last line is incomplete.
+    pub has_partial_line: bool,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LogFileLine {
     /// Its number, from 0.
     pub number: u64,
     /// Where it begins, in bytes.
     pub offset: u64,
-    /// The beginning of what was written last in it, at most [`LINE`] bytes.
+    /// The beginning of the last text in the line, at most [`MAX_LINE_BYTES`].
     pub bytes: Vec<u8>,
-    /// How many more bytes that has.
+    /// How many more bytes that text has.
     pub omitted: u64,
-    /// If it is a gap's mark: how many bytes are missing.
+    /// The number of missing bytes, if this is a gap's marker.
     pub gap: Option<u64>,
 }
 
-impl Lines {
-    /// Opens a log, and counts what has come since its index was used last, until `stop` is set. What was counted is
-    /// kept.
-    pub fn open(path: &Path, index: &Mutex<Index>, stop: &AtomicBool) -> io::Result<Self> {
+impl LogFileLines {
+    /// Opens a log, and extends its index, until `stop` is set. The index keeps what was counted.
+    pub fn open(path: &Path, index: &Mutex<LogIndex>, stop: &AtomicBool) -> io::Result<Self> {
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::none()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::empty()),
             Err(error) => return Err(error),
         };
-        let (gaps, size) = gaps::of(path, file.metadata()?.len())?;
-        let mut buffer = vec![0; usize::try_from(BLOCK).unwrap_or_default()];
+        let (gaps, size) = log_gaps::load(path, file.metadata()?.len())?;
+        let mut buffer = vec![0; usize::try_from(BLOCK_BYTES).unwrap_or_default()];
         let index = {
             let mut index = index.lock().expect("no panic while it is held");
             index.extend(size, |from, to| {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(io::Error::new(ErrorKind::Interrupted, "nobody waits for the answer"));
+                    return Err(io::Error::new(ErrorKind::Interrupted, "the client has disconnected"));
                 }
-                count_ends(&file, &gaps, (from, to), &mut buffer)
+                count_line_ends(&file, &gaps, (from, to), &mut buffer)
             })?;
             index.clone()
         };
-        let last = parts(&gaps, size, 0).last();
-        let open = last.map(|(_, end)| read_all(&file, end - 1, &mut [0]).map(|last| last[0] != b'\n'));
+        let last = data_ranges(&gaps, size, 0).last();
+        let open = last.map(|(_, end)| read_at(&file, end - 1, &mut [0]).map(|last| last[0] != b'\n'));
         let open = open.transpose()?.unwrap_or_default();
-        Ok(Self { file: Some(file), gaps, size, count: index.ends() + u64::from(open), open, index })
+        Ok(Self { file: Some(file), gaps, size, count: index.ends() + u64::from(open), has_partial_line: open, index })
     }
 
-    fn none() -> Self {
-        Self { file: None, gaps: Vec::new(), index: Index::default(), size: 0, count: 0, open: false }
+    fn empty() -> Self {
+        Self { file: None, gaps: Vec::new(), index: LogIndex::default(), size: 0, count: 0, has_partial_line: false }
     }
 
-    /// Reads lines from this one on, until there are none, `visit` has enough, or so many bytes were read. Returns the
-    /// number of the line that comes next.
-    pub fn visit(&self, first: u64, budget: u64, mut visit: impl FnMut(Line) -> ControlFlow<()>) -> io::Result<u64> {
+    /// Reads lines from this one on, until the end, until `visit` stops, or up to a number of bytes. Returns the number of the
+    /// next line.
+    pub fn visit(
+        &self,
+        first: u64,
+        budget: u64,
+        mut visit: impl FnMut(LogFileLine) -> ControlFlow<()>,
+    ) -> io::Result<u64> {
         let Some(file) = self.file.as_ref().filter(|_| first < self.count) else { return Ok(first.min(self.count)) };
-        let place = self.index.place(first);
-        let (mut ends_to_skip, mut number, mut left) = (place.ends, first, budget.max(1));
-        let mut buffer = vec![0; usize::try_from(BLOCK).unwrap_or_default()];
-        let mut current = Written::default();
-        for (mut from, to) in parts(&self.gaps, self.size, place.offset) {
+        let place = self.index.locate(first);
+        let (mut ends_to_skip, mut number, mut left) = (place.line_ends, first, budget.max(1));
+        let mut buffer = vec![0; usize::try_from(BLOCK_BYTES).unwrap_or_default()];
+        let mut current = LineBuffer::default();
+        for (mut from, to) in data_ranges(&self.gaps, self.size, place.offset) {
             while from < to {
                 if left == 0 {
                     break;
                 }
-                let length = usize::try_from((to - from).min(BLOCK).min(left)).unwrap_or_default();
-                let bytes = read_all(file, from, &mut buffer[..length])?;
+                let length = usize::try_from((to - from).min(BLOCK_BYTES).min(left)).unwrap_or_default();
+                let bytes = read_at(file, from, &mut buffer[..length])?;
                 let mut at = 0;
                 while ends_to_skip > 0 && at < bytes.len() {
-                    let Some(end) = end_of_line(&bytes[at..]) else { break };
+                    let Some(end) = find_line_end(&bytes[at..]) else { break };
                     at += end + 1;
                     ends_to_skip -= 1;
                 }
                 if ends_to_skip > 0 {
                     at = bytes.len();
                 }
-                // It is for lines that are read, not for those before them.
+                // The limit is for the lines that are visited, not for those before them.
                 left -= (bytes.len() - at) as u64;
                 while at < bytes.len() {
-                    let end = end_of_line(&bytes[at..]);
+                    let end = find_line_end(&bytes[at..]);
                     let piece = &bytes[at..end.map_or(bytes.len(), |end| at + end)];
                     current.push(from + at as u64, piece);
                     at += piece.len();
                     if end.is_some() {
                         at += 1;
-                        let line = std::mem::take(&mut current).line(number, &self.gaps);
+                        let line = std::mem::take(&mut current).finish(number, &self.gaps);
                         number += 1;
                         if visit(line).is_break() {
                             return Ok(number);
@@ -120,81 +123,82 @@ impl Lines {
                 from += bytes.len() as u64;
             }
         }
-        // The one that has not ended, or that is longer than may be read.
+        // An incomplete line, or one that is longer than the limit.
         if current.offset.is_some() {
             number += 1;
-            let _over = visit(current.line(number - 1, &self.gaps));
+            let _over = visit(current.finish(number - 1, &self.gaps));
         }
         Ok(number)
     }
 
     /// The first of the lines that are best read together with this one.
-    pub fn first_beside(&self, line: u64) -> u64 {
-        self.index.first_beside(line)
+    pub fn first_in_block(&self, line: u64) -> u64 {
+        self.index.first_in_block(line)
     }
 }
 
-/// What is known of a line that is being read: of what was written in it last, the beginning.
+/// A line that is being read: the beginning of its last text.
 #[derive(Debug, Default)]
-struct Written {
+struct LineBuffer {
     offset: Option<u64>,
-    kept: Vec<u8>,
+    bytes: Vec<u8>,
     omitted: u64,
-    /// Whether a carriage return came last: what follows takes the place of what is there.
-    returned: bool,
+    /// Whether a carriage return came last: what follows replaces the text.
+    after_carriage_return: bool,
 }
 
-impl Written {
-    /// Takes more of the line.
+impl LineBuffer {
+    /// Adds bytes to the line.
     fn push(&mut self, offset: u64, bytes: &[u8]) {
         self.offset.get_or_insert(offset);
-        let write = last_write(bytes);
+        let write = visible_range(bytes);
         if write.is_empty() {
-            self.returned |= !bytes.is_empty();
+            self.after_carriage_return |= !bytes.is_empty();
             return;
         }
-        if self.returned || write.start > 0 {
-            self.kept.clear();
+        if self.after_carriage_return || write.start > 0 {
+            self.bytes.clear();
             self.omitted = 0;
         }
-        self.returned = write.end < bytes.len();
-        let (kept, omitted) = bytes[write.clone()].split_at(write.len().min(LINE - self.kept.len()));
-        self.kept.extend_from_slice(kept);
+        self.after_carriage_return = write.end < bytes.len();
+        let (kept, omitted) = bytes[write.clone()].split_at(write.len().min(MAX_LINE_BYTES - self.bytes.len()));
+        self.bytes.extend_from_slice(kept);
         self.omitted += omitted.len() as u64;
     }
 
-    fn line(self, number: u64, gaps: &[Gap]) -> Line {
+    fn finish(self, number: u64, gaps: &[Gap]) -> LogFileLine {
         let offset = self.offset.unwrap_or_default();
-        // The mark is a line of its own, and so begins with the end of the one before.
+        // The marker is a line of its own, and so begins with the end of the one before.
         let gap = gaps.iter().find(|gap| gap.from + 1 == offset).map(|gap| gap.to - gap.from);
-        Line { number, offset, bytes: self.kept, omitted: self.omitted, gap }
+        LogFileLine { number, offset, bytes: self.bytes, omitted: self.omitted, gap }
     }
 }
 
-/// What is no hole, from an offset on: from where to where.
-pub fn parts(gaps: &[Gap], size: u64, offset: u64) -> impl Iterator<Item = (u64, u64)> {
+/// The ranges without holes, from an offset on.
+pub fn data_ranges(gaps: &[Gap], size: u64, offset: u64) -> impl Iterator<Item = (u64, u64)> {
     let starts = [0].into_iter().chain(gaps.iter().map(|gap| gap.to));
-    let ends = gaps.iter().map(|gap| gap.hole()).chain([size]);
+    let ends = gaps.iter().map(|gap| gap.hole_start()).chain([size]);
     starts.zip(ends).map(move |(from, to)| (from.max(offset), to)).filter(|(from, to)| from < to)
 }
 
-fn count_ends(file: &File, gaps: &[Gap], (from, to): (u64, u64), buffer: &mut [u8]) -> io::Result<u64> {
+fn count_line_ends(file: &File, gaps: &[Gap], (from, to): (u64, u64), buffer: &mut [u8]) -> io::Result<u64> {
     let mut ends = 0;
-    for (from, to) in parts(gaps, to, from).map(|(start, end)| (start, end.min(to))).filter(|(start, end)| start < end)
+    for (from, to) in
+        data_ranges(gaps, to, from).map(|(start, end)| (start, end.min(to))).filter(|(start, end)| start < end)
     {
         let length = usize::try_from(to - from).unwrap_or_default();
-        let read = read_all(file, from, &mut buffer[..length])?;
+        let read = read_at(file, from, &mut buffer[..length])?;
         ends += read.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
     }
     Ok(ends)
 }
 
-fn read_all<'a>(file: &File, offset: u64, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+fn read_at<'a>(file: &File, offset: u64, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
     file.read_exact_at(buffer, offset)?;
     Ok(buffer)
 }
 
-fn end_of_line(bytes: &[u8]) -> Option<usize> {
+fn find_line_end(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte == b'\n')
 }
 
@@ -203,7 +207,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A log on disk as it came: pieces of text, and gaps of so many bytes.
+    /// Writes a log to disk: pieces of text, and gaps of this length.
     fn written(directory: &Path, pieces: &[(String, Option<u64>)]) -> std::path::PathBuf {
         let path = directory.join("1.log");
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).expect("disk");
@@ -211,15 +215,15 @@ mod tests {
             std::io::Write::write_all(&mut file, text.as_bytes()).expect("disk");
             let from = file.metadata().expect("disk").len();
             if let Some(bytes) = gap {
-                gaps::add(&path, &mut file, Gap { from, to: from + bytes }).expect("disk");
+                log_gaps::add(&path, &mut file, Gap { from, to: from + bytes }).expect("disk");
             }
         }
         path
     }
 
-    /// The log as it is downloaded, by lines: what each says, and what is missing there.
+    /// The expected lines of the download: text, and missing bytes.
     fn oracle(pieces: &[(String, Option<u64>)]) -> Vec<(String, Option<u64>)> {
-        let mark = |bytes: u64| Gap { from: 0, to: bytes }.mark();
+        let mark = |bytes: u64| Gap { from: 0, to: bytes }.marker_text();
         let whole: String =
             pieces.iter().flat_map(|(text, gap)| [text.clone(), gap.map(mark).unwrap_or_default()]).collect();
         let mut missing = pieces.iter().filter_map(|(_, gap)| *gap);
@@ -232,7 +236,7 @@ mod tests {
             .collect()
     }
 
-    fn all(lines: &Lines, first: u64, budget: u64) -> Vec<Line> {
+    fn all(lines: &LogFileLines, first: u64, budget: u64) -> Vec<LogFileLine> {
         let mut found = Vec::new();
         let mut next = first;
         while next < lines.count {
@@ -249,12 +253,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn lines_are_those_of_the_download(
+        fn lines_match_the_download(
             pieces in prop::collection::vec(("[ab\\r\\n]{0,30}", prop::option::of(4_096..9_000_u64)), 0..5),
         ) {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let path = written(directory.path(), &pieces);
-            let lines = Lines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
+            let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
             let expected = oracle(&pieces);
             prop_assert_eq!(lines.count, expected.len() as u64);
             for first in 0..lines.count {
@@ -268,32 +272,32 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_any_length_is_bounded_and_its_last_write_wins() {
+    fn long_line_is_cut_and_its_last_text_wins() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let bar = "progress ".repeat(40_000) + "\r";
-        let long = "x".repeat(3 * LINE);
-        let text = format!("{}{}\n{long}\r\nend\n", bar.repeat(3), &long[..LINE + 5]);
+        let long = "x".repeat(3 * MAX_LINE_BYTES);
+        let text = format!("{}{}\n{long}\r\nend\n", bar.repeat(3), &long[..MAX_LINE_BYTES + 5]);
         let path = written(directory.path(), &[(text, None)]);
-        let lines = Lines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
+        let lines = LogFileLines::open(&path, &Mutex::default(), &AtomicBool::new(false)).expect("disk");
         let found = all(&lines, 0, u64::MAX);
         let told: Vec<_> = found.iter().map(|line| (line.bytes.len(), line.omitted)).collect();
-        assert_eq!(told, [(LINE, 5), (LINE, 2 * LINE as u64), (3, 0)]);
+        assert_eq!(told, [(MAX_LINE_BYTES, 5), (MAX_LINE_BYTES, 2 * MAX_LINE_BYTES as u64), (3, 0)]);
         assert!(found[0].bytes.iter().all(|byte| *byte == b'x'), "nothing of the bar is left");
         let hasty = all(&lines, 0, 1_000);
         let told: Vec<_> = hasty.iter().map(|line| (line.number, line.bytes.len())).collect();
-        assert_eq!(told, [(0, 1_000), (1, 1_000), (2, 3)], "who may not read on goes to the next line");
+        assert_eq!(told, [(0, 1_000), (1, 1_000), (2, 3)], "a line over the limit is skipped");
     }
 
     #[test]
-    fn an_index_follows_its_log() {
+    fn index_follows_its_log() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let index = Mutex::default();
-        let none = Lines::open(&directory.path().join("1.log"), &index, &AtomicBool::new(false)).expect("disk");
-        assert_eq!((none.count, none.open, all(&none, 0, 9).len()), (0, false, 0));
+        let none = LogFileLines::open(&directory.path().join("1.log"), &index, &AtomicBool::new(false)).expect("disk");
+        assert_eq!((none.count, none.has_partial_line, all(&none, 0, 9).len()), (0, false, 0));
         for (text, count, open) in [("one\ntw", 2, true), ("o\n", 2, false), ("three", 3, true)] {
             let path = written(directory.path(), &[(text.to_owned(), None)]);
-            let lines = Lines::open(&path, &index, &AtomicBool::new(false)).expect("disk");
-            assert_eq!((lines.count, lines.open), (count, open));
+            let lines = LogFileLines::open(&path, &index, &AtomicBool::new(false)).expect("disk");
+            assert_eq!((lines.count, lines.has_partial_line), (count, open));
         }
     }
 }

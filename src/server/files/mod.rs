@@ -1,15 +1,15 @@
-//! Bytes that are too many for the database: logs and artifacts, below the data directory.
+//! Data too large for the database: logs and artifacts, below the data directory.
 
 pub mod artifacts;
-pub mod begun;
-pub mod checkpoints;
-pub mod gaps;
-mod hashes;
-pub mod key;
-mod linked;
+pub mod atomic_write;
+pub mod audit_checkpoints;
+mod hard_links;
+pub mod key_file;
+pub mod log_gaps;
 pub mod log_index;
 pub mod log_lines;
 pub mod logs;
-pub mod operator;
+pub mod operator_file;
+mod partial_hashes;
+pub mod partial_uploads;
 pub mod uploads;
-pub mod whole;

@@ -1,6 +1,6 @@
-//! Files that arrive in pieces, until they are whole: a directory for each job, a file for each of its uploads. Its length is
-//! the truth about what arrived. What a file is to be (where, how large, with which SHA-256) is in its name, so one that has
-//! changed on its worker begins anew, and takes the place of what came of it before.
+//! Partial uploads: a directory per job, a file per upload. Its length is the source of truth for what was received. The
+//! expected file (path, size, SHA-256) is in its name, so that a file that has changed on its worker starts again, and replaces
+//! the earlier upload.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -8,61 +8,59 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, UNIX_EPOCH};
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use bytes::Bytes;
 use sha2::Digest;
 
-use super::begun;
-use super::hashes::{Hashes, whole};
-use super::logs::{STRIPES, blocking, stripe};
+use super::logs::{STRIPES, blocking, lock_index};
+use super::partial_hashes::{PartialHashes, hash_file};
+use super::partial_uploads;
 use crate::tokens::hex;
 
-/// The directory of what is not whole yet.
+/// The directory of partial uploads.
 #[derive(Clone)]
-pub struct Uploads {
+pub struct UploadStore {
     root: PathBuf,
-    turns: Arc<Vec<Mutex<()>>>,
-    hashes: Hashes,
+    locks: Arc<Vec<Mutex<()>>>,
+    hashes: PartialHashes,
 }
 
-/// What is to become of an upload.
+/// The expected file of an upload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Aim {
-    /// Whose file it is.
+pub struct UploadTarget {
     pub job: JobId,
-    /// Which attempt made it.
-    pub attempt: Attempt,
-    /// Its path below the job's output.
+    pub attempt: AttemptNumber,
     pub path: String,
-    /// How many bytes it will have.
     pub size: u64,
-    /// Their SHA-256, in lower-case hex.
+    /// SHA-256 in lower-case hex.
     pub sha256: String,
 }
 
-/// An upload that somebody began.
+/// An upload in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begun {
-    /// Whose file it is.
+pub struct PartialUpload {
     pub job: JobId,
-    /// Which attempt makes it.
-    pub attempt: Attempt,
-    /// When something of it came last.
-    pub touched: Timestamp,
+    pub attempt: AttemptNumber,
+    /// When its last chunk arrived.
+    pub modified_at: Timestamp,
     file: PathBuf,
 }
 
-impl Uploads {
-    /// Uploads below this directory, which is made if need be.
+impl UploadStore {
+    /// Opens the uploads in this directory, which is created if necessary.
     pub fn open(root: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&root)?;
-        Ok(Self { root, turns: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()), hashes: Hashes::default() })
+        Ok(Self {
+            root,
+            locks: Arc::new((0..STRIPES).map(|_| Mutex::default()).collect()),
+            hashes: PartialHashes::default(),
+        })
     }
 
-    /// How much of it is there.
-    pub async fn received(&self, aim: &Aim) -> io::Result<u64> {
-        let file = self.file(aim);
+    /// The number of received bytes.
+    pub async fn received_bytes(&self, target: &UploadTarget) -> io::Result<u64> {
+        let file = self.path(target);
         blocking(move || match fs::metadata(file) {
             Ok(metadata) => Ok(metadata.len()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
@@ -71,19 +69,20 @@ impl Uploads {
         .await
     }
 
-    /// Writes what is new of a piece, which may be on its way to the disk still. How much is there now; it is less than
-    /// `offset` if something is missing before the piece.
-    pub async fn append(&self, aim: &Aim, offset: u64, piece: Bytes) -> io::Result<u64> {
-        let (this, path) = (self.clone(), self.file(aim));
+    /// Writes the new part of a chunk, which may not be on disk yet. Returns the number of received bytes; it is less than
+    /// `offset` if bytes are missing before the chunk.
+    pub async fn append(&self, target: &UploadTarget, offset: u64, piece: Bytes) -> io::Result<u64> {
+        let (this, path) = (self.clone(), self.path(target));
         blocking(move || {
-            let _turn = this.turn(&path);
-            if !path.exists() {
-                if offset > 0 {
-                    return Ok(0);
-                }
-                begun::make_room(&path)?.iter().for_each(|dropped| this.hashes.forget(dropped));
+            let _turn = this.lock(&path);
+            if offset == 0 && !path.exists() {
+                partial_uploads::evict_for(&path)?.iter().for_each(|dropped| this.hashes.forget(dropped));
             }
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            // Only a first chunk creates the file: another request may just have stored it and removed it here.
+            let mut file = match OpenOptions::new().create(offset == 0).append(true).open(&path) {
+                Err(error) if offset > 0 && error.kind() == ErrorKind::NotFound => return Ok(0),
+                opened => opened?,
+            };
             let size = file.metadata()?.len();
             let known = size.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
             let new = known.and_then(|known| piece.get(known..)).unwrap_or_default();
@@ -97,32 +96,32 @@ impl Uploads {
         .await
     }
 
-    /// The SHA-256 of what is there, in hex. It is known without reading it all once more where all of it came to this server
-    /// in this life.
-    pub async fn digest(&self, aim: &Aim) -> io::Result<String> {
-        let (this, path) = (self.clone(), self.file(aim));
+    /// The SHA-256 of the received bytes, in hex. The file is only read if not all of it was received by this server since its
+    /// start.
+    pub async fn digest(&self, target: &UploadTarget) -> io::Result<String> {
+        let (this, path) = (self.clone(), self.path(target));
         blocking(move || {
             let mut file = File::open(&path)?;
             let known = {
-                let _turn = this.turn(&path);
+                let _turn = this.lock(&path);
                 let size = file.metadata()?.len();
                 this.hashes.take(&path, size).inspect(|hash| this.hashes.put(path, hash.clone(), size))
             };
             match known {
                 Some(hash) => Ok(hex(&hash.finalize())),
-                None => whole(&mut file),
+                None => hash_file(&mut file),
             }
         })
         .await
     }
 
-    fn turn(&self, path: &Path) -> MutexGuard<'_, ()> {
-        self.turns[stripe(path)].lock().expect("no panic while it is held")
+    fn lock(&self, path: &Path) -> MutexGuard<'_, ()> {
+        self.locks[lock_index(path)].lock().expect("no panic while it is held")
     }
 
-    /// Waits until it is on disk; how much that is.
-    pub async fn sync(&self, aim: &Aim) -> io::Result<u64> {
-        let file = self.file(aim);
+    /// Waits until it is on disk; returns the number of bytes.
+    pub async fn sync(&self, target: &UploadTarget) -> io::Result<u64> {
+        let file = self.path(target);
         blocking(move || match File::open(file) {
             Ok(file) => {
                 file.sync_all()?;
@@ -134,25 +133,24 @@ impl Uploads {
         .await
     }
 
-    /// Drops it.
-    pub async fn drop_one(&self, aim: &Aim) -> io::Result<()> {
-        let (this, path) = (self.clone(), self.file(aim));
+    pub async fn discard(&self, target: &UploadTarget) -> io::Result<()> {
+        let (this, path) = (self.clone(), self.path(target));
         blocking(move || {
             this.hashes.forget(&path);
-            gone(fs::remove_file(path))
+            ignore_not_found(fs::remove_file(path))
         })
         .await
     }
 
-    /// Drops all of a job's.
-    pub async fn remove(&self, job: &JobId) -> io::Result<()> {
+    /// Drops all uploads of a job.
+    pub async fn remove_job(&self, job: &JobId) -> io::Result<()> {
         let directory = self.root.join(job.as_str());
         self.hashes.forget(&directory);
-        blocking(move || gone(fs::remove_dir_all(directory))).await
+        blocking(move || ignore_not_found(fs::remove_dir_all(directory))).await
     }
 
-    /// All that were begun.
-    pub async fn begun(&self) -> io::Result<Vec<Begun>> {
+    /// Lists all uploads.
+    pub async fn list_partial(&self) -> io::Result<Vec<PartialUpload>> {
         let root = self.root.clone();
         blocking(move || {
             let mut begun = Vec::new();
@@ -160,43 +158,47 @@ impl Uploads {
                 let directory = directory?;
                 let Ok(job) = JobId::parse(&directory.file_name().to_string_lossy()) else { continue };
                 let Ok(files) = fs::read_dir(directory.path()) else { continue };
-                begun.extend(files.filter_map(|file| of(&job, &file.ok()?.path())));
+                begun.extend(files.filter_map(|file| parse_partial(&job, &file.ok()?.path())));
             }
             Ok(begun)
         })
         .await
     }
 
-    /// Drops one that nobody goes on with, and its job's directory if that was the last.
-    pub async fn give_up(&self, begun: Begun) -> io::Result<()> {
-        self.hashes.forget(&begun.file);
+    /// Drops an abandoned upload, and its job's directory if that was the last.
+    pub async fn remove_partial(&self, partial: PartialUpload) -> io::Result<()> {
+        self.hashes.forget(&partial.file);
         blocking(move || {
-            gone(fs::remove_file(&begun.file))?;
-            match begun.file.parent().map(fs::remove_dir) {
-                Some(Err(error)) if error.kind() != ErrorKind::DirectoryNotEmpty => gone(Err(error)),
+            ignore_not_found(fs::remove_file(&partial.file))?;
+            match partial.file.parent().map(fs::remove_dir) {
+                Some(Err(error)) if error.kind() != ErrorKind::DirectoryNotEmpty => ignore_not_found(Err(error)),
                 _ => Ok(()),
             }
         })
         .await
     }
 
-    /// Where it is.
-    pub fn file(&self, aim: &Aim) -> PathBuf {
-        self.root.join(aim.job.as_str()).join(begun::name(aim))
+    pub fn path(&self, target: &UploadTarget) -> PathBuf {
+        self.root.join(target.job.as_str()).join(partial_uploads::file_name(target))
     }
 }
 
-fn of(job: &JobId, file: &Path) -> Option<Begun> {
+fn parse_partial(job: &JobId, file: &Path) -> Option<PartialUpload> {
     let attempt = file.file_name()?.to_str()?.split_once('-')?.0.parse().ok()?;
     let touched = fs::metadata(file).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).map_or(0, millis);
-    Some(Begun { job: job.clone(), attempt: Attempt(attempt), touched: Timestamp(touched), file: file.to_owned() })
+    Some(PartialUpload {
+        job: job.clone(),
+        attempt: AttemptNumber(attempt),
+        modified_at: Timestamp(touched),
+        file: file.to_owned(),
+    })
 }
 
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-pub(super) fn gone(removed: io::Result<()>) -> io::Result<()> {
+pub(super) fn ignore_not_found(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -207,33 +209,37 @@ pub(super) fn gone(removed: io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn aim(path: &str) -> Aim {
+    fn aim(path: &str) -> UploadTarget {
         let job = JobId::new(Timestamp(0), [0; 10]);
-        Aim { job, attempt: Attempt(3), path: path.to_owned(), size: 9, sha256: "00".repeat(32) }
+        UploadTarget { job, attempt: AttemptNumber(3), path: path.to_owned(), size: 9, sha256: "00".repeat(32) }
     }
 
     #[tokio::test]
-    async fn pieces_are_written_once_and_a_gap_is_not_written() {
+    async fn chunks_are_written_once_and_gaps_are_rejected() {
         let directory = tempfile::tempdir().expect("a directory");
-        let uploads = Uploads::open(directory.path().join("uploads")).expect("made");
+        let uploads = UploadStore::open(directory.path().join("uploads")).expect("made");
         let put =
             async |offset, text: &'static str| uploads.append(&aim("a"), offset, text.into()).await.expect("disk");
         assert_eq!(put(4, "late").await, 0);
         assert_eq!((put(0, "one ").await, put(2, "e two").await, put(0, "one ").await), (4, 7, 7));
         assert_eq!(uploads.sync(&aim("a")).await.expect("disk"), 7);
-        assert_eq!(uploads.received(&Aim { size: 10, ..aim("a") }).await.expect("disk"), 0, "another file");
-        let begun = uploads.begun().await.expect("disk");
-        assert_eq!((begun.len(), &begun[0].job, begun[0].attempt), (1, &aim("a").job, Attempt(3)));
-        uploads.give_up(begun[0].clone()).await.expect("disk");
-        assert!(uploads.begun().await.expect("disk").is_empty());
+        assert_eq!(
+            uploads.received_bytes(&UploadTarget { size: 10, ..aim("a") }).await.expect("disk"),
+            0,
+            "another file"
+        );
+        let begun = uploads.list_partial().await.expect("disk");
+        assert_eq!((begun.len(), &begun[0].job, begun[0].attempt), (1, &aim("a").job, AttemptNumber(3)));
+        uploads.remove_partial(begun[0].clone()).await.expect("disk");
+        assert!(uploads.list_partial().await.expect("disk").is_empty());
         assert_eq!(fs::read_dir(directory.path().join("uploads")).expect("there").count(), 0);
-        uploads.drop_one(&aim("a")).await.expect("gone already");
+        uploads.discard(&aim("a")).await.expect("already removed");
     }
 
     #[tokio::test]
-    async fn a_digest_is_of_what_is_on_disk_whoever_wrote_it() {
+    async fn digest_covers_the_file_on_disk_from_any_writer() {
         let directory = tempfile::tempdir().expect("a directory");
-        let open = || Uploads::open(directory.path().join("uploads")).expect("made");
+        let open = || UploadStore::open(directory.path().join("uploads")).expect("made");
         let of = |text: &str| hex(&sha2::Sha256::digest(text));
         let (first, aim) = (open(), aim("a"));
         first.append(&aim, 0, "one ".into()).await.expect("disk");
@@ -246,32 +252,32 @@ mod tests {
         assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three"), "another server wrote");
         first.append(&aim, 13, "!".into()).await.expect("disk");
         assert_eq!(first.digest(&aim).await.expect("disk"), of("one two three!"));
-        first.drop_one(&aim).await.expect("disk");
+        first.discard(&aim).await.expect("disk");
         assert!(first.digest(&aim).await.is_err());
     }
 
     #[tokio::test]
-    async fn of_a_path_one_is_under_way_and_of_an_attempt_a_few() {
+    async fn uploads_are_limited_per_path_and_attempt() {
         let directory = tempfile::tempdir().expect("a directory");
-        let uploads = Uploads::open(directory.path().join("uploads")).expect("made");
-        let begin = async |aim: &Aim| uploads.append(aim, 0, "x".into()).await.expect("disk");
-        let there = async |aim: &Aim| uploads.received(aim).await.expect("disk") > 0;
-        let (before, changed) = (aim("a"), Aim { size: 10, ..aim("a") });
-        let (other, next) = (aim("b"), Aim { attempt: Attempt(4), ..aim("a") });
+        let uploads = UploadStore::open(directory.path().join("uploads")).expect("made");
+        let begin = async |aim: &UploadTarget| uploads.append(aim, 0, "x".into()).await.expect("disk");
+        let there = async |aim: &UploadTarget| uploads.received_bytes(aim).await.expect("disk") > 0;
+        let (before, changed) = (aim("a"), UploadTarget { size: 10, ..aim("a") });
+        let (other, next) = (aim("b"), UploadTarget { attempt: AttemptNumber(4), ..aim("a") });
         for one in [&before, &other, &next, &changed] {
             begin(one).await;
         }
         assert!(!there(&before).await, "it has changed on its worker");
         assert!(there(&changed).await && there(&other).await && there(&next).await);
-        let old = fs::File::options().write(true).open(uploads.file(&other)).expect("there");
+        let old = fs::File::options().write(true).open(uploads.path(&other)).expect("there");
         old.set_modified(UNIX_EPOCH).expect("a file's time");
-        for n in 2..begun::MOST {
+        for n in 2..partial_uploads::MAX_PER_ATTEMPT {
             begin(&aim(&n.to_string())).await;
         }
         assert!(there(&other).await, "so many may be under way");
         begin(&aim("one more")).await;
-        assert!(!there(&other).await, "the one with which nobody went on for longest");
+        assert!(!there(&other).await, "the one that was idle longest");
         assert!(there(&changed).await && there(&next).await && there(&aim("one more")).await);
-        assert_eq!(uploads.begun().await.expect("disk").len(), begun::MOST + 1);
+        assert_eq!(uploads.list_partial().await.expect("disk").len(), partial_uploads::MAX_PER_ATTEMPT + 1);
     }
 }

@@ -1,36 +1,36 @@
-//! A history as bytes, so that a server that starts again knows the day before. Whatever is damaged is nothing: a chart
-//! with a gap is no reason not to start.
+//! The history as bytes, so that a restarted server knows the last day. A damaged file is ignored: a gap in a chart is no
+//! reason not to start.
 
 use app::domain::ids::WorkerId;
 use sha2::{Digest, Sha256};
 
-use super::{COARSE, Cell, FINE, Grain, History, MOST_TRACKS, Ring, Track};
+use super::{COARSE, FINE, GpuTrack, History, HistoryCell, MAX_TRACKS, Resolution, Ring};
 
-/// No file is longer: names are short, and there are only so many GPUs.
-pub const LARGEST: u64 = 256 << 20;
-/// Says what the file is, and in which form.
+/// The maximum size of the file: names are short, and the number of GPUs is limited.
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
+/// The file type and version.
 const MAGIC: &[u8; 8] = b"STGPUH01";
-const DIGEST: usize = 32;
+const DIGEST_BYTES: usize = 32;
 
-/// Bytes that are no history.
+/// The bytes are not a valid history.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Damaged;
+pub struct CorruptHistory;
 
 impl History {
-    /// Its bytes: what it is, the GPUs, and a digest of all that.
+    /// Serializes the header, the GPUs, and a digest.
     pub fn to_bytes(&self) -> Vec<u8> {
         let per_track = (FINE.cells + COARSE.cells) * 8 + 256;
-        let mut bytes = Vec::with_capacity(self.tracks() * per_track + 64);
+        let mut bytes = Vec::with_capacity(self.track_count() * per_track + 64);
         bytes.extend(MAGIC);
         for (worker, tracks) in &self.workers {
             for track in tracks {
-                put_text(&mut bytes, worker.as_str());
-                put_text(&mut bytes, &track.uuid);
-                put_text(&mut bytes, &track.name);
+                write_text(&mut bytes, worker.as_str());
+                write_text(&mut bytes, &track.uuid);
+                write_text(&mut bytes, &track.name);
                 bytes.extend(track.index.to_le_bytes());
                 bytes.extend(track.vram_gb.unwrap_or(f64::NAN).to_le_bytes());
-                put_ring(&mut bytes, &track.fine);
-                put_ring(&mut bytes, &track.coarse);
+                write_ring(&mut bytes, &track.fine);
+                write_ring(&mut bytes, &track.coarse);
             }
         }
         let digest = Sha256::digest(&bytes);
@@ -38,66 +38,68 @@ impl History {
         bytes
     }
 
-    /// Reads them.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
-        let (body, digest) = bytes.len().checked_sub(DIGEST).map(|end| bytes.split_at(end)).ok_or(Damaged)?;
+    /// Parses a history.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CorruptHistory> {
+        let (body, digest) =
+            bytes.len().checked_sub(DIGEST_BYTES).map(|end| bytes.split_at(end)).ok_or(CorruptHistory)?;
         if Sha256::digest(body)[..] != *digest {
-            return Err(Damaged);
+            return Err(CorruptHistory);
         }
-        let mut rest = Rest(body.strip_prefix(MAGIC).ok_or(Damaged)?);
+        let mut rest = ByteReader(body.strip_prefix(MAGIC).ok_or(CorruptHistory)?);
         let mut history = Self::default();
-        for _ in 0..MOST_TRACKS {
+        for _ in 0..MAX_TRACKS {
             if rest.0.is_empty() {
                 return Ok(history);
             }
-            let worker = WorkerId::parse(&rest.text()?).map_err(|_| Damaged)?;
-            let (uuid, name) = (rest.text()?, rest.text()?);
-            let index = u32::from_le_bytes(rest.take()?);
-            let vram_gb = Some(f64::from_le_bytes(rest.take()?)).filter(|gb| gb.is_finite());
-            let (fine, coarse) = (rest.ring(FINE)?, rest.ring(COARSE)?);
-            history.workers.entry(worker).or_default().push(Track { uuid, index, name, vram_gb, fine, coarse });
+            let worker = WorkerId::parse(&rest.read_text()?).map_err(|_| CorruptHistory)?;
+            let (uuid, name) = (rest.read_text()?, rest.read_text()?);
+            let index = u32::from_le_bytes(rest.read_array()?);
+            let vram_gb = Some(f64::from_le_bytes(rest.read_array()?)).filter(|gb| gb.is_finite());
+            let (fine, coarse) = (rest.read_ring(FINE)?, rest.read_ring(COARSE)?);
+            history.workers.entry(worker).or_default().push(GpuTrack { uuid, index, name, vram_gb, fine, coarse });
         }
-        if rest.0.is_empty() { Ok(history) } else { Err(Damaged) }
+        if rest.0.is_empty() { Ok(history) } else { Err(CorruptHistory) }
     }
 }
 
-fn put_text(bytes: &mut Vec<u8>, text: &str) {
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
     let text = &text.as_bytes()[..text.floor_char_boundary(usize::from(u16::MAX))];
     bytes.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     bytes.extend(text);
 }
 
-fn put_ring(bytes: &mut Vec<u8>, ring: &Ring) {
-    bytes.extend(ring.newest().to_le_bytes());
-    for number in ring.oldest()..=ring.newest() {
-        bytes.extend(ring.cell(number).bytes());
+fn write_ring(bytes: &mut Vec<u8>, ring: &Ring) {
+    bytes.extend(ring.newest_index().to_le_bytes());
+    for number in ring.oldest_index()..=ring.newest_index() {
+        bytes.extend(ring.cell(number).to_bytes());
     }
 }
 
-/// What was not read yet.
-struct Rest<'a>(&'a [u8]);
+/// The bytes that were not read yet.
+struct ByteReader<'a>(&'a [u8]);
 
-impl Rest<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Damaged)?;
+impl ByteReader<'_> {
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], CorruptHistory> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(CorruptHistory)?;
         self.0 = rest;
         Ok(*taken)
     }
 
-    fn text(&mut self) -> Result<String, Damaged> {
-        let length = usize::from(u16::from_le_bytes(self.take()?));
-        let (text, rest) = self.0.split_at_checked(length).ok_or(Damaged)?;
+    fn read_text(&mut self) -> Result<String, CorruptHistory> {
+        let length = usize::from(u16::from_le_bytes(self.read_array()?));
+        let (text, rest) = self.0.split_at_checked(length).ok_or(CorruptHistory)?;
         self.0 = rest;
-        String::from_utf8(text.to_vec()).map_err(|_| Damaged)
+        String::from_utf8(text.to_vec()).map_err(|_| CorruptHistory)
     }
 
-    fn ring(&mut self, grain: Grain) -> Result<Ring, Damaged> {
-        let newest = i64::from_le_bytes(self.take()?);
-        // Numbers that no clock has would overflow what is counted from them.
+    fn read_ring(&mut self, grain: Resolution) -> Result<Ring, CorruptHistory> {
+        let newest = i64::from_le_bytes(self.read_array()?);
+        // Implausible numbers would overflow later computations.
         if !(i64::MIN / 2..i64::MAX / 2).contains(&newest) {
-            return Err(Damaged);
+            return Err(CorruptHistory);
         }
-        let cells = (0..grain.cells).map(|_| self.take().map(Cell::read)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ring::ending(grain, newest, cells.into_iter()))
+        let cells =
+            (0..grain.cells).map(|_| self.read_array().map(HistoryCell::from_bytes)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Ring::from_cells(grain, newest, cells.into_iter()))
     }
 }

@@ -1,5 +1,5 @@
-//! How GPUs did over the last day, in memory that does not grow: a pure structure that is told moments and asked for
-//! ranges. Time goes by the server's clock; of an agent's, only the spans between its moments count.
+//! GPU history of the last day, in bounded memory: a pure structure that records samples and returns ranges. Times are the
+//! server's; of an agent's clock, only differences between its samples count.
 
 mod cell;
 mod file;
@@ -7,8 +7,8 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-pub use cell::{Cell, Sample};
-pub use file::LARGEST;
+pub use cell::{GpuSample, HistoryCell};
+pub use file::MAX_FILE_BYTES;
 pub use ring::Ring;
 
 use std::collections::BTreeMap;
@@ -17,52 +17,46 @@ use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
 
-/// Of the last hour, every 15 s: agents look at their GPUs every 5 s, and older ones tell of them every 30 s.
-pub const FINE: Grain = Grain { step: Millis::seconds(15), cells: 240 };
-/// Of the last day, every two minutes.
-pub const COARSE: Grain = Grain { step: Millis::seconds(120), cells: 720 };
-/// Of more GPUs there is no history: a worker that registers other GPUs again and again must not fill the memory.
-const MOST_TRACKS: usize = 20_000;
+/// The last hour, every 15 s: agents sample their GPUs every 5 s, and older ones report them every 30 s.
+pub const FINE: Resolution = Resolution { step: Millis::from_secs(15), cells: 240 };
+/// The last day, every two minutes.
+pub const COARSE: Resolution = Resolution { step: Millis::from_secs(120), cells: 720 };
+/// The maximum number of GPUs with history: a worker that registers other GPUs again and again must not fill the memory.
+const MAX_TRACKS: usize = 20_000;
 
-/// How long a cell of a ring is, and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grain {
-    /// The time that a cell is about.
+pub struct Resolution {
+    /// The length of a cell.
     pub step: Millis,
-    /// How many are kept.
+    /// The number of cells.
     pub cells: usize,
 }
 
-impl Grain {
-    /// The number of the cell that a moment falls into, counted from 1970.
-    pub const fn cell_of(self, at: Timestamp) -> i64 {
+impl Resolution {
+    /// The number of the cell of a time, counted from 1970.
+    pub const fn cell_index(self, at: Timestamp) -> i64 {
         at.0.div_euclid(self.step.0)
     }
 
-    /// When a cell begins.
-    pub const fn start_of(self, cell: i64) -> Timestamp {
+    /// The start of a cell.
+    pub const fn cell_start(self, cell: i64) -> Timestamp {
         Timestamp(cell.saturating_mul(self.step.0))
     }
 }
 
-/// What is kept of one GPU.
+/// The history of one GPU.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Track {
-    /// Its stable id.
+pub struct GpuTrack {
     pub uuid: String,
-    /// Its number on the host.
+    /// The number on its host.
     pub index: u32,
-    /// Model.
     pub name: String,
-    /// Memory in GB.
     pub vram_gb: Option<f64>,
-    /// The last hour.
     pub fine: Ring,
-    /// The last day.
     pub coarse: Ring,
 }
 
-impl Track {
+impl GpuTrack {
     fn new(gpu: &Gpu) -> Self {
         let mut track = Self {
             uuid: gpu.uuid.clone(),
@@ -72,11 +66,11 @@ impl Track {
             fine: Ring::new(FINE),
             coarse: Ring::new(COARSE),
         };
-        track.is_now(gpu);
+        track.update(gpu);
         track
     }
 
-    fn is_now(&mut self, gpu: &Gpu) {
+    fn update(&mut self, gpu: &Gpu) {
         self.index = gpu.index;
         self.vram_gb = gpu.vram_gb;
         if self.name != gpu.name {
@@ -84,29 +78,29 @@ impl Track {
         }
     }
 
-    /// What is kept of it with this grain.
-    pub fn ring(&self, grain: Grain) -> &Ring {
+    /// The ring with this resolution.
+    pub fn ring(&self, grain: Resolution) -> &Ring {
         if grain == FINE { &self.fine } else { &self.coarse }
     }
 }
 
-/// The GPUs of all workers that were heard of in the last day; those of workers that are gone too, for their jobs.
+/// The GPUs of all workers of the last day, also of deleted workers, for their jobs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct History {
-    workers: BTreeMap<WorkerId, Vec<Track>>,
+    workers: BTreeMap<WorkerId, Vec<GpuTrack>>,
 }
 
 impl History {
-    /// A worker told how its GPUs were at some moments, oldest first by its own clock. The last of them is now.
-    pub fn note(
+    /// Records samples of a worker, oldest first by its own clock. The last one is now.
+    pub fn record(
         &mut self,
         worker: &WorkerId,
         gpus: &[Gpu],
-        told: &[(Timestamp, Vec<(String, Sample)>)],
+        moments: &[(Timestamp, Vec<(String, GpuSample)>)],
         now: Timestamp,
     ) {
-        let Some((newest, _)) = told.last() else { return };
-        let mut room = MOST_TRACKS.saturating_sub(self.tracks());
+        let Some((newest, _)) = moments.last() else { return };
+        let mut room = MAX_TRACKS.saturating_sub(self.track_count());
         let tracks = self.workers.entry(worker.clone()).or_default();
         tracks.retain(|track| gpus.iter().any(|gpu| gpu.uuid == track.uuid));
         for gpu in gpus {
@@ -114,53 +108,50 @@ impl History {
                 Some(place) => place,
                 None if room > 0 => {
                     room -= 1;
-                    tracks.push(Track::new(gpu));
+                    tracks.push(GpuTrack::new(gpu));
                     tracks.len() - 1
                 }
                 None => continue,
             };
             let track = &mut tracks[place];
-            track.is_now(gpu);
-            // A clock that was set back leaves cells behind that have not happened.
-            track.fine.rewind(now);
-            track.coarse.rewind(now);
-            for (at, samples) in told {
+            track.update(gpu);
+            // A clock that was set back leaves cells in the future.
+            track.fine.discard_after(now);
+            track.coarse.discard_after(now);
+            for (at, samples) in moments {
                 let Some((_, sample)) = samples.iter().find(|(uuid, _)| *uuid == gpu.uuid) else { continue };
                 let at = now.min(Timestamp(now.0.saturating_sub((*newest - *at).0)));
-                track.fine.note(at, sample);
-                track.coarse.note(at, sample);
+                track.fine.record(at, sample);
+                track.coarse.record(at, sample);
             }
         }
         tracks.sort_by_key(|track| track.index);
     }
 
-    /// The GPUs of a worker.
-    pub fn of(&self, worker: &WorkerId) -> &[Track] {
+    pub fn worker_tracks(&self, worker: &WorkerId) -> &[GpuTrack] {
         self.workers.get(worker).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Those of all workers.
-    pub fn all(&self) -> impl Iterator<Item = &Track> {
+    pub fn all_tracks(&self) -> impl Iterator<Item = &GpuTrack> {
         self.workers.values().flatten()
     }
 
-    /// How many GPUs there are.
-    pub fn tracks(&self) -> usize {
+    pub fn track_count(&self) -> usize {
         self.workers.values().map(Vec::len).sum()
     }
 
-    /// Forgets what nobody can ask for any more.
+    /// Forgets GPUs without samples in the stored range.
     pub fn prune(&mut self, now: Timestamp) {
-        let oldest = COARSE.cell_of(now) - i64::try_from(COARSE.cells).unwrap_or(i64::MAX);
+        let oldest = COARSE.cell_index(now) - i64::try_from(COARSE.cells).unwrap_or(i64::MAX);
         for tracks in self.workers.values_mut() {
-            tracks.retain(|track| track.coarse.newest() > oldest);
+            tracks.retain(|track| track.coarse.newest_index() > oldest);
         }
         self.workers.retain(|_, tracks| !tracks.is_empty());
     }
 
-    /// Takes over what another history knows and this one does not: that of an earlier life, or of another server.
+    /// Merges another history: of an earlier run, or of another server.
     pub fn merge(&mut self, other: Self) {
-        let mut room = MOST_TRACKS.saturating_sub(self.tracks());
+        let mut room = MAX_TRACKS.saturating_sub(self.track_count());
         for (worker, tracks) in other.workers {
             let ours = self.workers.entry(worker).or_default();
             for track in tracks {

@@ -1,105 +1,107 @@
-//! Cells of equal time, the newest so many of them.
+//! A ring of cells of equal length, up to the newest.
 
 use app::domain::time::Timestamp;
 
-use super::Grain;
-use super::cell::{Cell, Sample, Sums};
+use super::Resolution;
+use super::cell::{CellAccumulator, GpuSample, HistoryCell};
 
-/// See the module. It takes the same memory from the first moment on.
+/// Cells in constant memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ring {
-    grain: Grain,
-    /// Each at its number modulo their number.
-    cells: Box<[Cell]>,
-    /// The newest that something was said of.
-    newest: i64,
-    /// What was said of that one.
-    open: Sums,
+    resolution: Resolution,
+    /// Each at its number modulo the length.
+    cells: Box<[HistoryCell]>,
+    /// The newest cell with a sample.
+    newest_index: i64,
+    /// The samples of that cell.
+    accumulator: CellAccumulator,
 }
 
 impl Ring {
-    /// One that knows nothing.
-    pub fn new(grain: Grain) -> Self {
-        let cells = vec![Cell::EMPTY; grain.cells].into_boxed_slice();
-        Self { grain, cells, newest: i64::MIN / 2, open: Sums::default() }
+    pub fn new(grain: Resolution) -> Self {
+        let cells = vec![HistoryCell::EMPTY; grain.cells].into_boxed_slice();
+        Self { resolution: grain, cells, newest_index: i64::MIN / 2, accumulator: CellAccumulator::default() }
     }
 
-    /// One with the cells that end with this one.
-    pub fn ending(grain: Grain, newest: i64, cells: impl Iterator<Item = Cell>) -> Self {
-        let mut ring = Self { newest, ..Self::new(grain) };
-        for (number, cell) in (ring.oldest()..=newest).zip(cells) {
+    /// Creates one from the cells that end with `newest`.
+    pub fn from_cells(grain: Resolution, newest: i64, cells: impl Iterator<Item = HistoryCell>) -> Self {
+        let mut ring = Self { newest_index: newest, ..Self::new(grain) };
+        for (number, cell) in (ring.oldest_index()..=newest).zip(cells) {
             let slot = ring.slot(number);
             ring.cells[slot] = cell;
         }
         ring
     }
 
-    /// The number of the newest cell that something was said of.
-    pub const fn newest(&self) -> i64 {
-        self.newest
+    /// The number of the newest cell with a sample.
+    pub const fn newest_index(&self) -> i64 {
+        self.newest_index
     }
 
-    /// The number of the oldest that is kept.
-    pub fn oldest(&self) -> i64 {
-        self.newest - i64::try_from(self.cells.len()).unwrap_or(i64::MAX) + 1
+    /// The number of the oldest cell in the ring.
+    pub fn oldest_index(&self) -> i64 {
+        self.newest_index - i64::try_from(self.cells.len()).unwrap_or(i64::MAX) + 1
     }
 
-    /// A cell, by its number.
-    pub fn cell(&self, number: i64) -> Cell {
-        if (self.oldest()..=self.newest).contains(&number) { self.cells[self.slot(number)] } else { Cell::EMPTY }
+    pub fn cell(&self, number: i64) -> HistoryCell {
+        if (self.oldest_index()..=self.newest_index).contains(&number) {
+            self.cells[self.slot(number)]
+        } else {
+            HistoryCell::EMPTY
+        }
     }
 
-    /// A moment. One of a time that is over fills what is missing there; one that is too old means nothing.
-    pub fn note(&mut self, at: Timestamp, sample: &Sample) {
-        let number = self.grain.cell_of(at);
-        if number >= self.newest {
+    /// Records a sample. One of an earlier cell fills in missing values; one that is too old is ignored.
+    pub fn record(&mut self, at: Timestamp, sample: &GpuSample) {
+        let number = self.resolution.cell_index(at);
+        if number >= self.newest_index {
             self.advance(number);
-            self.open.add(sample);
+            self.accumulator.add(sample);
             let slot = self.slot(number);
-            self.cells[slot] = self.open.cell().or(self.cells[slot]);
-        } else if number >= self.oldest() {
-            let mut late = Sums::default();
+            self.cells[slot] = self.accumulator.finish().merge(self.cells[slot]);
+        } else if number >= self.oldest_index() {
+            let mut late = CellAccumulator::default();
             late.add(sample);
             let slot = self.slot(number);
-            self.cells[slot] = self.cells[slot].or(late.cell());
+            self.cells[slot] = self.cells[slot].merge(late.finish());
         }
     }
 
-    /// Forgets what is later than now.
-    pub fn rewind(&mut self, now: Timestamp) {
-        let now = self.grain.cell_of(now);
-        if now < self.newest {
-            let oldest = self.oldest();
-            for number in (now + 1).max(oldest)..=self.newest {
+    /// Discards cells that are later than now.
+    pub fn discard_after(&mut self, now: Timestamp) {
+        let now = self.resolution.cell_index(now);
+        if now < self.newest_index {
+            let oldest = self.oldest_index();
+            for number in (now + 1).max(oldest)..=self.newest_index {
                 let slot = self.slot(number);
-                self.cells[slot] = Cell::EMPTY;
+                self.cells[slot] = HistoryCell::EMPTY;
             }
-            (self.newest, self.open) = (now, Sums::default());
+            (self.newest_index, self.accumulator) = (now, CellAccumulator::default());
         }
     }
 
-    /// Takes over what another one knows and this one does not.
+    /// Merges another ring.
     pub fn merge(&mut self, other: &Self) {
-        if other.newest > self.newest {
-            self.advance(other.newest);
+        if other.newest_index > self.newest_index {
+            self.advance(other.newest_index);
         }
-        for number in self.oldest().max(other.oldest())..=other.newest {
+        for number in self.oldest_index().max(other.oldest_index())..=other.newest_index {
             let slot = self.slot(number);
-            self.cells[slot] = self.cells[slot].or(other.cell(number));
+            self.cells[slot] = self.cells[slot].merge(other.cell(number));
         }
     }
 
-    /// Makes this cell the newest; those between are of a time of which nothing was said.
+    /// Makes this cell the newest; those between have no data.
     fn advance(&mut self, number: i64) {
-        if number == self.newest {
+        if number == self.newest_index {
             return;
         }
         let kept = i64::try_from(self.cells.len()).unwrap_or(i64::MAX);
-        for passed in (self.newest + 1).max(number - kept + 1)..=number {
+        for passed in (self.newest_index + 1).max(number - kept + 1)..=number {
             let slot = self.slot(passed);
-            self.cells[slot] = Cell::EMPTY;
+            self.cells[slot] = HistoryCell::EMPTY;
         }
-        (self.newest, self.open) = (number, Sums::default());
+        (self.newest_index, self.accumulator) = (number, CellAccumulator::default());
     }
 
     fn slot(&self, number: i64) -> usize {

@@ -1,69 +1,76 @@
-//! `/api/account`: what is the caller's own. Password, API tokens, and browsers that are logged in.
+//! `/api/account`: password, API tokens and sessions of the caller.
 
 use app::domain::access::Permission;
 use app::domain::ids::{SessionId, TokenId};
 use app::protocol::access::{ChangePassword, CreateToken, CreatedToken, SessionsPage, TokensPage};
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::address::Path;
-use super::json::{Created, Json as Body};
+use super::extractors::Path;
+use super::json::{CreatedJson, Json as Body};
 use super::limits;
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::{Peer, address, caller};
+use super::request::{Peer, caller_from_person, peer_ip};
 use super::routes::Routes;
-use super::ui::forms::access::with_password;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use super::ui::forms::access::count_password_attempt;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// What it takes to revoke tokens and to end sessions: one's own, or those of others.
-pub const ENDS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];
+/// One of these is required to revoke tokens and end sessions, one's own or those of others.
+pub const END_PERMISSIONS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let own = Needs::To(Permission::AccountManage);
+pub fn routes(app: &AppState) -> Routes {
+    let own = Requirement::Permission(Permission::AccountManage);
     Routes::new(app, "Account")
         .post("/account/password", own, CHANGE_PASSWORD, change_password)
         .get("/account/tokens", own, TOKENS, tokens)
-        .post("/account/tokens", Needs::ToProved(Permission::AccountManage), CREATE_TOKEN, create_token)
-        .delete("/account/tokens/{id}", Needs::OwnTokenOr(ENDS), REVOKE_TOKEN, revoke_token)
+        .post(
+            "/account/tokens",
+            Requirement::RecentlyAuthenticated(Permission::AccountManage),
+            CREATE_TOKEN,
+            create_token,
+        )
+        .delete("/account/tokens/{id}", Requirement::OwnTokenOr(END_PERMISSIONS), REVOKE_TOKEN, revoke_token)
         .get("/account/sessions", own, SESSIONS, sessions)
-        .delete("/account/sessions/{id}", Needs::AnyOf(ENDS), END_SESSION, end_session)
-        .within(|router| limits::bounded(router, limits::API))
+        .delete("/account/sessions/{id}", Requirement::AnyOf(END_PERMISSIONS), END_SESSION, end_session)
+        .layer(|router| limits::limit_body(router, limits::API))
 }
 
-const CHANGE_PASSWORD: Doc = Doc {
-    detail: "The caller's other sessions end.",
+const CHANGE_PASSWORD: OperationDoc = OperationDoc {
+    description: "Ends the caller's other sessions.",
     problems: &["wrong_password", "weak_password", "no_accounts", "no_person"],
-    ..Doc::of("changePassword", "Changes the caller's password.")
+    ..OperationDoc::new("changePassword", "Changes the caller's password.")
 };
 
 async fn change_password(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     peer: Option<Extension<Peer>>,
     Body(change): Body<ChangePassword>,
-) -> Result<Json<Accepted>, ApiError> {
-    let changed = app.core.change_password(caller(&person), &person, &change.old, &change.new);
-    with_password(&app, &person, address(peer), changed).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let changed = app.core.change_password(caller_from_person(&principal), &principal, &change.old, &change.new);
+    count_password_attempt(&app, &principal, peer_ip(peer), changed).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const TOKENS: Doc = Doc {
+const TOKENS: OperationDoc = OperationDoc {
     problems: &["no_accounts", "no_person"],
-    ..Doc::of("listTokens", "Lists the caller's API tokens, oldest first.")
+    ..OperationDoc::new("listTokens", "Lists the caller's API tokens, oldest first.")
 };
 
-async fn tokens(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<TokensPage>, ApiError> {
-    let user = person.account()?;
-    Ok(Json(TokensPage { tokens: app.core.tokens_of(&user).await? }))
+async fn tokens(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<TokensPage>, ApiError> {
+    let user = principal.account_id()?;
+    Ok(Json(TokensPage { tokens: app.core.user_tokens(&user).await? }))
 }
 
-const CREATE_TOKEN: Doc = Doc {
-    detail: "The secret is shown in this answer and never again, so a repeated request cannot be answered with it: \
-             the name is what keeps a repetition from making a second one.",
+const CREATE_TOKEN: OperationDoc = OperationDoc {
+    description: "The token is only in this response, so a repeated request cannot return it: \
+             the unique name prevents a second one.",
     problems: &[
         "invalid_name",
         "out_of_range",
@@ -73,58 +80,58 @@ const CREATE_TOKEN: Doc = Doc {
         "no_accounts",
         "no_person",
     ],
-    ..Doc::of("createToken", "Makes an API token for the caller.")
+    ..OperationDoc::new("createToken", "Creates an API token for the caller.")
 };
 
 async fn create_token(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(create): Body<CreateToken>,
-) -> Result<Created<CreatedToken>, ApiError> {
-    Ok(Created(app.core.create_token(caller(&person), &person, create).await?))
+) -> Result<CreatedJson<CreatedToken>, ApiError> {
+    Ok(CreatedJson(app.core.create_token(caller_from_person(&principal), &principal, create).await?))
 }
 
-const REVOKE_TOKEN: Doc = Doc {
-    detail: "It opens nothing from then on, and sessions that it opened end. A token can revoke itself, whatever its \
-             scopes. `admin.users` is for tokens of people who can do no more than the caller.",
+const REVOKE_TOKEN: OperationDoc = OperationDoc {
+    description: "The token stops working, and sessions that it opened end. A token can revoke itself, whatever its \
+             scopes. `admin.users` applies to users with no more permissions than the caller.",
     problems: &["permission_denied", "token_not_found", "no_accounts", "no_person"],
-    ..Doc::of("revokeToken", "Revokes an API token of the caller's.")
+    ..OperationDoc::new("revokeToken", "Revokes an API token of the caller.")
 };
 
 async fn revoke_token(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-) -> Result<Json<Accepted>, ApiError> {
-    let id = TokenId::parse(&id).map_err(|_| ApiError::bad_id("API token"))?;
-    app.core.revoke_token(caller(&person), &person, id).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let id = TokenId::parse(&id).map_err(|_| ApiError::invalid_id("API token"))?;
+    app.core.revoke_token(caller_from_person(&principal), &principal, id).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const SESSIONS: Doc = Doc {
+const SESSIONS: OperationDoc = OperationDoc {
     problems: &["no_accounts", "no_person"],
-    ..Doc::of("listSessions", "Lists the browsers in which the caller is logged in.")
+    ..OperationDoc::new("listSessions", "Lists the caller's browser sessions.")
 };
 
 async fn sessions(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
 ) -> Result<Json<SessionsPage>, ApiError> {
-    Ok(Json(app.core.sessions_page(&person).await?))
+    Ok(Json(app.core.sessions_page(&principal).await?))
 }
 
-const END_SESSION: Doc = Doc {
-    detail: "`admin.users` is for sessions of people who can do no more than the caller.",
+const END_SESSION: OperationDoc = OperationDoc {
+    description: "`admin.users` applies to users with no more permissions than the caller.",
     problems: &["session_not_found", "no_accounts", "no_person"],
-    ..Doc::of("endSession", "Logs a browser of the caller's out.")
+    ..OperationDoc::new("endSession", "Ends a browser session of the caller.")
 };
 
 async fn end_session(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-) -> Result<Json<Accepted>, ApiError> {
-    let id = SessionId::parse(&id).map_err(|_| ApiError::bad_id("session"))?;
-    app.core.end_session(caller(&person), &person, id).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let id = SessionId::parse(&id).map_err(|_| ApiError::invalid_id("session"))?;
+    app.core.end_session(caller_from_person(&principal), &principal, id).await?;
+    Ok(Json(ReportResponse { success: true }))
 }

@@ -1,7 +1,7 @@
-//! `/api/audit`: the trail.
+//! `/api/audit`: the audit log.
 
 use app::domain::access::Permission;
-use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, AuditVerdict};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, AuditVerification};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -9,18 +9,17 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
-use super::address::Query;
-use super::conditional::{IfNoneMatch, Listed};
-use super::openapi::doc::{Answer, Content, Doc, schema_of};
+use super::conditional::{IfNoneMatch, ListResponse};
+use super::extractors::Query;
+use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::Needs;
+use crate::service::access::Requirement;
 use crate::service::audit::trail;
-use crate::state::App;
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let reads = Needs::To(Permission::AdminAudit);
+pub fn routes(app: &AppState) -> Routes {
+    let reads = Requirement::Permission(Permission::AdminAudit);
     Routes::new(app, "Audit").get("/audit", reads, LIST, list).get("/audit/export", reads, EXPORT, export).get(
         "/audit/verify",
         reads,
@@ -29,30 +28,32 @@ pub fn routes(app: &App) -> Routes {
     )
 }
 
-const LIST: Doc =
-    Doc { problems: &["out_of_range"], ..Doc::of("listAudit", "Lists entries of the audit trail, newest first.") };
-
-async fn list(
-    State(app): State<App>,
-    Query(query): Query<AuditQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<AuditPage>, ApiError> {
-    Ok(known.listed(app.core.audit_page(&query).await?))
-}
-
-const EXPORT: Doc = Doc {
-    answers: &[Answer::with(200, "The entries, oldest first.", Content::Lines(schema_of::<AuditEntry>))],
+const LIST: OperationDoc = OperationDoc {
     problems: &["out_of_range"],
-    ..Doc::of("exportAudit", "Streams the audit trail, a line of JSON for each entry.")
+    ..OperationDoc::new("listAudit", "Lists entries of the audit log, newest first.")
 };
 
-/// A line of JSON for each entry. If the database fails on the way, the answer breaks off.
-async fn export(State(app): State<App>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
+async fn list(
+    State(app): State<AppState>,
+    Query(query): Query<AuditQuery>,
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<AuditPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.audit_page(&query).await?))
+}
+
+const EXPORT: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::new(200, "The entries, oldest first.", ContentDoc::Lines(schema_of::<AuditEntry>))],
+    problems: &["out_of_range"],
+    ..OperationDoc::new("exportAudit", "Streams the audit log as JSON lines.")
+};
+
+/// Streams one line of JSON per entry. If the database fails while streaming, the response is aborted.
+async fn export(State(app): State<AppState>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
     let entries = trail::export(app.core.store.clone(), &filters, app.core.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
     let failed = |refusal| {
-        tracing::error!(?refusal, "an export of the audit trail broke off");
-        std::io::Error::other("the database failed")
+        tracing::error!(error = ?refusal, "audit: export aborted");
+        std::io::Error::other("database error")
     };
     let lines = entries.map_err(failed).and_then(move |entry| std::future::ready(line(entry)));
     let headers = [
@@ -63,12 +64,12 @@ async fn export(State(app): State<App>, Query(filters): Query<AuditFilters>) -> 
     Ok((headers, Body::from_stream(lines)).into_response())
 }
 
-const VERIFY: Doc = Doc {
-    detail: "It reads the whole trail, which takes its time; who asks meanwhile waits for their turn.",
+const VERIFY: OperationDoc = OperationDoc {
+    description: "Reads the whole audit log, which takes time; concurrent requests wait.",
     problems: &["files_unavailable"],
-    ..Doc::of("verifyAudit", "Says whether the audit trail is as it was written, and if not, where it differs.")
+    ..OperationDoc::new("verifyAudit", "Verifies that the audit log is unmodified, and lists differences.")
 };
 
-async fn verify(State(app): State<App>) -> Result<Json<AuditVerdict>, ApiError> {
+async fn verify(State(app): State<AppState>) -> Result<Json<AuditVerification>, ApiError> {
     Ok(Json(app.core.verify_audit().await?))
 }

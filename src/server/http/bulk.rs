@@ -1,6 +1,6 @@
-//! The same done to several at once, for workers and jobs alike: `POST /api/admin/workers/bulk/…`, `POST /api/queue/bulk/…`.
+//! Bulk actions on workers and jobs: `POST /api/admin/workers/bulk/…`, `POST /api/queue/bulk/…`.
 //!
-//! Each action is a route of its own and not a word of the body, so that it takes what the action takes of one alone.
+//! Each action has its own route instead of a field in the body, so that it requires the same permission as for one item.
 
 use app::protocol::bulk::{BulkDrain, BulkIds, BulkResult, BulkResults};
 use app::protocol::status::{BulkAction, BulkOutcome};
@@ -10,72 +10,76 @@ use axum::{Extension, Json};
 use futures_util::future::BoxFuture;
 
 use super::json::Json as Body;
-use super::openapi::doc::{Doc, IDEMPOTENCY_KEY};
+use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::queue::idempotency_key;
-use super::request::caller;
-use crate::service::access::Person;
-use crate::service::bulk::{Asked, Became, Outcome};
-use crate::state::App;
+use super::request::caller_from_person;
+use crate::service::access::Principal;
+use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
+use crate::state::AppState;
 
-const fn doc(id: &'static str, summary: &'static str) -> Doc {
-    Doc {
-        detail: "To each as if it were asked for alone: what refuses one keeps no other back. The answer says of each \
-                 what became of it: `done`, `unchanged` if it was so already, or `refused` with the problem.",
+const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
+    OperationDoc {
+        description: "Each is handled independently: an error of one does not affect the others. The response contains for each \
+                 its outcome: `done`, `unchanged` if nothing had to change, or `refused` with the problem.",
         problems: &["too_much"],
-        ..Doc::of(id, summary)
+        ..OperationDoc::new(id, summary)
     }
 }
 
 /// `POST /api/admin/workers/bulk/drain`
-pub const DRAIN: Doc = Doc {
-    problems: &["out_of_range", "too_much"],
-    ..doc("drainWorkers", "Lets several workers finish what they have and take nothing new.")
-};
+pub const DRAIN: OperationDoc =
+    OperationDoc { problems: &["out_of_range", "too_much"], ..bulk_doc("drainWorkers", "Drains several workers.") };
 /// `POST /api/admin/workers/bulk/resume`
-pub const RESUME: Doc = doc("resumeWorkers", "Undoes the drains of several workers.");
+pub const RESUME: OperationDoc = bulk_doc("resumeWorkers", "Resumes several workers.");
 /// `POST /api/admin/workers/bulk/delete`
-pub const DELETE: Doc = doc("deleteWorkers", "Removes those of several workers that are offline.");
+pub const DELETE: OperationDoc = bulk_doc("deleteWorkers", "Deletes several workers that are offline.");
 /// `POST /api/queue/bulk/cancel`
-pub const CANCEL: Doc = doc("cancelJobs", "Cancels several jobs.");
+pub const CANCEL: OperationDoc = bulk_doc("cancelJobs", "Cancels several jobs.");
 /// `POST /api/queue/bulk/retry`
-pub const RETRY: Doc = Doc {
-    headers: &[IDEMPOTENCY_KEY],
-    ..doc("retryJobs", "Submits several jobs that have ended once more, as new ones.")
+pub const RETRY: OperationDoc = OperationDoc {
+    headers: &[IDEMPOTENCY_KEY_HEADER],
+    ..bulk_doc("retryJobs", "Retries several jobs that have ended, as new jobs.")
 };
 
-type Answered = BoxFuture<'static, Result<Json<BulkResults>, ApiError>>;
+type BulkResponseFuture = BoxFuture<'static, Result<Json<BulkResults>, ApiError>>;
 
-/// The handler of an action.
-pub fn of(
+/// Returns the handler of an action.
+pub fn handler(
     action: BulkAction,
-) -> impl Fn(State<App>, Extension<Person>, HeaderMap, Body<BulkIds>) -> Answered + Clone + Send + Sync + 'static {
+) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Body<BulkIds>) -> BulkResponseFuture
++ Clone
++ Send
++ Sync
++ 'static {
     move |State(app), Extension(person), headers, Body(BulkIds { ids })| {
-        let asked = Asked { key: idempotency_key(&headers), ..Asked::of(action, ids) };
-        Box::pin(async move { answered(&app, &person, asked).await })
+        let asked = BulkRequest { idempotency_key: idempotency_key(&headers), ..BulkRequest::new(action, ids) };
+        Box::pin(async move { run_bulk(&app, &person, asked).await })
     }
 }
 
-/// The handler of a drain, which takes more than whom.
+/// Drains several workers; the body has more fields than the ids.
 pub async fn drain(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(BulkDrain { ids, drain }): Body<BulkDrain>,
 ) -> Result<Json<BulkResults>, ApiError> {
-    answered(&app, &person, Asked { drain, ..Asked::of(BulkAction::Drain, ids) }).await
+    run_bulk(&app, &principal, BulkRequest { drain, ..BulkRequest::new(BulkAction::Drain, ids) }).await
 }
 
-async fn answered(app: &App, person: &Person, asked: Asked) -> Result<Json<BulkResults>, ApiError> {
-    let outcomes = app.core.in_bulk(caller(person), person, asked).await?;
-    Ok(Json(BulkResults { results: outcomes.into_iter().map(result).collect() }))
+async fn run_bulk(app: &AppState, principal: &Principal, request: BulkRequest) -> Result<Json<BulkResults>, ApiError> {
+    let outcomes = app.core.run_bulk(caller_from_person(principal), principal, request).await?;
+    Ok(Json(BulkResults { results: outcomes.into_iter().map(to_result).collect() }))
 }
 
-fn result((id, became): Outcome) -> BulkResult {
+fn to_result((id, became): BulkItemOutcome) -> BulkResult {
     let plain = |outcome| BulkResult { id: id.clone(), outcome, new_job_id: None, problem: None };
     match became {
-        Ok(Became::Done) => plain(BulkOutcome::Done),
-        Ok(Became::Again(job)) => BulkResult { new_job_id: Some(job), ..plain(BulkOutcome::Done) },
-        Ok(Became::Unchanged) => plain(BulkOutcome::Unchanged),
-        Err(refusal) => BulkResult { problem: Some(ApiError::from(refusal).problem()), ..plain(BulkOutcome::Refused) },
+        Ok(BulkItemEffect::Done) => plain(BulkOutcome::Done),
+        Ok(BulkItemEffect::Retried(job)) => BulkResult { new_job_id: Some(job), ..plain(BulkOutcome::Done) },
+        Ok(BulkItemEffect::Unchanged) => plain(BulkOutcome::Unchanged),
+        Err(refusal) => {
+            BulkResult { problem: Some(ApiError::from(refusal).to_problem()), ..plain(BulkOutcome::Refused) }
+        }
     }
 }

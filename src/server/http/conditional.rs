@@ -1,8 +1,8 @@
-//! Answers with a name for exactly the state that they show (`ETag`), and requests that depend on it.
+//! Conditional requests: `ETag` on responses, `If-None-Match` and `If-Match` on requests.
 //!
-//! `If-None-Match` spares sending what the caller has. `If-Match` keeps an edit from undoing somebody else's: the name
-//! of a thing that can be edited begins with its revision, which only edits change, and that is what is compared, so
-//! that a heartbeat in between is no conflict.
+//! `If-None-Match` saves sending what the caller already has. `If-Match` prevents lost updates: the tag of an editable resource
+//! begins with its revision, which only edits change, and only the revision is compared. A heartbeat between read and edit is
+//! no conflict.
 
 use std::convert::Infallible;
 
@@ -21,57 +21,60 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::openapi::doc::{Answer, Content, ETAG, Header, IF_MATCH, IF_NEW, IF_NONE_MATCH, LINK, schema_of};
-use super::openapi::signature::{Answers, Signature, Takes};
+use super::openapi::doc::{
+    AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, IF_MATCH_HEADER, IF_NEW_HEADER, IF_NONE_MATCH_HEADER, LINK_HEADER,
+    schema_of,
+};
+use super::openapi::signature::{DescribeInput, DescribeOutput, Signature};
 use crate::text::percent_escaped;
 use crate::tokens::hex;
 
-/// So long a list may be to be given a name: beyond, finding it costs more than it spares.
-const NAMED: usize = 100;
+/// Longer lists get no tag: computing it costs more than it saves.
+const MAX_TAGGED_ITEMS: usize = 100;
 
-/// What the caller has already, and the address it asks.
+/// The tags that the caller has, and the URI it requests.
 pub struct IfNoneMatch {
-    known: Vec<String>,
+    etags: Vec<String>,
     uri: Uri,
 }
 
-/// The revision that an edit is meant for; none if the caller did not say, or said that any will do.
+/// The revision that an edit applies to; `None` without the header, or with `*`.
 pub struct IfMatch(pub Option<Vec<String>>);
 
-/// Whether the caller means to make what is not there yet.
-pub struct IfNew(pub bool);
+/// Whether the caller only wants to create (`If-None-Match: *`).
+pub struct IfNoneMatchAny(pub bool);
 
-/// A view with the name of its state; 304 without it if the caller has it.
-pub struct Tagged<T> {
-    known: bool,
-    tag: String,
+/// A view with its `ETag`; 304 without a body if the caller has it.
+pub struct TaggedResponse<T> {
+    not_modified: bool,
+    etag: String,
     view: T,
 }
 
-/// A page of a list, with a link to the next one.
-pub struct Listed<T> {
-    known: bool,
-    tag: Option<String>,
-    next: Option<String>,
+/// A page of a list, with a `Link` to the next one.
+pub struct ListResponse<T> {
+    not_modified: bool,
+    etag: Option<String>,
+    next_link: Option<String>,
     page: T,
 }
 
-/// A page that can be given a name.
-pub trait Page: Serialize {
-    /// How many there are on it.
+/// A list page that can get an `ETag`.
+pub trait ListView: Serialize {
+    /// Returns the number of items on the page.
     fn len(&self) -> usize;
-    /// Where the next one starts.
+    /// Returns the cursor of the next page.
     fn next_cursor(&self) -> Option<&str>;
-    /// The moment of the answer, which is no part of the state.
+    /// Returns the time of the response, which is excluded from the tag.
     fn server_time(&mut self) -> Option<&mut Timestamp> {
         None
     }
 }
 
-/// A page by the name of its list, and by that of its moment if it has one.
+/// Implements `ListView` for a page, given the field of its items and, if it has one, that of the server's time.
 macro_rules! page {
     ($page:ty, $list:ident $(, $time:ident)?) => {
-        impl Page for $page {
+        impl ListView for $page {
             fn len(&self) -> usize {
                 self.$list.len()
             }
@@ -96,41 +99,41 @@ page!(WorkerAttempts, attempts, server_time);
 page!(WorkerEvents, events, server_time);
 
 impl IfNoneMatch {
-    /// The view of a thing, with its revision if it can be edited.
-    pub fn tagged<T: Serialize>(&self, revision: Option<&str>, view: T) -> Tagged<T> {
-        let state = digest(&view);
+    /// Returns the view with a tag that contains the revision if the resource can be edited.
+    pub fn tagged<T: Serialize>(&self, revision: Option<&str>, view: T) -> TaggedResponse<T> {
+        let state = state_digest(&view);
         let tag = revision.map_or_else(|| state.clone(), |revision| format!("{revision}.{state}"));
-        Tagged { known: self.knows(&tag), tag, view }
+        TaggedResponse { not_modified: self.matches(&tag), etag: tag, view }
     }
 
-    /// A page of a list.
-    pub fn listed<T: Page>(&self, mut page: T) -> Listed<T> {
-        let tag = (page.len() <= NAMED).then(|| {
+    /// Returns a page of a list with its tag.
+    pub fn listed<T: ListView>(&self, mut page: T) -> ListResponse<T> {
+        let tag = (page.len() <= MAX_TAGGED_ITEMS).then(|| {
             let told = page.server_time().map(|time| std::mem::replace(time, Timestamp(0)));
-            let tag = digest(&page);
+            let tag = state_digest(&page);
             if let (Some(time), Some(told)) = (page.server_time(), told) {
                 *time = told;
             }
             tag
         });
-        let known = tag.as_ref().is_some_and(|tag| self.knows(tag));
-        let next = page.next_cursor().map(|cursor| link(&self.uri, cursor));
-        Listed { known, tag, next, page }
+        let known = tag.as_ref().is_some_and(|tag| self.matches(tag));
+        let next = page.next_cursor().map(|cursor| next_page_link(&self.uri, cursor));
+        ListResponse { not_modified: known, etag: tag, next_link: next, page }
     }
 
-    fn knows(&self, tag: &str) -> bool {
-        self.known.iter().any(|known| known == "*" || known == tag)
+    fn matches(&self, tag: &str) -> bool {
+        self.etags.iter().any(|known| known == "*" || known == tag)
     }
 }
 
-/// The first half of the SHA-256 of the JSON, in hex.
-fn digest(view: &impl Serialize) -> String {
+/// Returns the first half of the SHA-256 of the JSON, in hex.
+fn state_digest(view: &impl Serialize) -> String {
     let json = serde_json::to_vec(view).expect("plain fields");
     hex(&Sha256::digest(json)[..16])
 }
 
-/// The same address from another cursor.
-fn link(uri: &Uri, cursor: &str) -> String {
+/// Returns the requested URI with another cursor.
+fn next_page_link(uri: &Uri, cursor: &str) -> String {
     let kept =
         uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
     let cursor = format!("cursor={}", percent_escaped(cursor));
@@ -138,8 +141,8 @@ fn link(uri: &Uri, cursor: &str) -> String {
     format!("</api{}?{query}>; rel=\"next\"", uri.path().trim_start_matches("/api"))
 }
 
-/// The names in a header, without their quotes; weak ones match nothing that is strong.
-fn names(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+/// Returns the tags of a header without quotes. Weak tags never match strong ones.
+fn parse_etags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     let each =
         lists.flat_map(|list| list.split(',')).map(str::trim).filter(|tag| !tag.is_empty() && !tag.starts_with("W/"));
@@ -150,7 +153,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self { known: names(&parts.headers, header::IF_NONE_MATCH), uri: parts.uri.clone() })
+        Ok(Self { etags: parse_etags(&parts.headers, header::IF_NONE_MATCH), uri: parts.uri.clone() })
     }
 }
 
@@ -159,54 +162,54 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let asked = parts.headers.contains_key(header::IF_MATCH);
-        let names = names(&parts.headers, header::IF_MATCH);
+        let names = parse_etags(&parts.headers, header::IF_MATCH);
         let revision = |name: String| name.split('.').next().unwrap_or_default().to_owned();
         let any = names.iter().any(|name| name == "*");
         Ok(Self((asked && !any).then(|| names.into_iter().map(revision).collect())))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for IfNew {
+impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatchAny {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(names(&parts.headers, header::IF_NONE_MATCH).iter().any(|name| name == "*")))
+        Ok(Self(parse_etags(&parts.headers, header::IF_NONE_MATCH).iter().any(|name| name == "*")))
     }
 }
 
-impl Takes for IfNoneMatch {
-    fn note(signature: &mut Signature) {
-        signature.headers.push(IF_NONE_MATCH);
+impl DescribeInput for IfNoneMatch {
+    fn describe(signature: &mut Signature) {
+        signature.headers.push(IF_NONE_MATCH_HEADER);
     }
 }
 
-impl Takes for IfMatch {
-    fn note(signature: &mut Signature) {
-        signature.headers.push(IF_MATCH);
+impl DescribeInput for IfMatch {
+    fn describe(signature: &mut Signature) {
+        signature.headers.push(IF_MATCH_HEADER);
         signature.problems.push("precondition_failed");
     }
 }
 
-impl Takes for IfNew {
-    fn note(signature: &mut Signature) {
-        signature.headers.push(IF_NEW);
+impl DescribeInput for IfNoneMatchAny {
+    fn describe(signature: &mut Signature) {
+        signature.headers.push(IF_NEW_HEADER);
         signature.problems.push("precondition_failed");
     }
 }
 
-impl<T: Serialize> IntoResponse for Tagged<T> {
+impl<T: Serialize> IntoResponse for TaggedResponse<T> {
     fn into_response(self) -> Response {
-        named(self.known, Some(&self.tag), None, &self.view)
+        etag_response(self.not_modified, Some(&self.etag), None, &self.view)
     }
 }
 
-impl<T: Serialize> IntoResponse for Listed<T> {
+impl<T: Serialize> IntoResponse for ListResponse<T> {
     fn into_response(self) -> Response {
-        named(self.known, self.tag.as_deref(), self.next.as_deref(), &self.page)
+        etag_response(self.not_modified, self.etag.as_deref(), self.next_link.as_deref(), &self.page)
     }
 }
 
-fn named(known: bool, tag: Option<&str>, next: Option<&str>, view: &impl Serialize) -> Response {
+fn etag_response(known: bool, tag: Option<&str>, next: Option<&str>, view: &impl Serialize) -> Response {
     let mut response = if known { StatusCode::NOT_MODIFIED.into_response() } else { axum::Json(view).into_response() };
     let headers = response.headers_mut();
     let quoted = tag.and_then(|tag| HeaderValue::from_str(&format!("\"{tag}\"")).ok());
@@ -216,21 +219,21 @@ fn named(known: bool, tag: Option<&str>, next: Option<&str>, view: &impl Seriali
     response
 }
 
-impl<T: JsonSchema> Answers for Tagged<T> {
-    fn note(signature: &mut Signature) {
-        described::<T>(signature, &[ETAG]);
+impl<T: JsonSchema> DescribeOutput for TaggedResponse<T> {
+    fn describe(signature: &mut Signature) {
+        describe_not_modified::<T>(signature, &[ETAG_HEADER]);
     }
 }
 
-impl<T: JsonSchema> Answers for Listed<T> {
-    fn note(signature: &mut Signature) {
-        described::<T>(signature, &[ETAG, LINK]);
+impl<T: JsonSchema> DescribeOutput for ListResponse<T> {
+    fn describe(signature: &mut Signature) {
+        describe_not_modified::<T>(signature, &[ETAG_HEADER, LINK_HEADER]);
     }
 }
 
-fn described<T: JsonSchema>(signature: &mut Signature, headers: &'static [Header]) {
+fn describe_not_modified<T: JsonSchema>(signature: &mut Signature, headers: &'static [HeaderDoc]) {
     signature.answers.extend([
-        Answer { headers, ..Answer::with(200, "Done.", Content::Json(schema_of::<T>)) },
-        Answer::with(304, "It is as the caller has it.", Content::Nothing),
+        AnswerDoc { headers, ..AnswerDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)) },
+        AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
     ]);
 }

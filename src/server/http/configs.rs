@@ -1,26 +1,26 @@
 //! `/api/configs`
 
 use app::domain::access::Permission;
-use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage, RevisionsPage};
-use app::protocol::worker::Accepted;
+use app::protocol::configs::{ConfigBundle, ConfigDetail, ConfigView, ConfigsPage, RevisionsPage};
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::address::Path;
-use super::conditional::{IfMatch, IfNew, IfNoneMatch, Tagged};
+use super::conditional::{IfMatch, IfNoneMatch, IfNoneMatchAny, TaggedResponse};
+use super::extractors::Path;
 use super::json::Json as Body;
 use super::limits;
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::caller_from_person;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::service::configs::Seen;
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::service::configs::ConfigPrecondition;
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let (sees, edits) = (Needs::To(Permission::ConfigView), Needs::To(Permission::ConfigEdit));
+pub fn routes(app: &AppState) -> Routes {
+    let (sees, edits) =
+        (Requirement::Permission(Permission::ConfigView), Requirement::Permission(Permission::ConfigEdit));
     Routes::new(app, "Configurations")
         .get("/configs", sees, LIST, list)
         .get("/configs/{name}", sees, SHOW, show)
@@ -28,59 +28,59 @@ pub fn routes(app: &App) -> Routes {
         .get("/configs/{name}/revisions/{revision}", sees, SHOW_REVISION, show_revision)
         .put("/configs/{name}", edits, PUT, put)
         .delete("/configs/{name}", edits, DELETE, delete)
-        .within(|router| limits::bounded(router, limits::CONFIG))
+        .layer(|router| limits::limit_body(router, limits::CONFIG))
 }
 
-const LIST: Doc = Doc::of("listConfigs", "Lists configurations, by name.");
+const LIST: OperationDoc = OperationDoc::new("listConfigs", "Lists configurations, by name.");
 
-async fn list(State(app): State<App>) -> Result<Json<ConfigsPage>, ApiError> {
+async fn list(State(app): State<AppState>) -> Result<Json<ConfigsPage>, ApiError> {
     Ok(Json(app.core.configs().await?))
 }
 
-const SHOW: Doc = Doc {
+const SHOW: OperationDoc = OperationDoc {
     problems: &["config_not_found"],
-    ..Doc::of("getConfig", "Shows a configuration's newest revision, with its files.")
+    ..OperationDoc::new("getConfig", "Shows a configuration's newest revision, with its files.")
 };
 
 async fn show(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(name): Path<String>,
-    known: IfNoneMatch,
-) -> Result<Tagged<ConfigDetail>, ApiError> {
+    if_none_match: IfNoneMatch,
+) -> Result<TaggedResponse<ConfigDetail>, ApiError> {
     let config = app.core.config(&name).await?;
-    Ok(known.tagged(Some(&config.config.revision.to_string()), config))
+    Ok(if_none_match.tagged(Some(&config.config.revision.to_string()), config))
 }
 
-const REVISIONS: Doc = Doc {
-    detail: "Jobs keep the revision that they were submitted with, so that of a removed configuration there still are some.",
+const REVISIONS: OperationDoc = OperationDoc {
+    description: "Jobs keep the revision that they were submitted with, so a deleted configuration may still have revisions.",
     problems: &["config_not_found"],
-    ..Doc::of("listConfigRevisions", "Lists the revisions of a configuration, the newest first.")
+    ..OperationDoc::new("listConfigRevisions", "Lists the revisions of a configuration, newest first.")
 };
 
 async fn revisions(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<RevisionsPage>, ApiError> {
-    Ok(Json(app.core.revisions(&person, &name).await?))
+    Ok(Json(app.core.revisions(&principal, &name).await?))
 }
 
-const SHOW_REVISION: Doc = Doc {
-    detail: "A revision never changes.",
+const SHOW_REVISION: OperationDoc = OperationDoc {
+    description: "A revision never changes.",
     problems: &["config_not_found"],
-    ..Doc::of("getConfigRevision", "Shows one revision of a configuration, with its files.")
+    ..OperationDoc::new("getConfigRevision", "Shows one revision of a configuration, with its files.")
 };
 
 async fn show_revision(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path((name, revision)): Path<(String, u32)>,
 ) -> Result<Json<ConfigDetail>, ApiError> {
     Ok(Json(app.core.config_at(&name, revision).await?))
 }
 
-const PUT: Doc = Doc {
-    detail: "Jobs that were submitted before keep the revision that they were submitted with. A configuration of somebody \
-             else takes `config.manage`; without it, store yours under another name.",
+const PUT: OperationDoc = OperationDoc {
+    description: "Existing jobs keep the revision that they were submitted with. A configuration of another \
+             user requires `config.manage`; without it, use another name.",
     problems: &[
         "config_not_yours",
         "invalid_name",
@@ -92,33 +92,33 @@ const PUT: Doc = Doc {
         "config_json_broken",
         "too_much",
     ],
-    ..Doc::of("putConfig", "Adds a configuration, or a new revision of it.")
+    ..OperationDoc::new("putConfig", "Stores a configuration, or a new revision of it.")
 };
 
 async fn put(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
-    IfNew(new): IfNew,
-    Body(bundle): Body<Bundle>,
+    IfNoneMatchAny(new): IfNoneMatchAny,
+    Body(bundle): Body<ConfigBundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
-    let seen = if new { Seen::Nothing } else { seen.into() };
-    Ok(Json(app.core.put_config(caller(&person), name, bundle, seen).await?))
+    let seen = if new { ConfigPrecondition::Absent } else { seen.into() };
+    Ok(Json(app.core.put_config(caller_from_person(&principal), name, bundle, seen).await?))
 }
 
-const DELETE: Doc = Doc {
-    detail: "Jobs that use it are not touched. A configuration of somebody else takes `config.manage`.",
+const DELETE: OperationDoc = OperationDoc {
+    description: "Jobs that use it are not affected. A configuration of another user requires `config.manage`.",
     problems: &["config_not_yours", "config_not_found"],
-    ..Doc::of("deleteConfig", "Removes a configuration from the list.")
+    ..OperationDoc::new("deleteConfig", "Deletes a configuration.")
 };
 
 async fn delete(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_config(caller(&person), name, seen.into()).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.delete_config(caller_from_person(&principal), name, seen.into()).await?;
+    Ok(Json(ReportResponse { success: true }))
 }

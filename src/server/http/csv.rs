@@ -1,17 +1,15 @@
-//! Comma-separated values.
-
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-/// A name as a field (RFC 4180), which no spreadsheet takes for a formula.
-pub fn field(name: &str) -> String {
+/// Returns a name as a field (RFC 4180) that no spreadsheet interprets as a formula.
+pub fn csv_field(name: &str) -> String {
     let formula = name.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { format!("'{name}") } else { name.to_owned() };
     if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Lines under a line of names, as a file of this name.
-pub fn file(name: &str, lines: String) -> Response {
+/// Returns a CSV file of this name; the first line contains the column names.
+pub fn csv_response(name: &str, lines: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
@@ -25,10 +23,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_fields_and_no_formulas() {
-        assert_eq!(field("ada"), "ada");
-        assert_eq!(field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
-        assert_eq!(["@a", "-1", "+1", "a-b"].map(field), ["'@a", "'-1", "'+1", "a-b"]);
-        assert_eq!(field("a\nb"), "\"a\nb\"");
+    fn names_are_escaped_and_never_formulas() {
+        assert_eq!(csv_field("ada"), "ada");
+        assert_eq!(csv_field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(["@a", "-1", "+1", "a-b"].map(csv_field), ["'@a", "'-1", "'+1", "a-b"]);
+        assert_eq!(csv_field("a\nb"), "\"a\nb\"");
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /api/events`: tells browsers which topics changed. What changed, they ask.
+//! `GET /api/events`: tells browsers which topics have changed. They request the data themselves.
 
 mod audience;
 
@@ -19,136 +19,138 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::audience::Audience;
-use super::address::Query;
-use super::openapi::doc::{Answer, Doc, LAST_EVENT_ID};
+use super::extractors::Query;
+use super::openapi::doc::{AnswerDoc, LAST_EVENT_ID_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::hub::Changes;
+use crate::change_notifier::ChangeSet;
 use crate::random::{OsRandom, Random};
-use crate::service::access::{Admission, Needs, Person};
-use crate::service::shares::Share;
-use crate::state::App;
+use crate::service::access::{AuthGrant, Principal, Requirement};
+use crate::service::per_person_limit::PerPersonPermit;
+use crate::state::AppState;
 
-/// What keeps proxies from holding a stream back.
+/// Keep proxies from buffering a stream.
 pub const STREAM_HEADERS: [(HeaderName, &str); 2] =
     [(HeaderName::from_static("x-accel-buffering"), "no"), (header::CACHE_CONTROL, "no-cache, no-transform")];
 
-/// Changes come in bursts; so long the first is held back for the others.
-const GATHER: Duration = Duration::from_millis(50);
+/// Changes come in bursts. The first is delayed this long, to be sent together with the others.
+const BATCH_WINDOW: Duration = Duration::from_millis(50);
 
-/// Whoever has one of these hears of something.
-const HEARS: &[Permission] = &[
+/// One of these is required to listen.
+const LISTEN_PERMISSIONS: &[Permission] = &[
     Permission::JobViewOwn,
     Permission::ConfigView,
     Permission::JobSubmit,
     Permission::AccountManage,
-    Permission::AdminWorkers,
+    Permission::FleetView,
     Permission::AdminAudit,
 ];
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Events").get("/events", Needs::AnyOf(HEARS), EVENTS, events)
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Events").get("/events", Requirement::AnyOf(LISTEN_PERMISSIONS), EVENTS, events)
 }
 
-/// What to listen for.
+/// Query parameters of the stream.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Interest {
-    /// Topics, separated by commas; left out, all.
+struct EventsQuery {
+    /// Topics, separated by commas [default: all].
     topics: Option<String>,
-    /// Resume after this version; `Last-Event-ID` wins.
+    /// Resume after this version; `Last-Event-ID` takes precedence.
     after: Option<String>,
 }
 
-const EVENTS: Doc = Doc {
-    detail: "What changed is a topic: `workers`, `worker:ID`, `jobs`, `job:ID`, `log:ID`, `configs`, `gpus`, `secrets`, \
-             `account` (the caller's own), `trail`; the change itself is asked for. Only what the caller may see is told, \
-             also of topics that are asked for by name. The first event comes at once and says where to resume.",
-    headers: &[LAST_EVENT_ID],
+const EVENTS: OperationDoc = OperationDoc {
+    description: "Events name changed topics: `workers`, `worker:ID`, `jobs`, `job:ID`, `progress:ID`, `log:ID`, `configs`, `gpus`, `secrets`, \
+             `account` (the caller's own), `trail`. Request the changed data separately. Only topics that the caller may see are sent, \
+             even if others are requested by name. The first event is sent immediately and contains the version to resume from.",
+    headers: &[LAST_EVENT_ID_HEADER],
     problems: &["too_many_event_streams"],
-    answers: &[Answer::events::<TopicsChanged>(&[], "Topics, as they change. A `retry:` says when to come back.")],
-    ..Doc::of("followChanges", "Tells which topics changed, as Server-Sent Events.")
+    answers: &[AnswerDoc::events::<TopicsChanged>(
+        &[],
+        "Changed topics. `retry:` contains the time to wait before reconnecting.",
+    )],
+    ..OperationDoc::new("followChanges", "Streams changed topics as Server-Sent Events.")
 };
 
 async fn events(
-    State(app): State<App>,
-    Query(interest): Query<Interest>,
-    Extension(person): Extension<Person>,
-    admission: Option<Extension<Admission>>,
+    State(app): State<AppState>,
+    Query(interest): Query<EventsQuery>,
+    Extension(principal): Extension<Principal>,
+    grant: Option<Extension<AuthGrant>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let share = app.core.event_stream(&person)?;
+    let share = app.core.acquire_event_stream(&principal)?;
     let topics: Option<BTreeSet<Topic>> =
         interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let audience = Audience::new(person, topics);
-    let stream = changes(app, audience, last.or(interest.after), admission, share);
-    Ok((STREAM_HEADERS, Sse::new(stream).keep_alive(alive())).into_response())
+    let audience = Audience::new(principal, topics);
+    let stream = change_stream(app, audience, last.or(interest.after), grant, share);
+    Ok((STREAM_HEADERS, Sse::new(stream).keep_alive(keep_alive())).into_response())
 }
 
-/// What keeps a stream alive is an event, as scripts of a page see no comments: they find out that a stream is dead.
-fn alive() -> KeepAlive {
+/// Keep-alives are events, because scripts of a page cannot see comments and could not detect a dead stream.
+fn keep_alive() -> KeepAlive {
     KeepAlive::new().interval(Duration::from_secs(15)).event(Event::default().event("ping").data(""))
 }
 
-fn changes(
-    app: App,
+fn change_stream(
+    app: AppState,
     mut audience: Audience,
     after: Option<String>,
-    admission: Option<Extension<Admission>>,
-    share: Share,
+    grant: Option<Extension<AuthGrant>>,
+    share: PerPersonPermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;
-        let hub = &app.core.hub;
-        let admitted = admission.clone();
-        let mut shut = pin!(shut(&app, admission));
-        let mut bell = hub.listen();
+        let hub = &app.core.notifier;
+        let admitted = grant.clone();
+        let mut shut = pin!(until_revoked(&app, grant));
+        let mut bell = hub.subscribe();
         let mut version = hub.version();
-        let missed = match after.as_deref().map(|after| resumed(&app.epoch, after)) {
-            None => Changes { version, topics: Vec::new(), resync: false },
-            Some(None) => Changes { version, topics: Vec::new(), resync: true },
-            Some(Some(from)) => hub.since(from),
+        let missed = match after.as_deref().map(|after| parse_resume_version(&app.epoch, after)) {
+            None => ChangeSet { version, topics: Vec::new(), resync: false },
+            Some(None) => ChangeSet { version, topics: Vec::new(), resync: true },
+            Some(Some(from)) => hub.changes_since(from),
         };
         version = version.max(missed.version);
-        // The first message always comes: it says where to resume.
-        let missed = audience.told(&app.core, missed).await;
-        yield Ok(message(&app.epoch, &missed));
+        // The first message is always sent: it contains the version to resume from.
+        let missed = audience.visible_changes(&app.core, missed).await;
+        yield Ok(changes_event(&app.epoch, &missed));
         loop {
             tokio::select! {
                 () = &mut shut => break,
                 rung = bell.changed() => if rung.is_err() { break },
                 () = app.shutdown.cancelled() => {
-                    yield Ok(goodbye());
+                    yield Ok(shutdown_event());
                     break;
                 }
             }
-            tokio::time::sleep(GATHER).await;
-            let changes = audience.told(&app.core, hub.since(version)).await;
+            tokio::time::sleep(BATCH_WINDOW).await;
+            let changes = audience.visible_changes(&app.core, hub.changes_since(version)).await;
             version = changes.version;
             if changes.topics.is_empty() && !changes.resync {
                 continue;
             }
-            // Somebody's role may have changed before what they would hear of now.
+            // The role may have changed before the changes that are sent next.
             if let Some(Extension(admission)) = &admitted
-                && !app.core.still_holds(admission).await.unwrap_or(false)
+                && !app.core.is_grant_valid(admission).await.unwrap_or(false)
             {
                 break;
             }
-            yield Ok(message(&app.epoch, &changes));
+            yield Ok(changes_event(&app.epoch, &changes));
         }
     }
 }
 
-/// Comes to an end when whoever listens may not any more.
-pub async fn shut(app: &App, admission: Option<Extension<Admission>>) {
-    match admission {
-        Some(Extension(admission)) => app.core.until_shut(&admission).await,
+/// Completes when the listener's authorization is revoked.
+pub async fn until_revoked(app: &AppState, grant: Option<Extension<AuthGrant>>) {
+    match grant {
+        Some(Extension(admission)) => app.core.wait_until_revoked(&admission).await,
         None => std::future::pending().await,
     }
 }
 
-fn message(epoch: &str, changes: &Changes) -> Event {
+fn changes_event(epoch: &str, changes: &ChangeSet) -> Event {
     let version = format!("{epoch}-{}", changes.version);
     let topics = changes.topics.iter().map(ToString::to_string).collect();
     let data = TopicsChanged { version: version.clone(), topics, resync: changes.resync };
@@ -156,13 +158,14 @@ fn message(epoch: &str, changes: &Changes) -> Event {
     Event::default().id(version).data(data)
 }
 
-/// The version to resume after, if it is of this server's life.
-fn resumed(epoch: &str, after: &str) -> Option<u64> {
+/// Returns the version to resume after, if this server process has issued it.
+fn parse_resume_version(epoch: &str, after: &str) -> Option<u64> {
     after.strip_prefix(epoch)?.strip_prefix('-')?.parse().ok()
 }
 
-/// The last message of a stream when the server stops: come back, but not all at once.
-pub fn goodbye() -> Event {
+/// Returns the last message of a stream when the server stops. Its `retry` is randomized, so that clients do not all reconnect
+/// at once.
+pub fn shutdown_event() -> Event {
     let jitter = u64::from(u16::from_be_bytes(<dyn Random>::bytes::<2>(&OsRandom)) % 4_000);
     Event::default().retry(Duration::from_millis(1_000 + jitter)).comment("the server stops")
 }

@@ -1,32 +1,34 @@
-//! `/api/account/factors`, `/api/account/totp`, `/api/account/passkeys` and `/api/account/notices`: the caller's second
-//! factors, and what they should know of their account.
+//! `/api/account/factors`, `/api/account/totp`, `/api/account/passkeys` and `/api/account/notices`: second factors and account
+//! notices of the caller.
 
 use app::domain::access::Permission;
 use app::domain::ids::PasskeyId;
 use app::protocol::factors::{
-    AddedPasskey, ConfirmPasskey, ConfirmTotp, FactorsView, PasskeyEnrolment, RecoveryCodes, TotpEnrolment,
+    AddedPasskey, ConfirmPasskey, ConfirmTotp, FactorsView, PasskeyEnrollment, RecoveryCodes, TotpEnrollment,
 };
 use app::protocol::notices::{NoticesPage, ReadNotices};
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
-use super::address::Path;
-use super::arrival::Scheme;
-use super::json::{Created, Json as Body};
-use super::openapi::doc::Doc;
+use super::client_addr::Scheme;
+use super::extractors::Path;
+use super::json::{CreatedJson, Json as Body};
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::caller_from_person;
 use super::routes::Routes;
 use super::{limits, session};
-use crate::service::access::{Needs, Person};
-use crate::service::refusal::{FactorRefusal, Refusal};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::service::error::{FactorError, ServiceError};
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let (own, proved) = (Needs::To(Permission::AccountManage), Needs::ToProved(Permission::AccountManage));
+pub fn routes(app: &AppState) -> Routes {
+    let (own, proved) = (
+        Requirement::Permission(Permission::AccountManage),
+        Requirement::RecentlyAuthenticated(Permission::AccountManage),
+    );
     Routes::new(app, "Account")
         .get("/account/factors", own, SHOW, show)
         .post("/account/totp", proved, BEGIN, begin)
@@ -38,35 +40,38 @@ pub fn routes(app: &App) -> Routes {
         .post("/account/recovery-codes", proved, RENEW, renew)
         .get("/account/notices", own, NOTICES, notices)
         .post("/account/notices/read", own, READ, read)
-        .within(|router| limits::bounded(router, limits::API))
+        .layer(|router| limits::limit_body(router, limits::API))
 }
 
-const SHOW: Doc = Doc {
+const SHOW: OperationDoc = OperationDoc {
     problems: &["no_accounts", "no_person"],
-    ..Doc::of("getFactors", "Shows which second factors the caller has set up.")
+    ..OperationDoc::new("getFactors", "Shows which second factors the caller has set up.")
 };
 
-async fn show(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<FactorsView>, ApiError> {
-    Ok(Json(app.core.factors_of(&person.account()?).await?))
+async fn show(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<FactorsView>, ApiError> {
+    Ok(Json(app.core.user_factors(&principal.account_id()?).await?))
 }
 
-const BEGIN: Doc = Doc {
-    detail: "The key goes into an authenticator app, whose first code `confirmTotp` takes; until then nothing changes. It \
-             takes a browser that was logged in with a password.",
+const BEGIN: OperationDoc = OperationDoc {
+    description: "The key is for an authenticator app, whose first code is sent to `confirmTotp`; until then nothing changes. It \
+             requires a browser session that was opened with a password.",
     problems: &["factor_exists", "no_password_session", "secret_key_unavailable", "no_accounts", "no_person"],
-    ..Doc::of("beginTotp", "Makes a key for an authenticator app of the caller's.")
+    ..OperationDoc::new("beginTotp", "Creates a key for an authenticator app of the caller.")
 };
 
 async fn begin(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-) -> Result<Created<TotpEnrolment>, ApiError> {
-    Ok(Created(app.core.begin_totp(caller(&person), &person).await?))
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<CreatedJson<TotpEnrollment>, ApiError> {
+    Ok(CreatedJson(app.core.begin_totp(caller_from_person(&principal), &principal).await?))
 }
 
-const CONFIRM: Doc = Doc {
-    detail: "From then on a login takes a code of the app, or another second factor. If this is the first, the recovery codes \
-             are in this answer and never again.",
+const CONFIRM: OperationDoc = OperationDoc {
+    description: "From now on, sign-in requires a code of the app, or another second factor. If this is the first, the recovery codes \
+             are only in this response.",
     problems: &[
         "wrong_code",
         "no_enrolment",
@@ -75,47 +80,54 @@ const CONFIRM: Doc = Doc {
         "no_accounts",
         "no_person",
     ],
-    ..Doc::of("confirmTotp", "Turns the caller's authenticator app on, by its first code.")
+    ..OperationDoc::new("confirmTotp", "Enables the caller's authenticator app with its first code.")
 };
 
 async fn confirm(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmTotp>,
 ) -> Result<Json<RecoveryCodes>, ApiError> {
-    Ok(Json(app.core.confirm_totp(caller(&person), &person, &confirm.code).await?))
+    Ok(Json(app.core.confirm_totp(caller_from_person(&principal), &principal, &confirm.code).await?))
 }
 
-const REMOVE: Doc = Doc {
-    detail: "The recovery codes go with the last second factor.",
+const REMOVE: OperationDoc = OperationDoc {
+    description: "Recovery codes are deleted with the last second factor.",
     problems: &["factor_not_found", "no_password_session", "no_accounts", "no_person"],
-    ..Doc::of("removeTotp", "Removes the caller's authenticator app.")
+    ..OperationDoc::new("removeTotp", "Removes the caller's authenticator app.")
 };
 
-async fn remove(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<Accepted>, ApiError> {
-    app.core.remove_totp(caller(&person), &person).await?;
-    Ok(Json(Accepted { success: true }))
+async fn remove(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.remove_totp(caller_from_person(&principal), &principal).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const BEGIN_PASSKEY: Doc = Doc {
-    detail: "The options go to `navigator.credentials.create()`, whose answer `confirmPasskey` takes within ten minutes. It takes \
-             a browser that was logged in with a password, over HTTPS or on this machine, under a name.",
+const BEGIN_PASSKEY: OperationDoc = OperationDoc {
+    description: "The options are for `navigator.credentials.create()`, whose result is sent to `confirmPasskey` within ten minutes. It requires \
+             a browser session that was opened with a password, over HTTPS or on the server's host, under a host name.",
     problems: &["no_passkeys_here", "too_much", "no_password_session", "no_accounts", "no_person"],
-    ..Doc::of("beginPasskey", "Begins to add a passkey of the caller's.")
+    ..OperationDoc::new("beginPasskey", "Starts to add a passkey of the caller.")
 };
 
 async fn begin_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
-) -> Result<Created<PasskeyEnrolment>, ApiError> {
-    Ok(Created(app.core.begin_passkey(caller(&person), &person, session::origin(scheme, &headers)).await?))
+) -> Result<CreatedJson<PasskeyEnrollment>, ApiError> {
+    Ok(CreatedJson(
+        app.core
+            .begin_passkey(caller_from_person(&principal), &principal, session::passkey_origin(scheme, &headers))
+            .await?,
+    ))
 }
 
-const CONFIRM_PASSKEY: Doc = Doc {
-    detail: "From then on a login takes the passkey, or another second factor. If this is the first, the recovery codes are in \
-             this answer and never again. What was refused has to begin anew.",
+const CONFIRM_PASSKEY: OperationDoc = OperationDoc {
+    description: "From now on, sign-in requires the passkey, or another second factor. If this is the first, the recovery codes are only in \
+             this response. After a rejection, start again.",
     problems: &[
         "wrong_passkey",
         "passkey_expired",
@@ -126,67 +138,70 @@ const CONFIRM_PASSKEY: Doc = Doc {
         "no_accounts",
         "no_person",
     ],
-    ..Doc::of("confirmPasskey", "Adds the passkey that the caller's browser has made.")
+    ..OperationDoc::new("confirmPasskey", "Adds the passkey that the caller's browser has created.")
 };
 
 async fn confirm_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmPasskey>,
-) -> Result<Created<AddedPasskey>, ApiError> {
-    Ok(Created(app.core.confirm_passkey(caller(&person), &person, confirm).await?))
+) -> Result<CreatedJson<AddedPasskey>, ApiError> {
+    Ok(CreatedJson(app.core.confirm_passkey(caller_from_person(&principal), &principal, confirm).await?))
 }
 
-const REMOVE_PASSKEY: Doc = Doc {
-    detail: "The recovery codes go with the last second factor.",
+const REMOVE_PASSKEY: OperationDoc = OperationDoc {
+    description: "Recovery codes are deleted with the last second factor.",
     problems: &["passkey_not_found", "no_password_session", "no_accounts", "no_person"],
-    ..Doc::of("removePasskey", "Removes a passkey of the caller's.")
+    ..OperationDoc::new("removePasskey", "Removes a passkey of the caller.")
 };
 
 async fn remove_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-) -> Result<Json<Accepted>, ApiError> {
-    let id = PasskeyId::parse(&id).map_err(|_| Refusal::from(FactorRefusal::NoPasskey))?;
-    app.core.remove_passkey(caller(&person), &person, id).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let id = PasskeyId::parse(&id).map_err(|_| ServiceError::from(FactorError::PasskeyNotFound))?;
+    app.core.remove_passkey(caller_from_person(&principal), &principal, id).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const RENEW: Doc = Doc {
-    detail: "The ones before stop working.",
+const RENEW: OperationDoc = OperationDoc {
+    description: "The previous ones stop working.",
     problems: &["factor_not_found", "no_password_session", "no_accounts", "no_person"],
-    ..Doc::of("renewRecoveryCodes", "Makes new recovery codes for the caller.")
+    ..OperationDoc::new("renewRecoveryCodes", "Creates new recovery codes for the caller.")
 };
 
 async fn renew(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-) -> Result<Created<RecoveryCodes>, ApiError> {
-    Ok(Created(app.core.renew_recovery_codes(caller(&person), &person).await?))
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<CreatedJson<RecoveryCodes>, ApiError> {
+    Ok(CreatedJson(app.core.renew_recovery_codes(caller_from_person(&principal), &principal).await?))
 }
 
-const NOTICES: Doc = Doc {
-    detail: "Logins that look unfamiliar, and changes of the password and the second factor.",
+const NOTICES: OperationDoc = OperationDoc {
+    description: "Unfamiliar sign-ins, and changes of the password and second factors.",
     problems: &["no_accounts", "no_person"],
-    ..Doc::of("listNotices", "Lists the unread notices about the caller's account, newest first.")
+    ..OperationDoc::new("listNotices", "Lists the unread notices about the caller's account, newest first.")
 };
 
-async fn notices(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<NoticesPage>, ApiError> {
-    Ok(Json(app.core.notices_page(&person).await?))
+async fn notices(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<NoticesPage>, ApiError> {
+    Ok(Json(app.core.notices_page(&principal).await?))
 }
 
-const READ: Doc = Doc {
-    detail: "The audit trail keeps what they are about.",
+const READ: OperationDoc = OperationDoc {
+    description: "The audit log keeps the events.",
     problems: &["no_accounts", "no_person"],
-    ..Doc::of("readNotices", "Marks the caller's notices as read, up to a moment.")
+    ..OperationDoc::new("readNotices", "Marks the caller's notices as read, up to a given time.")
 };
 
 async fn read(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(read): Body<ReadNotices>,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.read_notices(caller(&person), &person, read.until).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.read_notices(caller_from_person(&principal), &principal, read.until).await?;
+    Ok(Json(ReportResponse { success: true }))
 }

@@ -1,20 +1,20 @@
-//! What the headers of a request say, read.
+//! Parses request headers.
 
 use axum::http::{HeaderMap, header};
 
-/// A header's text, if it is text.
+/// Returns a header's value if it is valid text.
 pub fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The token of an `Authorization: Bearer …`.
-pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// Returns the token of an `Authorization: Bearer …` header.
+pub fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = text(headers, header::AUTHORIZATION.as_str())?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// The value of a cookie.
+/// Returns the value of a cookie.
 pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let all = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(';')).find_map(|pair| {
@@ -23,7 +23,7 @@ pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     })
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Returns whether a host, with or without a port, is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let bare = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
@@ -45,7 +45,7 @@ mod tests {
     fn tokens_and_cookies() {
         for (value, token) in [("Bearer a", Some("a")), ("bEARER  a ", Some("a")), ("Bearer", None), ("Basic a", None)]
         {
-            assert_eq!(bearer(&headers("authorization", &[value])), token, "{value}");
+            assert_eq!(bearer_token(&headers("authorization", &[value])), token, "{value}");
         }
         let cookies = headers("cookie", &["asid=1; sid =2", "x; sid=3=3;sid=4"]);
         assert_eq!((cookie(&cookies, "sid"), cookie(&cookies, "x")), (Some("3=3"), None));

@@ -1,4 +1,4 @@
-//! `/healthz`: the process answers. `/readyz`: it can do its work. `/metrics`: how it does.
+//! `/healthz` (liveness), `/readyz` (readiness) and `/metrics`.
 
 use std::collections::BTreeMap;
 
@@ -12,84 +12,88 @@ use serde_json::{Map, Value, json};
 
 use super::access;
 use super::metrics::{METRICS, metrics};
-use super::openapi::doc::{Answer, Doc};
+use super::openapi::doc::{AnswerDoc, OperationDoc};
 use super::request;
-use super::routes::{Access, Routes};
-use crate::service::access::Needs;
-use crate::service::readiness::Found;
-use crate::state::App;
+use super::routes::{RouteAccess, Routes};
+use crate::service::access::Requirement;
+use crate::service::readiness::ReadinessResult;
+use crate::state::AppState;
 
-/// The routes. The first ones are open to everybody, and tell nobody anything.
-pub fn routes(app: &App) -> Routes {
-    ready(app, "/api/cloud/health/ready", Doc { id: "isReadyToo", ..READYZ })
-        .and(probes(app))
-        .get("/api/cloud/health/live", Access::Anyone, Doc { id: "isAliveToo", ..HEALTHZ }, healthz)
-        .and(measured(app))
+/// The first routes are public and reveal no details.
+pub fn routes(app: &AppState) -> Routes {
+    readiness_route(app, "/api/cloud/health/ready", OperationDoc { id: "isReadyToo", ..READYZ })
+        .merge(probe_routes(app))
+        .get("/api/cloud/health/live", RouteAccess::Anyone, OperationDoc { id: "isAliveToo", ..HEALTHZ }, healthz)
+        .merge(metrics_routes(app))
 }
 
-fn measured(app: &App) -> Routes {
-    let known = from_fn_with_state(app.clone(), access::person);
-    let routes = Routes::new(app, "Health").get("/metrics", Needs::To(Permission::OpsMetrics), METRICS, metrics);
-    routes.within(|router| router.route_layer(known))
+fn metrics_routes(app: &AppState) -> Routes {
+    let known = from_fn_with_state(app.clone(), access::require_person);
+    let routes =
+        Routes::new(app, "Health").get("/metrics", Requirement::Permission(Permission::OpsMetrics), METRICS, metrics);
+    routes.layer(|router| router.route_layer(known))
 }
 
-/// What a listener of its own answers (`--metrics-addr`), and nothing else. Who reaches it may read it all.
-pub fn apart(app: App) -> Router {
-    let routes = probes(&app).get("/metrics", Access::Anyone, METRICS, metrics).into_router();
-    routes.layer(from_fn_with_state(app.clone(), request::in_context)).with_state(app)
+/// Serves `--metrics-addr`: health and metrics only, without authentication.
+pub fn metrics_router(app: AppState) -> Router {
+    let routes = probe_routes(&app).get("/metrics", RouteAccess::Anyone, METRICS, metrics).into_router();
+    routes.layer(from_fn_with_state(app.clone(), request::with_request_context)).with_state(app)
 }
 
-fn probes(app: &App) -> Routes {
-    ready(app, "/readyz", READYZ).get("/healthz", Access::Anyone, HEALTHZ, healthz)
+fn probe_routes(app: &AppState) -> Routes {
+    readiness_route(app, "/readyz", READYZ).get("/healthz", RouteAccess::Anyone, HEALTHZ, healthz)
 }
 
-/// The one that asks the database is not answered without end.
-fn ready(app: &App, path: &str, doc: Doc) -> Routes {
-    let limited = from_fn_with_state(app.clone(), access::stranger);
-    let routes = Routes::new(app, "Health").get(path, Access::Anyone, doc, readyz);
-    routes.within(|router| router.route_layer(limited))
+/// Rate-limited, as it queries the database.
+fn readiness_route(app: &AppState, path: &str, doc: OperationDoc) -> Routes {
+    let limited = from_fn_with_state(app.clone(), access::limit_anonymous);
+    let routes = Routes::new(app, "Health").get(path, RouteAccess::Anyone, doc, readyz);
+    routes.layer(|router| router.route_layer(limited))
 }
 
-/// Words by what was looked at.
-type Words = BTreeMap<String, Value>;
+/// Results by check.
+type CheckResults = BTreeMap<String, Value>;
 
-const HEALTHZ: Doc = Doc {
-    answers: &[Answer::json::<Words>(200, "It answers.")],
-    ..Doc::of("isAlive", "Says whether the process answers.")
+const HEALTHZ: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::json::<CheckResults>(200, "The process responds.")],
+    ..OperationDoc::new("isAlive", "Checks that the process responds.")
 };
 
 async fn healthz() -> Response {
     ([(header::CACHE_CONTROL, "no-store")], Json(json!({"status": "ok"}))).into_response()
 }
 
-const READYZ: Doc = Doc {
+const READYZ: OperationDoc = OperationDoc {
     answers: &[
-        Answer::json::<Words>(200, "It can; with `warning`, something is worth a look."),
-        Answer::json::<Words>(503, "It cannot; `checks` say why."),
+        AnswerDoc::json::<CheckResults>(200, "Ready; `warning` if something needs attention."),
+        AnswerDoc::json::<CheckResults>(503, "Not ready; `checks` contains the reason."),
     ],
-    ..Doc::of("isReady", "Says whether the server can do its work.")
+    ..OperationDoc::new("isReady", "Checks that the server is ready.")
 };
 
-async fn readyz(State(app): State<App>) -> Response {
+async fn readyz(State(app): State<AppState>) -> Response {
     let mut checks = app.core.readiness().await;
     let stopping = app.shutdown.is_cancelled();
-    checks.push(("stopping", if stopping { Found::Wrong("The server is about to end.") } else { Found::Well }));
-    let wrong = checks.iter().any(|(_, found)| matches!(found, Found::Wrong(_)));
-    let worth = checks.iter().any(|(_, found)| matches!(found, Found::Worth(_)));
+    checks.push((
+        "stopping",
+        if stopping { ReadinessResult::Failure("The server is shutting down.") } else { ReadinessResult::Pass },
+    ));
+    let wrong = checks.iter().any(|(_, found)| matches!(found, ReadinessResult::Failure(_)));
+    let worth = checks.iter().any(|(_, found)| matches!(found, ReadinessResult::Warning(_)));
     let (status, word) = match (wrong, worth) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
-        // Who is not sent here any more could not report what runs.
         (false, true) => (StatusCode::OK, "warning"),
         (false, false) => (StatusCode::OK, "ok"),
     };
-    let checks: Map<String, Value> = checks.iter().map(|(name, found)| ((*name).to_owned(), told(*found))).collect();
+    let checks: Map<String, Value> =
+        checks.iter().map(|(name, found)| ((*name).to_owned(), check_value(*found))).collect();
     (status, [(header::CACHE_CONTROL, "no-store")], Json(json!({"status": word, "checks": checks}))).into_response()
 }
 
-fn told(found: Found) -> Value {
+fn check_value(found: ReadinessResult) -> Value {
     match found {
-        Found::Well => json!({"status": "ok"}),
-        Found::Worth(why) => json!({"status": "warning", "detail": why}),
-        Found::Wrong(why) => json!({"status": "failed", "detail": why}),
+        ReadinessResult::Pass => json!({"status": "ok"}),
+        ReadinessResult::Warning(why) => json!({"status": "warning", "detail": why}),
+        ReadinessResult::Failure(why) => json!({"status": "failed", "detail": why}),
     }
 }

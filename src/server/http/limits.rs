@@ -1,4 +1,4 @@
-//! How large bodies may be, in bytes.
+//! Limits of request bodies, in bytes.
 
 use axum::Router;
 use axum::body::HttpBody;
@@ -7,26 +7,25 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
 use super::problem::ApiError;
-use crate::state::App;
+use crate::state::AppState;
 
-/// An API call.
+/// An API request.
 pub const API: usize = 256 << 10;
-/// A heartbeat: at most 12 moments of 64 GPUs.
+/// A heartbeat: at most 12 readings of 64 GPUs.
 pub const HEARTBEAT: usize = 1 << 20;
-/// A configuration: its text, with room for JSON's escapes.
+/// A configuration: its text, with space for JSON escapes.
 pub const CONFIG: usize = 2 * crate::service::configs::MAX_BUNDLE;
-/// A piece of a log.
+/// A chunk of a log.
 pub const LOG_PIECE: usize = 1 << 20;
-/// A batch of progress points, or a list of a checkpoint's files.
+/// A batch of progress points, or the list of a checkpoint's files.
 pub const PROGRESS: usize = 2 << 20;
 
-/// The same routes, whose bodies have this many bytes at most. What says that it is larger is refused before any of it
-/// is read.
-pub fn bounded(router: Router<App>, most: usize) -> Router<App> {
-    router.layer(from_fn_with_state(most, announced)).layer(DefaultBodyLimit::max(most))
+/// Limits the bodies of a router. A request whose `Content-Length` is larger is rejected before its body is read.
+pub fn limit_body(router: Router<AppState>, max: usize) -> Router<AppState> {
+    router.layer(from_fn_with_state(max, check_content_length)).layer(DefaultBodyLimit::max(max))
 }
 
-async fn announced(State(most): State<usize>, request: Request, next: Next) -> Response {
+async fn check_content_length(State(most): State<usize>, request: Request, next: Next) -> Response {
     if request.body().size_hint().lower() > most as u64 {
         return ApiError::body_too_large().into_response();
     }

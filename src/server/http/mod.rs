@@ -1,30 +1,30 @@
-//! The HTTP edge: routes, who may use them, and how refusals read.
+//! The HTTP layer: routes, authorization, and error responses.
 //!
-//! Every route belongs to exactly one group, and each group has one guard: [`worker`] routes take a worker's or a
-//! job's token, those of [`people`] a person's or a script's and the permission that each names ([`routes`]), pages a
-//! browser's session. What is in no group does not exist.
+//! Every route belongs to exactly one group, and each group has one guard: [`worker`] routes take a worker's or a job's token,
+//! [`people_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
+//! browser's session. There are no routes outside of a group.
 
 pub mod access;
 mod account;
-mod address;
 mod admin;
-pub mod arrival;
 mod audit;
 pub mod bulk;
+pub mod client_addr;
 mod conditional;
 mod configs;
 mod csv;
 mod docs;
 mod events;
+mod extractors;
 mod factors;
 mod headers;
 pub mod health;
 pub mod json;
 mod limits;
 mod metrics;
+mod min_transfer_rate;
 pub mod openapi;
 mod overview;
-mod pace;
 pub mod problem;
 mod queue;
 pub mod request;
@@ -48,57 +48,57 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
 
-use self::openapi::Description;
-use self::routes::{Declared, Routes};
-use crate::state::App;
+use self::openapi::ApiDescription;
+use self::routes::{DeclaredRoute, Routes};
+use crate::state::AppState;
 use problem::{cross_site, no_such_route, panicked};
 
-/// Everything this server answers.
-pub fn router(app: App) -> Router {
-    let description = Arc::new(Description::of(declared(&app)));
+/// Returns the router of the whole server.
+pub fn router(app: AppState) -> Router {
+    let description = Arc::new(ApiDescription::new(declared_routes(&app)));
     let api = Router::new()
-        .merge(people(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::person)))
+        .merge(people_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::require_person)))
         .merge(worker::routes(&app).into_router())
-        .merge(openapi::with(openapi::routes(&app), &description))
+        .merge(openapi::with_description(openapi::routes(&app), &description))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown_route);
     Router::new()
         .nest("/api", api)
         .merge(health::routes(&app).into_router())
-        .merge(openapi::with(docs::routes(&app), &description))
+        .merge(openapi::with_description(docs::routes(&app), &description))
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
-        .layer(from_fn_with_state(app.clone(), access::known_host))
-        .layer(from_fn(pace::paced))
+        .layer(from_fn_with_state(app.clone(), access::require_known_host))
+        .layer(from_fn(min_transfer_rate::enforce_transfer_rate))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
-        .layer(from_fn_with_state(app.clone(), ui::trouble::shown))
-        .layer(from_fn_with_state(app.clone(), request::in_context))
+        .layer(from_fn_with_state(app.clone(), ui::error_page::render_problems))
+        .layer(from_fn_with_state(app.clone(), request::with_request_context))
         .with_state(app)
 }
 
-/// What people and their scripts use, below `/api`.
-pub fn people(app: &App) -> Routes {
+/// Returns the routes of users and their scripts, below `/api`.
+pub fn people_routes(app: &AppState) -> Routes {
     admin::routes(app)
-        .and(overview::routes(app))
-        .and(account::routes(app))
-        .and(factors::routes(app))
-        .and(audit::routes(app))
-        .and(usage::routes(app))
-        .and(system::routes(app))
-        .and(queue::routes(app))
-        .and(configs::routes(app))
-        .and(secrets::routes(app))
-        .and(search::routes(app))
-        .and(events::routes(app))
-        .and(session::routes(app))
+        .merge(overview::routes(app))
+        .merge(account::routes(app))
+        .merge(factors::routes(app))
+        .merge(audit::routes(app))
+        .merge(usage::routes(app))
+        .merge(system::routes(app))
+        .merge(queue::routes(app))
+        .merge(configs::routes(app))
+        .merge(secrets::routes(app))
+        .merge(search::routes(app))
+        .merge(events::routes(app))
+        .merge(session::routes(app))
 }
 
-/// Every route that is described, with its whole path.
-pub fn declared(app: &App) -> Vec<Declared> {
-    let api = [people(app), worker::routes(app), openapi::routes(app)];
-    let beside = [health::routes(app), ui::entrances(app), docs::routes(app)];
-    let api = api.iter().flat_map(|routes| routes.declared("/api"));
-    api.chain(beside.iter().flat_map(|routes| routes.declared(""))).collect()
+/// Returns all documented routes with their full paths.
+pub fn declared_routes(app: &AppState) -> Vec<DeclaredRoute> {
+    let api = [people_routes(app), worker::routes(app), openapi::routes(app)];
+    let beside = [health::routes(app), ui::login_routes(app), docs::routes(app)];
+    let api = api.iter().flat_map(|routes| routes.declared_below("/api"));
+    api.chain(beside.iter().flat_map(|routes| routes.declared_below(""))).collect()
 }
 
 async fn unknown_route(OriginalUri(uri): OriginalUri) -> Response {

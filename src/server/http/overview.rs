@@ -5,22 +5,24 @@ use app::protocol::overview::OverviewView;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// The route.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Workers").get("/overview", Needs::To(Permission::AdminWorkers), SHOW, show)
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Workers").get("/overview", Requirement::Permission(Permission::AdminWorkers), SHOW, show)
 }
 
-const SHOW: Doc = Doc {
-    detail: "Of jobs only those count that the caller may see.",
-    ..Doc::of("getOverview", "Says how the fleet stands, and what somebody should look at.")
+const SHOW: OperationDoc = OperationDoc {
+    description: "Counts only jobs that the caller may see.",
+    ..OperationDoc::new("getOverview", "Shows the state of the fleet, and alerts.")
 };
 
-async fn show(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<OverviewView>, ApiError> {
-    Ok(Json(app.core.overview(&person).await?))
+async fn show(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<OverviewView>, ApiError> {
+    Ok(Json(app.core.overview(&principal).await?))
 }

@@ -1,11 +1,11 @@
-//! What every request gets: an id that stands in its answer, its log lines and its audit entries, and safe headers.
+//! Gives every request an id for its response, log lines and audit entries, and adds security headers.
 
 use std::future::pending;
 use std::net::IpAddr;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
-use app::domain::trace::Trace;
+use app::domain::trace_context::TraceContext;
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::Entry;
@@ -14,120 +14,124 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tokio::task::JoinError;
 
-use super::arrival::{Scheme, arrival};
+use super::client_addr::{Scheme, resolve_client};
 use crate::random::{OsRandom, Random};
-use crate::service::access::{Admission, Person};
-use crate::service::unit::Caller;
-use crate::state::App;
+use crate::service::access::{AuthGrant, Principal};
+use crate::service::unit_of_work::Caller;
+use crate::state::AppState;
 use crate::tls::Tls;
 use crate::tokens::hex;
 
-/// Grows when something is taken away from the API; what is only added needs no new one.
+/// Incremented when something is removed from the API; additions keep it.
 const API_VERSION: &str = "1";
 
 const TRACEPARENT: &str = "traceparent";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
-    static CURRENT: Ids;
+    static CURRENT: RequestIds;
     static PERSON: String;
 }
 
-/// What is known of a request wherever it leads.
+/// The ids of a request, available to everything that handles it.
 #[derive(Clone)]
-struct Ids {
+struct RequestIds {
     request: String,
-    /// What its `traceparent` says, if it makes sense.
-    trace: Option<Trace>,
+    /// Its `traceparent`, if valid.
+    trace: Option<TraceContext>,
 }
 
-/// The client's host: the other end of the connection, or whom a trusted proxy names.
+/// The client's host: the peer of the connection, or the one that a trusted proxy reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// Its address, as far as it is known.
-pub fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
+/// Returns the client's address, if known.
+pub fn peer_ip(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
     peer.map(|Extension(Peer(address))| address)
 }
 
-/// The id of the request that is being answered.
+/// Returns the id of the current request.
 pub fn current_id() -> Option<String> {
     CURRENT.try_with(|ids| ids.request.clone()).ok()
 }
 
-/// Answers a request of this person.
-pub async fn as_person<T>(name: String, work: impl Future<Output = T>) -> T {
+/// Handles a request of this user.
+pub async fn with_person<T>(name: String, work: impl Future<Output = T>) -> T {
     PERSON.scope(name, work).await
 }
 
-/// Whose request is being answered, if somebody is logged in.
+/// Returns the user of the current request, if authenticated.
 pub fn current_person() -> Option<String> {
     PERSON.try_with(String::clone).ok()
 }
 
-/// The trace that the request belongs to which is being answered.
-fn current_trace() -> Option<Trace> {
+/// Returns the trace of the current request.
+fn current_trace() -> Option<TraceContext> {
     CURRENT.try_with(|ids| ids.trace.clone()).ok().flatten()
 }
 
-/// Work for the request that is being answered which goes on to its end, also when nobody waits for it any more.
-pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let task = match CURRENT.try_with(Ids::clone) {
+/// Runs work of the current request to its end, even if the client disconnects.
+pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let task = match CURRENT.try_with(RequestIds::clone) {
         Ok(ids) => tokio::spawn(CURRENT.scope(ids, work)),
         Err(_) => tokio::spawn(work),
     };
     match task.await.map_err(JoinError::try_into_panic) {
         Ok(done) => done,
         Err(Ok(panic)) => resume_unwind(panic),
-        // The program ends, and so does whoever waits here.
+        // The runtime shuts down.
         Err(Err(_)) => pending().await,
     }
 }
 
-/// What a log line says of the request that it belongs to.
-pub fn around() -> Vec<(&'static str, String)> {
-    let told = |ids: &Ids| {
-        let trace = ids.trace.as_ref().map(|trace| ("trace_id", trace.id().to_owned()));
+/// Returns the log fields of the current request.
+pub fn log_context() -> Vec<(&'static str, String)> {
+    let told = |ids: &RequestIds| {
+        let trace = ids.trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
         [("request_id", ids.request.clone())].into_iter().chain(trace).collect()
     };
     CURRENT.try_with(told).unwrap_or_default()
 }
 
-/// A person as the caller of a change, with the request's id.
-pub fn caller(person: &Person) -> Caller {
-    Caller { owner: person.name.clone(), admission: Admission::of(person), ..caller_named(person.actor()) }
+/// Returns a user as the caller of a change, with the request's id.
+pub fn caller_from_person(principal: &Principal) -> Caller {
+    Caller {
+        owner: principal.name.clone(),
+        grant: AuthGrant::from_principal(principal),
+        ..caller_from_actor(principal.actor())
+    }
 }
 
-/// Somebody else as the caller of a change: an agent, or whoever is not known yet.
-pub fn caller_named(actor: impl Into<String>) -> Caller {
+/// Returns another actor as the caller of a change: an agent, or an unauthenticated client.
+pub fn caller_from_actor(actor: impl Into<String>) -> Caller {
     let actor = actor.into();
-    Caller { owner: actor.clone(), actor, admission: None, request_id: current_id(), trace: current_trace() }
+    Caller { owner: actor.clone(), actor, grant: None, request_id: current_id(), trace: current_trace() }
 }
 
-/// Gives the request its id and what is believed of its way here, logs its end, and adds the headers that every answer has.
-pub async fn in_context(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let scheme = arrive(&app, &mut request);
+/// Assigns the id, resolves the client, logs the end of the request, and adds the headers that every response has.
+pub async fn with_request_context(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    let scheme = record_client(&app, &mut request);
     hide_secrets(request.headers_mut());
-    let id = accepted_id(request.headers()).unwrap_or_else(|| hex(&<dyn Random>::bytes::<12>(&OsRandom)));
+    let id = client_request_id(request.headers()).unwrap_or_else(|| hex(&<dyn Random>::bytes::<12>(&OsRandom)));
     let method = request.method().clone();
-    // Never the query string: it may hold what is nobody's business.
+    // Never log the query string: it may contain private data.
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
     let started = std::time::Instant::now();
-    let trace = request.headers().get(TRACEPARENT).and_then(|header| Trace::parse(header.to_str().ok()?));
-    let trace_id = trace.as_ref().map(|trace| trace.id().to_owned());
-    let mut response = CURRENT.scope(Ids { request: id.clone(), trace }, next.run(request)).await;
+    let trace = request.headers().get(TRACEPARENT).and_then(|header| TraceContext::parse(header.to_str().ok()?));
+    let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned());
+    let mut response = CURRENT.scope(RequestIds { request: id.clone(), trace }, next.run(request)).await;
     let status = response.status().as_u16();
-    app.core.metrics.http.answered(&path, status, started.elapsed());
+    app.core.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
         let refused = &app.core.metrics.refused;
-        let of = if path.starts_with("/api/workers/") { &refused.of_workers } else { &refused.of_people };
+        let of = if path.starts_with("/api/workers/") { &refused.unknown_workers } else { &refused.unknown_people };
         of.fetch_add(1, Ordering::Relaxed);
     }
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    if is_change_by_people(&method, &path) {
-        tracing::info!(request_id = id, trace_id, %method, path, status, ms, "answered");
+    if is_user_change(&method, &path) {
+        tracing::info!(request_id = id, trace_id, %method, path, status, ms, "request completed");
     } else {
-        tracing::debug!(request_id = id, trace_id, %method, path, status, ms, "answered");
+        tracing::debug!(request_id = id, trace_id, %method, path, status, ms, "request completed");
     }
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
@@ -144,7 +148,7 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    // Pages have said what they need. Nothing else is to be looked at as one.
+    // Pages have set their own policy. Other responses must not be rendered as a page.
     if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
         let nothing = HeaderValue::from_static(
             "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -154,13 +158,13 @@ pub async fn in_context(State(app): State<App>, mut request: Request, next: Next
     if scheme.is_secure() {
         secure_cookies(headers);
     }
-    if scheme == Scheme::OwnHttps && app.tls.as_ref().is_some_and(Tls::is_vouched_for) {
+    if scheme == Scheme::DirectHttps && app.tls.as_ref().is_some_and(Tls::is_ca_signed) {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
     response
 }
 
-/// What is set over HTTPS is sent over nothing else.
+/// Sets `Secure` on cookies over HTTPS.
 fn secure_cookies(headers: &mut HeaderMap) {
     let Entry::Occupied(mut cookies) = headers.entry(header::SET_COOKIE) else { return };
     for cookie in cookies.iter_mut() {
@@ -171,7 +175,7 @@ fn secure_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// Whoever prints a request's headers prints none of these.
+/// Marks headers with secrets as sensitive, so that debug output omits them.
 fn hide_secrets(headers: &mut HeaderMap) {
     const SECRET: [&str; 5] = ["authorization", "cookie", "x-api-key", "x-worker-token", "x-upload-token"];
     for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(&name.as_str())) {
@@ -179,19 +183,19 @@ fn hide_secrets(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a person, or a script of theirs, wants to change something.
-fn is_change_by_people(method: &Method, path: &str) -> bool {
+/// Returns whether a user, or a script, requests a change.
+fn is_user_change(method: &Method, path: &str) -> bool {
     let by_people = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
     by_people && !method.is_safe()
 }
 
-/// Notes the client's host and what it speaks.
-fn arrive(app: &App, request: &mut Request) -> Scheme {
+/// Stores the client's address and scheme in the request.
+fn record_client(app: &AppState, request: &mut Request) -> Scheme {
     let tls = app.tls.is_some();
     let scheme = match request.extensions().get::<Peer>() {
         None => Scheme::direct(tls),
         Some(Peer(connected)) => {
-            let arrival = arrival(*connected, tls, request.headers(), &app.trusted_proxies);
+            let arrival = resolve_client(*connected, tls, request.headers(), &app.trusted_proxies);
             request.extensions_mut().insert(Peer(arrival.peer));
             arrival.scheme
         }
@@ -200,8 +204,8 @@ fn arrive(app: &App, request: &mut Request) -> Scheme {
     scheme
 }
 
-/// An id of the client's, if it is harmless in logs.
-fn accepted_id(headers: &HeaderMap) -> Option<String> {
+/// Returns the client's request id, if it is safe in logs.
+fn client_request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     ((1..=64).contains(&id.len()) && id.bytes().all(harmless)).then(|| id.to_owned())

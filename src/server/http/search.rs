@@ -5,31 +5,30 @@ use app::protocol::search::{SearchPage, SearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::address::Query;
-use super::openapi::doc::Doc;
+use super::extractors::Query;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// What can be found takes one of these.
-pub const FINDS: &[Permission] = &[Permission::JobViewOwn, Permission::ConfigView, Permission::AdminWorkers];
+/// One of these is required to search.
+pub const SEARCH_PERMISSIONS: &[Permission] = &[Permission::JobViewOwn, Permission::ConfigView, Permission::FleetView];
 
-/// The route.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Search").get("/search", Needs::AnyOf(FINDS), SEARCH, search)
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Search").get("/search", Requirement::AnyOf(SEARCH_PERMISSIONS), SEARCH, search)
 }
 
-const SEARCH: Doc = Doc {
-    detail: "Of workers, jobs and configurations only those that the caller may see. Nothing is found without a question.",
+const SEARCH: OperationDoc = OperationDoc {
+    description: "Returns only workers, jobs and configurations that the caller may see. An empty query has no results.",
     problems: &["out_of_range"],
-    ..Doc::of("search", "Finds workers, jobs and configurations by a few characters of them.")
+    ..OperationDoc::new("search", "Searches workers, jobs and configurations by a part of their name or ID.")
 };
 
 async fn search(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<SearchQuery>,
 ) -> Result<Json<SearchPage>, ApiError> {
-    Ok(Json(app.core.search(&person, &query).await?))
+    Ok(Json(app.core.search(&principal, &query).await?))
 }

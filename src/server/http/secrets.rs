@@ -1,41 +1,43 @@
-//! `/api/secrets`: values for jobs, which nobody reads back.
+//! `/api/secrets`: values for jobs, write-only.
 
 use app::domain::access::Permission;
 use app::protocol::secrets::{PutSecret, SecretQuery, SecretView, SecretsPage};
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::address::{Path, Query};
+use super::extractors::{Path, Query};
 use super::json::Json as Body;
 use super::limits;
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::caller_from_person;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let submits = Needs::To(Permission::JobSubmit);
+pub fn routes(app: &AppState) -> Routes {
+    let submits = Requirement::Permission(Permission::JobSubmit);
     Routes::new(app, "Secrets")
         .get("/secrets", submits, LIST, list)
         .put("/secrets/{name}", submits, PUT, put)
         .delete("/secrets/{name}", submits, REMOVE, remove)
-        .within(|router| limits::bounded(router, limits::API))
+        .layer(|router| limits::limit_body(router, limits::API))
 }
 
-const LIST: Doc =
-    Doc::of("listSecrets", "Lists what is kept for the caller's jobs and for everybody's, without the values.");
+const LIST: OperationDoc =
+    OperationDoc::new("listSecrets", "Lists the caller's and the shared secrets, without their values.");
 
-async fn list(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<SecretsPage>, ApiError> {
-    Ok(Json(app.core.secrets_page(&person).await?))
+async fn list(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<SecretsPage>, ApiError> {
+    Ok(Json(app.core.secrets_page(&principal).await?))
 }
 
-const PUT: Doc = Doc {
-    detail: "The name is that of a variable in the job's environment; `hf_token` is `HF_TOKEN`. One that is there is \
-             replaced. A shared one takes `secret.manage`, and a browser's session must have given its password in \
+const PUT: OperationDoc = OperationDoc {
+    description: "The name is that of a variable in the job's environment; `hf_token` is `HF_TOKEN`. An existing one is \
+             replaced. A shared one requires `secret.manage`, and a browser session must have confirmed its password in \
              the last 15 minutes.",
     problems: &[
         "password_needed",
@@ -45,42 +47,46 @@ const PUT: Doc = Doc {
         "permission_denied",
         "secret_key_unavailable",
     ],
-    ..Doc::of("putSecret", "Keeps a value for jobs; nobody can read it back.")
+    ..OperationDoc::new("putSecret", "Stores a secret for jobs; its value cannot be read back.")
 };
 
 async fn put(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
     Body(put): Body<PutSecret>,
 ) -> Result<Json<SecretView>, ApiError> {
-    check_shared(&app, &person, put.shared)?;
-    Ok(Json(app.core.put_secret(caller(&person), &person, &name, put).await?))
+    check_can_share(&app, &principal, put.shared)?;
+    Ok(Json(app.core.put_secret(caller_from_person(&principal), &principal, &name, put).await?))
 }
 
-const REMOVE: Doc = Doc {
-    detail: "Attempts that run keep what they were given. A shared one takes `secret.manage`, and a browser's \
-             session must have given its password in the last 15 minutes.",
+const REMOVE: OperationDoc = OperationDoc {
+    description: "Running attempts keep its value. A shared one requires `secret.manage`, and a browser's \
+             session must have confirmed its password in the last 15 minutes.",
     problems: &["password_needed", "secret_not_found", "permission_denied"],
-    ..Doc::of("deleteSecret", "Removes a secret.")
+    ..OperationDoc::new("deleteSecret", "Deletes a secret.")
 };
 
 async fn remove(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
     Query(query): Query<SecretQuery>,
-) -> Result<Json<Accepted>, ApiError> {
-    check_shared(&app, &person, query.shared)?;
-    app.core.remove_secret(caller(&person), &person, &name, query.shared).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    check_can_share(&app, &principal, query.shared)?;
+    app.core.remove_secret(caller_from_person(&principal), &principal, &name, query.shared).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-/// What everybody's jobs can use takes a permission and a recent password to change.
-pub fn check_shared(app: &App, person: &Person, shared: bool) -> Result<(), crate::service::refusal::Refusal> {
+/// Secrets that every user's jobs can use require a permission and a recent sign-in to change.
+pub fn check_can_share(
+    app: &AppState,
+    principal: &Principal,
+    shared: bool,
+) -> Result<(), crate::service::error::ServiceError> {
     if shared {
-        person.need(Permission::SecretManage)?;
-        app.core.need_proof(person)?;
+        principal.require(Permission::SecretManage)?;
+        app.core.require_recent_auth(principal)?;
     }
     Ok(())
 }

@@ -1,98 +1,100 @@
-//! `GET /api/session`: who is asking, and under which address.
+//! `GET /api/session`: the caller, and the address of the server.
 
-use app::domain::passkey::{NoPasskeys, Origin};
-use app::protocol::access::{ProveSession, SessionView};
+use app::domain::passkey::{PasskeyOrigin, PasskeyOriginError};
+use app::protocol::access::{Reauthenticate, SessionView};
 use app::protocol::fingerprint::Fingerprint;
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::{Extension, Json};
 
-use super::access::Mode;
-use super::arrival::Scheme;
+use super::access::AuthMode;
+use super::client_addr::Scheme;
 use super::json::Json as Body;
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::request::{self, Peer};
 use super::routes::Routes;
 use super::ui::forms;
-use crate::service::access::{Needs, Person, Proof};
-use crate::state::App;
+use crate::service::access::{Principal, ReauthProof, Requirement};
+use crate::state::AppState;
 use crate::tls::Tls;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Account").get("/session", Needs::Login, SHOW, show).post(
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Account").get("/session", Requirement::Login, SHOW, show).post(
         "/session/proof",
-        Needs::Login,
-        PROVE,
-        prove,
+        Requirement::Login,
+        REAUTHENTICATE,
+        reauthenticate,
     )
 }
 
-const PROVE: Doc = Doc {
+const REAUTHENTICATE: OperationDoc = OperationDoc {
     problems: &["wrong_password", "factor_needed", "wrong_code", "too_many_requests"],
-    ..Doc::of("proveSession", "Takes the password once more, and the second factor, for what needs a recent one.")
+    ..OperationDoc::new(
+        "proveSession",
+        "Confirms the password and the second factor again, for actions that require a recent confirmation.",
+    )
 };
 
-async fn prove(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+async fn reauthenticate(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     peer: Option<Extension<Peer>>,
-    Body(proof): Body<ProveSession>,
-) -> Result<Json<Accepted>, ApiError> {
-    let proof = Proof { secret: proof.password, code: proof.code, credential: None };
-    forms::access::prove(&app, &person, request::address(peer), proof).await?;
-    Ok(Json(Accepted { success: true }))
+    Body(proof): Body<Reauthenticate>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    let proof = ReauthProof { secret: proof.password, code: proof.code, credential: None };
+    forms::access::reauthenticate(&app, &principal, request::peer_ip(peer), proof).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const SHOW: Doc = Doc::of("whoAmI", "Says who is asking, and what they may do with what they came with.");
+const SHOW: OperationDoc = OperationDoc::new("whoAmI", "Shows the caller and its permissions.");
 
 async fn show(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
 ) -> Json<SessionView> {
-    Json(view(&app, &person, scheme, &headers))
+    Json(session_view(&app, &principal, scheme, &headers))
 }
 
-/// What the caller is told of itself.
-pub fn view(app: &App, person: &Person, scheme: Scheme, headers: &HeaderMap) -> SessionView {
-    let Address { base_url, fingerprint } = address(app, scheme, headers);
+/// Returns what the caller may know of itself.
+pub fn session_view(app: &AppState, principal: &Principal, scheme: Scheme, headers: &HeaderMap) -> SessionView {
+    let ServerAddress { base_url, fingerprint } = server_address(app, scheme, headers);
     SessionView {
-        name: person.name.clone(),
-        token_id: person.token().cloned(),
-        permissions: person.permissions,
-        unread_notices: person.unread_notices,
-        single_user: app.mode == Mode::SingleUser,
+        name: principal.name.clone(),
+        token_id: principal.token().cloned(),
+        permissions: principal.permissions,
+        unread_notices: principal.unread_notices,
+        single_user: app.mode == AuthMode::SingleUser,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
         base_url,
         fingerprint,
     }
 }
 
-/// The way to this server, for commands to copy.
-pub struct Address {
-    /// The address that the caller used.
+/// The address of this server, for commands to copy.
+pub struct ServerAddress {
+    /// The URL that the caller used.
     pub base_url: String,
-    /// How agents know that it is this server, where the certificate alone does not tell.
+    /// The fingerprint that agents verify, where the certificate alone does not suffice.
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// The way by which the caller came.
-pub fn address(app: &App, scheme: Scheme, headers: &HeaderMap) -> Address {
+/// Returns the address that the caller used.
+pub fn server_address(app: &AppState, scheme: Scheme, headers: &HeaderMap) -> ServerAddress {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    // A name that could not stand in a command is not repeated.
+    // A name that could break a command is not repeated.
     let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
     let base_url = format!("{}://{}", scheme.as_str(), host.filter(plain).unwrap_or(&app.address));
-    // A proxy has a certificate of its own.
-    let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::OwnHttps).and_then(Tls::to_pin);
-    Address { base_url, fingerprint }
+    // A proxy has its own certificate.
+    let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::DirectHttps).and_then(Tls::pin);
+    ServerAddress { base_url, fingerprint }
 }
 
-/// The address that the caller's browser shows, if passkeys work there.
-pub fn origin(scheme: Scheme, headers: &HeaderMap) -> Result<Origin, NoPasskeys> {
+/// Returns the origin that the caller's browser shows, if passkeys work there.
+pub fn passkey_origin(scheme: Scheme, headers: &HeaderMap) -> Result<PasskeyOrigin, PasskeyOriginError> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    Origin::of(scheme.is_secure(), host)
+    PasskeyOrigin::new(scheme.is_secure(), host)
 }

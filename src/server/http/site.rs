@@ -1,4 +1,4 @@
-//! The browser's half of the dashboard, embedded into this program: scripts, styles, pictures.
+//! The dashboard's browser assets, embedded into this program: scripts, styles, images.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
-/// `site/…` and `hash.txt`, as the build left them. A build without them (tests) serves pages without scripts.
+/// `site/…` and `hash.txt` of the build. Without them (tests), pages have no scripts.
 #[derive(RustEmbed)]
 #[folder = "$SIMPLETUNER_SITE_DIR"]
 #[allow_missing = true]
-struct Web;
+struct SiteAssets;
 
-// Cargo does not see what a macro reads from the environment: this makes a change of it a reason to compile again.
+// Cargo does not track what a macro reads from the environment; this triggers a rebuild when it changes.
 const _: Option<&str> = option_env!("SIMPLETUNER_SITE_DIR");
 
-/// The hashes in the names of scripts and styles; none in a build without them.
+/// Returns the hashes in the names of scripts and styles; `None` in a build without them.
 pub fn hashes() -> Option<Cow<'static, [u8]>> {
-    Web::get("hash.txt").map(|file| file.data)
+    SiteAssets::get("hash.txt").map(|file| file.data)
 }
 
-/// The address of the style sheet.
+/// Returns the URL of the style sheet.
 pub fn style_sheet() -> String {
     let hashes = hashes().unwrap_or_default();
     let hashes = String::from_utf8_lossy(&hashes);
@@ -29,10 +29,10 @@ pub fn style_sheet() -> String {
     of_css.map_or_else(|| "/pkg/simpletuner.css".to_owned(), |hash| format!("/pkg/simpletuner.{}.css", hash.trim()))
 }
 
-/// A file of the site. Names with a hash never change, so browsers keep them.
-pub fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
+/// Serves a file of the site. Browsers may cache names with a hash forever.
+pub fn serve_file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let path = path.trim_start_matches('/');
-    let (data, encoding) = encoded(path, headers)?;
+    let (data, encoding) = find_encoded(path, headers)?;
     let mut response = Body::from(data).into_response();
     let out = response.headers_mut();
     out.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
@@ -45,17 +45,17 @@ pub fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(response)
 }
 
-fn encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, Option<&'static str>)> {
+fn find_encoded(path: &str, headers: &HeaderMap) -> Option<(Cow<'static, [u8]>, Option<&'static str>)> {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |name: &str| accepted.split(',').any(|part| part.trim().split(';').next() == Some(name));
     for (encoding, suffix) in [("br", "br"), ("gzip", "gz")] {
         if accepts(encoding)
-            && let Some(file) = Web::get(&format!("site/{path}.{suffix}"))
+            && let Some(file) = SiteAssets::get(&format!("site/{path}.{suffix}"))
         {
             return Some((file.data, Some(encoding)));
         }
     }
-    Web::get(&format!("site/{path}")).map(|file| (file.data, None))
+    SiteAssets::get(&format!("site/{path}")).map(|file| (file.data, None))
 }
 
 fn content_type(path: &str) -> &'static str {

@@ -1,4 +1,4 @@
-//! `/api/admin/system`: how the server is set up, and how it does.
+//! `/api/admin/system`: configuration and state of the server.
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
@@ -9,52 +9,54 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::metrics;
-use super::openapi::doc::{Answer, Doc};
+use super::openapi::doc::{AnswerDoc, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::service::refusal::Refusal;
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::service::error::ServiceError;
+use crate::state::AppState;
 
-/// In a data directory: when its newest backup was taken, as RFC 3339.
-pub const BACKED_UP: &str = "backed-up-at";
+/// A file in the data directory with the time of the newest backup (RFC 3339).
+pub const BACKUP_TIME_FILE: &str = "backed-up-at";
 
-/// What is wrong where passwords and tokens go over a network as they are.
-pub const PLAIN_HTTP: &str = "The server speaks plain HTTP on a network address: passwords and tokens can be read on the way. \
-     Use --ssl; or let a proxy on this host end TLS, listen on 127.0.0.1, and name the proxy in --trusted-proxies.";
+/// The warning when passwords and tokens are sent over a network unencrypted.
+pub const PLAIN_HTTP_WARNING: &str = "The server speaks plain HTTP on a network address: passwords and tokens can be intercepted. \
+     Use --ssl; or let a proxy on this host end TLS, listen on 127.0.0.1, and list the proxy in --trusted-proxies.";
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let sees = Needs::To(Permission::AdminSystem);
+pub fn routes(app: &AppState) -> Routes {
+    let sees = Requirement::Permission(Permission::AdminSystem);
     Routes::new(app, "System").get("/admin/system", sees, SHOW, show).get(
         "/admin/system/support",
         sees,
-        SUPPORT,
-        support,
+        SUPPORT_BUNDLE,
+        support_bundle,
     )
 }
 
-const SHOW: Doc = Doc {
-    detail: "Secrets are not in it: of settings that hold one, only where it came from.",
+const SHOW: OperationDoc = OperationDoc {
+    description: "Contains no secrets: of settings with a secret, only the source.",
     problems: &["files_unavailable"],
-    ..Doc::of("getSystem", "Says how the server is set up, and how it does.")
+    ..OperationDoc::new("getSystem", "Shows the server's configuration and state.")
 };
 
-async fn show(State(app): State<App>) -> Result<Json<SystemView>, ApiError> {
-    Ok(Json(view(&app).await?))
+async fn show(State(app): State<AppState>) -> Result<Json<SystemView>, ApiError> {
+    Ok(Json(system_view(&app).await?))
 }
 
-const SUPPORT: Doc = Doc {
-    detail: "The system, the overview and the metrics of this moment, as one file. Nothing secret is in it; names of workers \
-             and of configurations are.",
-    answers: &[Answer::json::<SupportBundle>(200, "What to pass on.")],
+const SUPPORT_BUNDLE: OperationDoc = OperationDoc {
+    description: "The current system, overview and metrics as one file. It contains no secrets, but names of workers \
+             and configurations.",
+    answers: &[AnswerDoc::json::<SupportBundle>(200, "The report.")],
     problems: &["files_unavailable"],
-    ..Doc::of("getSupportBundle", "Gathers what whoever helps asks for.")
+    ..OperationDoc::new("getSupportBundle", "Creates a support report.")
 };
 
-async fn support(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Response, ApiError> {
-    let (system, overview) = (view(&app).await?, app.core.overview(&person).await?);
-    let metrics = metrics::text(&app).await.lines().map(str::to_owned).collect();
+async fn support_bundle(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Response, ApiError> {
+    let (system, overview) = (system_view(&app).await?, app.core.overview(&principal).await?);
+    let metrics = metrics::render(&app).await.lines().map(str::to_owned).collect();
     let headers = [
         (header::CONTENT_DISPOSITION, "attachment; filename=\"simpletuner-support.json\""),
         (header::CACHE_CONTROL, "no-store"),
@@ -62,14 +64,14 @@ async fn support(State(app): State<App>, Extension(person): Extension<Person>) -
     Ok((headers, Json(SupportBundle { system, overview, metrics })).into_response())
 }
 
-/// All there is to say of this server.
-pub async fn view(app: &App) -> Result<SystemView, Refusal> {
-    let system = app.core.system().await?;
-    // Without a note there was no backup, or it was taken elsewhere.
-    let note = tokio::fs::read_to_string(app.data.join(BACKED_UP)).await.ok();
+/// Returns the state of this server.
+pub async fn system_view(app: &AppState) -> Result<SystemView, ServiceError> {
+    let system = app.core.system_view().await?;
+    // Without the file there was no backup, or it was taken elsewhere.
+    let note = tokio::fs::read_to_string(app.data_dir.join(BACKUP_TIME_FILE)).await.ok();
     let mut checks = system.checks;
-    if app.speaks_plainly() {
-        let (name, detail) = ("encryption".to_owned(), Some(PLAIN_HTTP.to_owned()));
+    if app.is_plain_http_exposed() {
+        let (name, detail) = ("encryption".to_owned(), Some(PLAIN_HTTP_WARNING.to_owned()));
         checks.push(CheckView { name, status: "warning".to_owned(), detail });
     }
     Ok(SystemView {
@@ -77,7 +79,7 @@ pub async fn view(app: &App) -> Result<SystemView, Refusal> {
         backed_up_at: note.and_then(|note| Timestamp::parse_rfc3339(note.trim())),
         tls: app.tls.as_ref().map(|tls| TlsView {
             fingerprint: tls.fingerprint(),
-            vouched_for: tls.is_vouched_for(),
+            vouched_for: tls.is_ca_signed(),
             ends_at: tls.ends_at(),
         }),
         settings: app.settings.clone(),

@@ -1,62 +1,62 @@
-//! `/api/usage`: what the fleet's GPUs were used for.
+//! `/api/usage`: GPU usage of the fleet.
 
+use app::domain::usage::calendar::UTC;
 use app::protocol::usage::{UsageGroup, UsageQuery, UsageReport};
 use axum::extract::State;
 use axum::response::Response;
 use axum::{Extension, Json};
 
-use super::address::Query;
 use super::csv;
-use super::openapi::doc::{Answer, Content, Doc};
+use super::extractors::Query;
+use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Usage").get("/usage", Needs::SeeJobs, SHOW, show).get(
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Usage").get("/usage", Requirement::SeeJobs, SHOW, show).get(
         "/usage/export",
-        Needs::SeeJobs,
+        Requirement::SeeJobs,
         EXPORT,
         export,
     )
 }
 
-const SHOW: Doc = Doc {
-    detail: "Whoever may not see all jobs is told of their own only, and nothing of the fleet. An attempt counts from when \
-             its worker took it, for the part that lies in the asked time; what runs counts until its end.",
+const SHOW: OperationDoc = OperationDoc {
+    description: "Callers who may not see all jobs get their own usage only, without the fleet's. An attempt counts from its \
+             acceptance, for the part within the requested time; a running one counts until its end.",
     problems: &["out_of_range"],
-    ..Doc::of("getUsage", "Says what the fleet's GPUs were used for, and how long jobs waited.")
+    ..OperationDoc::new("getUsage", "Shows GPU usage of the fleet, and how long jobs waited.")
 };
 
 async fn show(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<UsageReport>, ApiError> {
-    Ok(Json(app.core.usage(&person, &query).await?))
+    Ok(Json(app.core.usage(&principal, &query, UTC).await?))
 }
 
-const EXPORT: Doc = Doc {
-    answers: &[Answer::with(200, "A line for each group, under a line of names.", Content::Bytes(&["text/csv"]))],
+const EXPORT: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::new(200, "One line per group, after a header line.", ContentDoc::Bytes(&["text/csv"]))],
     problems: &["out_of_range"],
-    ..Doc::of("exportUsage", "The groups of a time's use, as comma-separated values.")
+    ..OperationDoc::new("exportUsage", "Exports usage by group as CSV.")
 };
 
 async fn export(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<UsageQuery>,
 ) -> Result<Response, ApiError> {
-    let report = app.core.usage(&person, &query).await?;
-    Ok(csv::file("usage.csv", lines(&report)))
+    let report = app.core.usage(&principal, &query, UTC).await?;
+    Ok(csv::csv_response("usage.csv", csv_lines(&report)))
 }
 
-fn lines(report: &UsageReport) -> String {
+fn csv_lines(report: &UsageReport) -> String {
     let line = |UsageGroup { name, amount, .. }: &UsageGroup| {
         let (gpus, runs) = (amount.gpu_hours, amount.run_hours);
-        format!("{},{gpus:.4},{runs:.4},{},{}\r\n", csv::field(name), amount.jobs, amount.attempts)
+        format!("{},{gpus:.4},{runs:.4},{},{}\r\n", csv::csv_field(name), amount.jobs, amount.attempts)
     };
     let names = format!("{},gpu_hours,run_hours,jobs,attempts\r\n", report.by.as_str());
     std::iter::once(names).chain(report.groups.iter().map(line)).collect()

@@ -1,5 +1,5 @@
-//! Reconcilers: each takes no input, does bounded work, and is retried by being run again. A failure is logged and
-//! stops nothing.
+//! Background loops: each pass takes no input, does a bounded amount of work, and is retried by the next one. An error is
+//! logged and stops nothing.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,136 +9,166 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::service::Core;
-use crate::service::refusal::Refusal;
+use crate::service::error::ServiceError;
 
-/// The slow net under planning, and the end of unanswered offers.
-const OFFERS: Duration = Duration::from_secs(2);
-/// How stale last-seen times may be after a crash, and on other servers; the promise is 5 s.
-const PRESENCE: Duration = Duration::from_secs(2);
-/// A leader that ends badly is replaced after its term of 6 s and one of these.
-const LEADERSHIP: Duration = Duration::from_secs(2);
-/// Between two looks at a clock that was set, servers that share it differ by a tenth of this.
-const CLOCK: Duration = Duration::from_secs(2);
-/// A worker that falls silent is found within this of the timeout; the promise is 5 s.
-const HEALTH: Duration = Duration::from_secs(2);
-/// When tokens and sessions were last used. Each server writes what it saw, or another one ends a session that is in use.
-const USED: Duration = Duration::from_mins(1);
-/// How much of how GPUs did is lost with a server that is killed.
-const HISTORY: Duration = Duration::from_mins(5);
-/// Sessions that are over.
-const SESSIONS: Duration = Duration::from_hours(1);
+/// Expires unanswered offers, and plans as a fallback.
+const OFFERS_INTERVAL: Duration = Duration::from_secs(2);
+/// How stale last-contact times may be after a crash, and on other servers; the promise is 5 s.
+const PRESENCE_INTERVAL: Duration = Duration::from_secs(2);
+/// A crashed leader is replaced after its term of 6 s plus this interval.
+const LEADERSHIP_INTERVAL: Duration = Duration::from_secs(2);
+/// Between two readings of a clock that was set, servers that share it differ by a tenth of this.
+const CLOCK_INTERVAL: Duration = Duration::from_secs(2);
+/// A silent worker is found within this time after the timeout; the promise is 5 s.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(2);
+/// Last uses of tokens and sessions. Each server writes its own, or another one expires a session that is in use.
+const LAST_USED_INTERVAL: Duration = Duration::from_mins(1);
+/// How much GPU history a crash loses.
+const HISTORY_INTERVAL: Duration = Duration::from_mins(5);
+/// Expired sessions.
+const SESSIONS_INTERVAL: Duration = Duration::from_hours(1);
 
-/// Free space on the disk; what fills it at a gigabyte a second is noticed soon enough.
-const DISK: Duration = Duration::from_secs(1);
+/// Free disk space, often enough for a disk that fills at 1 GB/s.
+const DISK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How much of what strangers were refused was left out of the record.
-const REFUSED: Duration = Duration::from_mins(1);
-/// What of the audit trail is signed, and what of it and of ended jobs was kept for long enough.
-const AUDIT: Duration = Duration::from_hours(1);
+/// The number of rejected requests that were not recorded.
+const REFUSALS_INTERVAL: Duration = Duration::from_mins(1);
+/// Signatures and retention of the audit log, and retention of ended jobs.
+const AUDIT_INTERVAL: Duration = Duration::from_hours(1);
 
-/// Starts them all; they end with the token. Those that judge or sweep do so on the server that leads.
+/// Starts all loops; they end with the token. Those that judge workers or clean up only work on the leader.
 pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken) {
-    let (listener, ended) = (Arc::clone(core), shutdown.clone());
-    tasks.spawn(async move {
-        ended
-            .run_until_cancelled(async {
-                loop {
-                    listener.hear().await;
-                }
-            })
-            .await
-    });
-    tasks.spawn(every("leadership", LEADERSHIP, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.take_part().await
+    tasks.spawn(follow_changes(Arc::clone(core), shutdown.clone()));
+    tasks.spawn(run_every("leadership", LEADERSHIP_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.renew_leadership().await
     }));
-    tasks.spawn(every("clock", CLOCK, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.follow_clock().await.map(drop)
+    tasks.spawn(run_every("clock", CLOCK_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.sync_clock().await.map(drop)
     }));
-    tasks.spawn(leading("offers", OFFERS, shutdown.clone(), Arc::clone(core), |core| async move {
+    tasks.spawn(run_while_leading("offers", OFFERS_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
         let expired = core.sweep_offers().await?;
         if expired > 0 {
-            tracing::info!(expired, "offers that nobody answered were taken back");
+            tracing::info!(offers = expired, "offers: withdrew unanswered offers");
         }
         Ok(())
     }));
-    tasks.spawn(leading("health", HEALTH, shutdown.clone(), Arc::clone(core), |core| async move {
+    tasks.spawn(run_while_leading("health", HEALTH_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
         let checked = core.check_health().await?;
-        if checked != crate::service::health::Checked::default() {
-            tracing::info!(silent = checked.silent, removed = checked.removed, "workers are gone");
+        if checked != crate::service::health::HealthPass::default() {
+            tracing::info!(
+                offline = checked.offline,
+                removed = checked.removed,
+                "health check: marked workers offline or removed them"
+            );
         }
         Ok(())
     }));
-    tasks.spawn(every("presence", PRESENCE, shutdown.clone(), Arc::clone(core), |core| async move {
+    tasks.spawn(run_every("presence", PRESENCE_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
         core.flush_presence().await
     }));
-    tasks.spawn(every("disk", DISK, shutdown.clone(), Arc::clone(core), |core| async move { core.look_at_disk() }));
-    tasks.spawn(every("used", USED, shutdown.clone(), Arc::clone(core), |core| async move { core.flush_used().await }));
-    tasks.spawn(leading("sessions", SESSIONS, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.sweep_sessions().await?;
-        core.sweep_idempotency_keys().await
+    tasks.spawn(run_every("disk", DISK_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.refresh_disk_space()
     }));
-    tasks.spawn(every("refused", REFUSED, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.settle_refused().await;
+    tasks.spawn(run_every("used", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.flush_last_used().await
+    }));
+    tasks.spawn(run_while_leading(
+        "sessions",
+        SESSIONS_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(core),
+        |core| async move {
+            core.sweep_sessions().await?;
+            core.sweep_idempotency_keys().await
+        },
+    ));
+    tasks.spawn(run_every("refused", REFUSALS_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.flush_suppressed().await;
         Ok(())
     }));
-    tasks.spawn(every("audit checkpoints", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.sign_audit().await
-    }));
-    tasks.spawn(leading("job retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
-        let given_up = core.expire_jobs().await?;
-        if given_up > 0 {
-            tracing::info!(given_up, "jobs or files of theirs were kept for long enough");
-        }
-        Ok(())
-    }));
-    // Each server has a directory of its own, or they share one: then it is soon empty.
-    tasks.spawn(every("uploads", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
+    tasks.spawn(run_every(
+        "audit checkpoints",
+        AUDIT_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(core),
+        |core| async move { core.sign_audit().await },
+    ));
+    tasks.spawn(run_while_leading(
+        "job retention",
+        AUDIT_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(core),
+        |core| async move {
+            let given_up = core.prune_jobs().await?;
+            if given_up > 0 {
+                tracing::info!(jobs = given_up, "retention: removed expired jobs or their files");
+            }
+            Ok(())
+        },
+    ));
+    // Each server has its own directory, or they share one: then it is soon empty.
+    tasks.spawn(run_every("uploads", AUDIT_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
         let dropped = core.sweep_uploads().await?;
         if dropped > 0 {
-            tracing::info!(dropped, "uploads with which nobody went on are gone");
+            tracing::info!(uploads = dropped, "uploads: removed abandoned uploads");
         }
         Ok(())
     }));
-    tasks.spawn(every("readings", USED, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.forget_readings().await
+    tasks.spawn(run_every("readings", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.prune_readings().await
     }));
-    tasks.spawn(every("gpu history", HISTORY, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.keep_histories().await
+    tasks.spawn(run_every("gpu history", HISTORY_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
+        core.save_gpu_history().await
     }));
-    tasks.spawn(leading("audit retention", AUDIT, shutdown.clone(), Arc::clone(core), |core| async move {
-        let removed = core.expire_audit().await?;
-        if removed > 0 {
-            tracing::info!(removed, "entries of the audit trail were kept for long enough");
-        }
-        Ok(())
-    }));
+    tasks.spawn(run_while_leading(
+        "audit retention",
+        AUDIT_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(core),
+        |core| async move {
+            let removed = core.prune_audit().await?;
+            if removed > 0 {
+                tracing::info!(entries = removed, "retention: removed expired audit entries");
+            }
+            Ok(())
+        },
+    ));
 }
 
-async fn leading<F>(
+async fn follow_changes(core: Arc<Core>, shutdown: CancellationToken) {
+    let follow = async {
+        loop {
+            core.follow_changes().await;
+        }
+    };
+    shutdown.run_until_cancelled(follow).await;
+}
+
+async fn run_while_leading<F>(
     name: &'static str,
     period: Duration,
     shutdown: CancellationToken,
     core: Arc<Core>,
     pass: impl Fn(Arc<Core>) -> F + Send + Sync,
 ) where
-    F: Future<Output = Result<(), Refusal>> + Send,
+    F: Future<Output = Result<(), ServiceError>> + Send,
 {
     let pass = &pass;
     let if_it_leads =
         |core: Arc<Core>| async move { if core.leadership.held_since().is_some() { pass(core).await } else { Ok(()) } };
-    every(name, period, shutdown, core, if_it_leads).await;
+    run_every(name, period, shutdown, core, if_it_leads).await;
 }
 
-async fn every<F>(
+async fn run_every<F>(
     name: &'static str,
     period: Duration,
     shutdown: CancellationToken,
     core: Arc<Core>,
     pass: impl Fn(Arc<Core>) -> F + Send,
 ) where
-    F: Future<Output = Result<(), Refusal>> + Send,
+    F: Future<Output = Result<(), ServiceError>> + Send,
 {
-    let passes = core.metrics.loops.of(name);
+    let passes = core.metrics.loops.get(name);
     let mut timer = tokio::time::interval(period);
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -148,9 +178,9 @@ async fn every<F>(
         }
         let begun = Instant::now();
         let ended = pass(Arc::clone(&core)).await;
-        passes.ended(core.now(), begun.elapsed(), ended.is_ok());
+        passes.record(core.now(), begun.elapsed(), ended.is_ok());
         if let Err(refusal) = ended {
-            tracing::error!(reconciler = name, ?refusal, "a pass failed; the next one tries again");
+            tracing::error!(task = name, error = ?refusal, "background loop failed; retrying at its next pass");
         }
     }
 }

@@ -1,57 +1,56 @@
-//! How long a job takes to get to a worker. What is decided counts once it is committed.
+//! Dispatch latency. A decision counts once it is committed.
 
 use std::sync::Mutex;
 
 use app::domain::time::Timestamp;
 
-use super::histogram::{Histogram, TIMES};
+use super::histogram::{Histogram, LATENCY_BOUNDS};
 
-/// A step of the way.
+/// A step of dispatching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// From the submit until the first offer was written down.
+pub enum DispatchStep {
+    /// From the submit until the first offer is committed.
     Offered,
-    /// From the offer until a worker accepted it.
+    /// From the offer until a worker accepts it.
     Accepted,
 }
 
-/// See the module.
 #[derive(Debug)]
-pub struct Dispatch {
-    /// From the submit until the first offer was written down.
+pub struct DispatchMetrics {
+    /// From the submit until the first offer is committed.
     pub to_offer: Histogram,
-    /// From the offer until a worker accepted it.
+    /// From the offer until a worker accepts it.
     pub to_acceptance: Histogram,
-    /// What the group that is being written has decided: which step, begun when.
-    decided: Mutex<Vec<(Step, Timestamp)>>,
+    /// Steps of the group that is being written, with their start.
+    uncommitted: Mutex<Vec<(DispatchStep, Timestamp)>>,
 }
 
-impl Default for Dispatch {
+impl Default for DispatchMetrics {
     fn default() -> Self {
-        let times = || Histogram::of_seconds(TIMES);
-        Self { to_offer: times(), to_acceptance: times(), decided: Mutex::default() }
+        let times = || Histogram::of_seconds(LATENCY_BOUNDS);
+        Self { to_offer: times(), to_acceptance: times(), uncommitted: Mutex::default() }
     }
 }
 
-impl Dispatch {
-    /// A step that began then is decided.
-    pub fn decided(&self, step: Step, since: Timestamp) {
-        self.decided.lock().expect("no panic while it is held").push((step, since));
+impl DispatchMetrics {
+    /// Records a step with this start.
+    pub fn record(&self, step: DispatchStep, since: Timestamp) {
+        self.uncommitted.lock().expect("no panic while it is held").push((step, since));
     }
 
-    /// All that was decided is committed.
-    pub fn committed(&self, now: Timestamp) {
-        for (step, since) in self.decided.lock().expect("no panic while it is held").drain(..) {
+    /// Counts the recorded steps after their commit.
+    pub fn commit(&self, now: Timestamp) {
+        for (step, since) in self.uncommitted.lock().expect("no panic while it is held").drain(..) {
             let micros = (now - since).0.max(0).unsigned_abs() * 1_000;
             match step {
-                Step::Offered => self.to_offer.observe(micros),
-                Step::Accepted => self.to_acceptance.observe(micros),
+                DispatchStep::Offered => self.to_offer.observe(micros),
+                DispatchStep::Accepted => self.to_acceptance.observe(micros),
             }
         }
     }
 
-    /// Nothing of it is.
-    pub fn undone(&self) {
-        self.decided.lock().expect("no panic while it is held").clear();
+    /// Drops the recorded steps after a rollback.
+    pub fn discard(&self) {
+        self.uncommitted.lock().expect("no panic while it is held").clear();
     }
 }

@@ -1,4 +1,4 @@
-//! What the reconcilers did.
+//! Metrics of background loops.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,42 +7,40 @@ use std::time::Duration;
 
 use app::domain::time::Timestamp;
 
-/// See the module.
 #[derive(Debug, Default)]
-pub struct Loops(Mutex<BTreeMap<&'static str, Arc<Passes>>>);
+pub struct LoopMetrics(Mutex<BTreeMap<&'static str, Arc<LoopPasses>>>);
 
-/// The passes of one.
+/// The passes of one loop.
 #[derive(Debug, Default)]
-pub struct Passes {
-    /// How many there were.
-    pub number: AtomicU64,
-    /// How many of them failed.
+pub struct LoopPasses {
+    /// The number of passes.
+    pub count: AtomicU64,
+    /// The number of failed passes.
     pub failed: AtomicU64,
     /// When the last one ended, in milliseconds since 1970.
     pub last_at: AtomicI64,
-    /// How long it took, in microseconds.
-    pub last_took: AtomicU64,
+    /// The duration of the last one, in microseconds.
+    pub last_duration: AtomicU64,
 }
 
-impl Loops {
-    /// The one of this name.
-    pub fn of(&self, name: &'static str) -> Arc<Passes> {
+impl LoopMetrics {
+    /// The loop of this name.
+    pub fn get(&self, name: &'static str) -> Arc<LoopPasses> {
         Arc::clone(self.0.lock().expect("no panic while it is held").entry(name).or_default())
     }
 
-    /// All of them.
-    pub fn all(&self) -> Vec<(&'static str, Arc<Passes>)> {
+    pub fn all(&self) -> Vec<(&'static str, Arc<LoopPasses>)> {
         let loops = self.0.lock().expect("no panic while it is held");
         loops.iter().map(|(name, passes)| (*name, Arc::clone(passes))).collect()
     }
 }
 
-impl Passes {
-    /// A pass ended.
-    pub fn ended(&self, now: Timestamp, took: Duration, well: bool) {
-        self.number.fetch_add(1, Ordering::Relaxed);
+impl LoopPasses {
+    /// Records a pass.
+    pub fn record(&self, now: Timestamp, elapsed: Duration, well: bool) {
+        self.count.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(u64::from(!well), Ordering::Relaxed);
         self.last_at.store(now.0, Ordering::Relaxed);
-        self.last_took.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.last_duration.store(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 }

@@ -1,5 +1,5 @@
-//! What is counted while the server works. Counting is adding to atomics; what can be told from memory when it is asked
-//! for, such as how many workers there are, is not counted here.
+//! Counters of the server. Counting is adding to atomics; what can be computed from memory on request, such as the number of
+//! workers, is not counted here.
 
 pub mod dispatch;
 pub mod histogram;
@@ -11,106 +11,103 @@ pub mod shipping;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use app::domain::audit::flood::Refused;
+use app::domain::audit::rate_limit::RefusalKind;
 use app::domain::time::Timestamp;
 
-use self::dispatch::Dispatch;
-use self::histogram::{Histogram, SIZES, TIMES, WAITS};
-use self::http::Http;
-use self::loops::Loops;
-use self::shipping::Shipping;
+use self::dispatch::DispatchMetrics;
+use self::histogram::{Histogram, LATENCY_BOUNDS, SIZE_BOUNDS, WAIT_BOUNDS};
+use self::http::HttpMetrics;
+use self::loops::LoopMetrics;
+use self::shipping::ShippingMetrics;
 
-/// See the module.
 #[derive(Debug)]
 pub struct Metrics {
     /// When this server started.
     pub started_at: Timestamp,
-    /// What the database's writer does.
-    pub commits: Commits,
-    /// How long jobs take to get to a worker.
-    pub dispatch: Dispatch,
-    /// What was asked, and how it was answered.
-    pub http: Http,
-    /// How long workers are silent between two signs of life.
+    /// The database's writer.
+    pub commits: CommitMetrics,
+    /// Dispatch latency.
+    pub dispatch: DispatchMetrics,
+    /// HTTP requests.
+    pub http: HttpMetrics,
+    /// The time between two contacts of a worker.
     pub silence: Histogram,
-    /// What strangers were refused.
-    pub refused: Refusals,
-    /// The reconcilers.
-    pub loops: Loops,
-    /// Checkpoints of the audit trail that are sent elsewhere.
-    pub shipping: Shipping,
+    /// Rejected requests.
+    pub refused: RefusalMetrics,
+    /// Background loops.
+    pub loops: LoopMetrics,
+    /// Shipping of audit checkpoints.
+    pub shipping: ShippingMetrics,
 }
 
 impl Metrics {
-    /// Nothing yet.
     pub fn new(started_at: Timestamp) -> Self {
         Self {
             started_at,
-            commits: Commits::default(),
-            dispatch: Dispatch::default(),
-            http: Http::default(),
-            silence: Histogram::of_seconds(WAITS),
-            refused: Refusals::default(),
-            loops: Loops::default(),
-            shipping: Shipping::default(),
+            commits: CommitMetrics::default(),
+            dispatch: DispatchMetrics::default(),
+            http: HttpMetrics::default(),
+            silence: Histogram::of_seconds(WAIT_BOUNDS),
+            refused: RefusalMetrics::default(),
+            loops: LoopMetrics::default(),
+            shipping: ShippingMetrics::default(),
         }
     }
 }
 
-/// What the database's writer does.
 #[derive(Debug)]
-pub struct Commits {
-    /// How long a group took, from its first statement until it was durable.
-    pub times: Histogram,
-    /// How many use cases were committed together.
+pub struct CommitMetrics {
+    /// The duration of a group, from its first statement until it was durable.
+    pub latency: Histogram,
+    /// The number of use cases per group.
     pub sizes: Histogram,
-    /// Groups that were rolled back.
-    pub undone: AtomicU64,
-    /// When something was written last, in milliseconds since 1970; 0 for never.
+    /// The number of groups that were rolled back.
+    pub rolled_back: AtomicU64,
+    /// The last write, in milliseconds since 1970; 0: never.
     written_at: AtomicI64,
 }
 
-impl Default for Commits {
+impl Default for CommitMetrics {
     fn default() -> Self {
-        let (times, sizes) = (Histogram::of_seconds(TIMES), Histogram::of_numbers(SIZES));
-        Self { times, sizes, undone: AtomicU64::default(), written_at: AtomicI64::default() }
+        let (times, sizes) = (Histogram::of_seconds(LATENCY_BOUNDS), Histogram::of_numbers(SIZE_BOUNDS));
+        Self { latency: times, sizes, rolled_back: AtomicU64::default(), written_at: AtomicI64::default() }
     }
 }
 
-impl Commits {
-    /// A group was committed.
-    pub fn committed(&self, took: Duration, members: usize, wrote: bool, now: Timestamp) {
-        self.times.took(took);
+impl CommitMetrics {
+    /// Records a committed group.
+    pub fn record(&self, elapsed: Duration, members: usize, wrote: bool, now: Timestamp) {
+        self.latency.observe_duration(elapsed);
         self.sizes.observe(members as u64);
         if wrote {
             self.written_at.store(now.0, Ordering::Relaxed);
         }
     }
 
-    /// When something was written last.
+    /// When the database was last written to.
     pub fn written_at(&self) -> Timestamp {
         Timestamp(self.written_at.load(Ordering::Relaxed))
     }
 }
 
-/// What strangers were refused.
+/// Rejected requests.
 #[derive(Debug, Default)]
-pub struct Refusals {
-    recorded: [AtomicU64; Refused::ALL.len()],
-    /// Requests of workers, and of whoever claims to be one, that nobody is known to have sent.
-    pub of_workers: AtomicU64,
-    /// The same, of people and scripts.
-    pub of_people: AtomicU64,
+pub struct RefusalMetrics {
+    recorded: [AtomicU64; RefusalKind::ALL.len()],
+    /// Unauthenticated requests that claim to be a worker's.
+    pub unknown_workers: AtomicU64,
+    /// Other unauthenticated requests.
+    pub unknown_people: AtomicU64,
 }
 
-impl Refusals {
-    /// Somebody was refused this.
-    pub fn note(&self, kind: Refused) {
+impl RefusalMetrics {
+    /// Counts a rejection.
+    pub fn record(&self, kind: RefusalKind) {
         self.recorded[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often what was refused.
-    pub fn recorded(&self) -> impl Iterator<Item = (Refused, u64)> {
-        Refused::ALL.iter().map(|kind| (*kind, self.recorded[*kind as usize].load(Ordering::Relaxed)))
+    /// The number of rejections by kind.
+    pub fn recorded(&self) -> impl Iterator<Item = (RefusalKind, u64)> {
+        RefusalKind::ALL.iter().map(|kind| (*kind, self.recorded[*kind as usize].load(Ordering::Relaxed)))
     }
 }

@@ -1,28 +1,26 @@
-//! How sending the audit trail's checkpoints elsewhere goes.
+//! Metrics of shipping the audit log's checkpoints.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use app::domain::time::Timestamp;
 
-/// See the module.
 #[derive(Debug, Default)]
-pub struct Shipping {
-    /// Lines that were sent.
+pub struct ShippingMetrics {
+    /// The number of shipped lines.
     pub lines: AtomicU64,
-    /// Tries that failed.
     pub failures: AtomicU64,
     /// Since when it fails, in milliseconds since 1970; 0 if it does not.
     failing_since: AtomicI64,
 }
 
-impl Shipping {
-    /// So many lines were sent.
-    pub fn sent(&self, lines: u64) {
+impl ShippingMetrics {
+    /// Counts shipped lines.
+    pub fn record_sent(&self, lines: u64) {
         self.lines.fetch_add(lines, Ordering::Relaxed);
     }
 
-    /// All was sent that there was, or not.
-    pub fn tried(&self, went_well: bool, now: Timestamp) {
+    /// Records whether everything was shipped.
+    pub fn record_try(&self, went_well: bool, now: Timestamp) {
         if went_well {
             self.failing_since.store(0, Ordering::Relaxed);
         } else {

@@ -1,140 +1,173 @@
-//! Training configurations: directories of text files, each change a revision.
+//! Training configurations: directories of text files; each change is a revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
-use app::domain::audit::Action;
-use app::domain::code::is_code;
-use app::domain::config_files::{self, CONFIG};
-use app::domain::config_paths;
-use app::protocol::configs::{Bundle, ConfigDetail, ConfigView, ConfigsPage};
-use app::protocol::overrides::written;
+use app::domain::audit::AuditAction;
+use app::domain::config_files::{self, CONFIG_FILE};
+use app::domain::executable_files::is_executable;
+use app::domain::fuzzy::similar_names;
+use app::domain::path_placeholders;
+use app::protocol::configs::{ConfigBundle, ConfigDetail, ConfigView, ConfigsPage, file_field, truncate_path};
+use app::protocol::overrides::resolve_key;
 use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Core;
-use super::refusal::{Invalid, Limit, Refusal};
-use super::unit::{Caller, Unit};
+use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
+use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::checked_name;
 use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
 
-/// The most files in a bundle.
+/// The maximum number of files in a bundle.
 pub const MAX_FILES: usize = 200;
-/// The largest bundle, in bytes of text.
 pub const MAX_BUNDLE: usize = 8 << 20;
 
-/// What a caller knows of the configuration that they change.
+/// What a caller requires of the configuration that they change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// Whatever is there.
-    Anything,
-    /// That there is none.
-    Nothing,
-    /// That its newest revision is one of these.
+pub enum ConfigPrecondition {
+    Any,
+    Absent,
+    /// Its newest revision is one of these.
     Revisions(Vec<String>),
 }
 
-impl From<Option<Vec<String>>> for Seen {
+impl From<Option<Vec<String>>> for ConfigPrecondition {
     fn from(revisions: Option<Vec<String>>) -> Self {
-        revisions.map_or(Self::Anything, Self::Revisions)
+        revisions.map_or(Self::Any, Self::Revisions)
     }
 }
 
+/// The error for an unknown configuration, with similar names.
+pub async fn config_not_found(tx: &mut dyn Tx, name: &str) -> Result<ServiceError, ServiceError> {
+    let all = tx.configs().await?;
+    let near =
+        similar_names(name, all.iter().map(|config| config.name.as_str())).into_iter().map(str::to_owned).collect();
+    Ok(ServiceError::ConfigNotFound(name.to_owned(), near))
+}
+
 impl Core {
-    /// Stores a configuration that is as the caller has `seen` it; returns its newest revision, which is the old one if
-    /// nothing changed.
+    /// Stores a configuration that is as the caller has `seen` it; returns its newest revision, which is the old one if nothing
+    /// changed.
     pub async fn put_config(
         self: &Arc<Self>,
         caller: Caller,
         name: String,
-        bundle: Bundle,
-        seen: Seen,
-    ) -> Result<ConfigView, Refusal> {
+        bundle: ConfigBundle,
+        precondition: ConfigPrecondition,
+    ) -> Result<ConfigView, ServiceError> {
+        require_valid(self.invalid_config_fields(&name, &bundle))?;
         let name = checked_config_name(&name)?;
-        check(&bundle, self.policy.allow_code)?;
-        let input = Arc::new((name, bundle, seen));
+        let input = Arc::new((name, bundle, precondition));
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (name, bundle, seen) = &*input;
-                as_seen(unit, name, seen).await?;
-                put_in(unit, name, bundle).await
+                check_precondition(unit, name, seen).await?;
+                put_config_in(unit, name, bundle).await
             })
         })
         .await
     }
 
-    /// Takes a configuration off the list; jobs that pinned a revision keep it.
-    pub async fn delete_config(self: &Arc<Self>, caller: Caller, name: String, seen: Seen) -> Result<(), Refusal> {
+    /// Returns the invalid fields of a configuration.
+    pub fn invalid_config_fields(&self, name: &str, bundle: &ConfigBundle) -> Vec<InvalidField> {
+        let name = checked_config_name(name).err().map(|invalid| InvalidField::new("name", invalid));
+        name.into_iter().chain(invalid_fields(bundle, self.policy.allow_code)).collect()
+    }
+
+    /// Deletes a configuration; jobs that pinned a revision keep it.
+    pub async fn delete_config(
+        self: &Arc<Self>,
+        caller: Caller,
+        name: String,
+        precondition: ConfigPrecondition,
+    ) -> Result<(), ServiceError> {
         self.change(caller, move |unit| {
-            let (name, seen) = (name.clone(), seen.clone());
+            let (name, seen) = (name.clone(), precondition.clone());
             Box::pin(async move {
-                as_seen(unit, &name, &seen).await?;
-                let config = unit.tx.config(&name).await?.ok_or_else(|| Refusal::NoConfig(name.clone()))?;
-                may_change(unit, &config)?;
+                check_precondition(unit, &name, &seen).await?;
+                let config = unit
+                    .tx
+                    .config(&name)
+                    .await?
+                    .ok_or_else(|| ServiceError::ConfigNotFound(name.clone(), Vec::new()))?;
+                check_may_change(unit, &config)?;
                 unit.tx.remove_config(&name).await?;
-                unit.record(Action::ConfigDeleted, &name, &json!({})).await?;
-                unit.touch(Topic::Configs);
+                unit.record(AuditAction::ConfigDeleted, &name, &json!({})).await?;
+                unit.notify(Topic::Configs);
                 Ok(())
             })
         })
         .await
     }
 
-    /// The revision that somebody ran last, the newest one, and who has changed the configuration since, if others have.
-    pub async fn unseen_change(&self, by: &str, name: &str) -> Result<Option<(u32, u32, Option<String>)>, Refusal> {
+    /// Returns the revision that the user ran last, the newest one, and who has changed the configuration since, if others
+    /// have.
+    pub async fn unreviewed_change(
+        &self,
+        by: &str,
+        name: &str,
+    ) -> Result<Option<(u32, u32, Option<String>)>, ServiceError> {
         let mut tx = self.read().await?;
         let Some(config) = tx.config(name).await? else { return Ok(None) };
-        let unseen = unseen(&mut *tx, by, &config).await?;
+        let unseen = unreviewed_by(&mut *tx, by, &config).await?;
         Ok(unseen.map(|(last, changed_by)| (last, config.revision, changed_by)))
     }
 
-    /// The list.
-    pub async fn configs(&self) -> Result<ConfigsPage, Refusal> {
+    pub async fn configs(&self) -> Result<ConfigsPage, ServiceError> {
         let configs = self.read().await?.configs().await?;
-        Ok(ConfigsPage { configs: configs.iter().map(view).collect() })
+        Ok(ConfigsPage { configs: configs.iter().map(config_view).collect() })
     }
 
-    /// One, with its files.
-    pub async fn config(&self, name: &str) -> Result<ConfigDetail, Refusal> {
-        let config = self.read().await?.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
+    pub async fn config(&self, name: &str) -> Result<ConfigDetail, ServiceError> {
+        let mut tx = self.read().await?;
+        let Some(config) = tx.config(name).await? else { return Err(config_not_found(&mut *tx, name).await?) };
         Ok(config_detail(&config))
     }
 }
 
-/// A revision with its files.
+/// Converts to the API view with files.
 pub fn config_detail(config: &StoredConfig) -> ConfigDetail {
-    ConfigDetail { config: view(config), bundle: Bundle { files: config.files.clone() } }
+    ConfigDetail { config: config_view(config), bundle: ConfigBundle { files: config.files.clone() } }
 }
 
-/// Refuses what is meant for something else than what is there.
-async fn as_seen(unit: &mut Unit<'_>, name: &str, seen: &Seen) -> Result<(), Refusal> {
+/// Fails if the configuration is not as the caller expects.
+async fn check_precondition(
+    unit: &mut UnitOfWork<'_>,
+    name: &str,
+    precondition: &ConfigPrecondition,
+) -> Result<(), ServiceError> {
     let newest = async { unit.tx.config(name).await.map(|config| config.map(|config| config.revision.to_string())) };
-    let as_seen = match seen {
-        Seen::Anything => true,
-        Seen::Nothing => newest.await?.is_none(),
-        Seen::Revisions(seen) => newest.await?.is_some_and(|newest| seen.contains(&newest)),
+    let as_seen = match precondition {
+        ConfigPrecondition::Any => true,
+        ConfigPrecondition::Absent => newest.await?.is_none(),
+        ConfigPrecondition::Revisions(seen) => newest.await?.is_some_and(|newest| seen.contains(&newest)),
     };
-    if as_seen { Ok(()) } else { Err(Refusal::Changed) }
+    if as_seen { Ok(()) } else { Err(ServiceError::PreconditionFailed) }
 }
 
-async fn put_in(unit: &mut Unit<'_>, name: &str, bundle: &Bundle) -> Result<ConfigView, Refusal> {
+async fn put_config_in(
+    unit: &mut UnitOfWork<'_>,
+    name: &str,
+    bundle: &ConfigBundle,
+) -> Result<ConfigView, ServiceError> {
     let sha256 = hex(&Sha256::digest(bundle_bytes(&bundle.files)));
     let current = unit.tx.config(name).await?;
     if let Some(current) = &current {
-        may_change(unit, current)?;
+        check_may_change(unit, current)?;
         if current.sha256 == sha256 {
-            return Ok(view(current));
+            return Ok(config_view(current));
         }
     }
-    unit.core.need_room()?;
-    need_quota(unit, bundle).await?;
+    unit.core.check_disk_space()?;
+    check_quota(unit, bundle).await?;
     let author = Some(unit.owner().to_owned());
     let config = StoredConfig {
         name: name.to_owned(),
@@ -147,47 +180,52 @@ async fn put_in(unit: &mut Unit<'_>, name: &str, bundle: &Bundle) -> Result<Conf
     };
     let revision = config.revision;
     unit.tx.insert_config(&config).await?;
-    unit.record(Action::ConfigStored, name, &json!({"revision": revision, "sha256": config.sha256})).await?;
-    unit.touch(Topic::Configs);
-    Ok(view(&config))
+    unit.record(AuditAction::ConfigStored, name, &json!({"revision": revision, "sha256": config.sha256})).await?;
+    unit.notify(Topic::Configs);
+    Ok(config_view(&config))
 }
 
-/// Refuses who changes a configuration that is not theirs. Whoever runs it trusts its owner.
-fn may_change(unit: &Unit<'_>, config: &StoredConfig) -> Result<(), Refusal> {
-    if config.owner.as_deref() == Some(unit.owner()) || unit.may(Permission::ConfigManage) {
+/// Fails unless the caller may change this configuration: whoever runs it trusts its owner.
+fn check_may_change(unit: &UnitOfWork<'_>, config: &StoredConfig) -> Result<(), ServiceError> {
+    if config.owner.as_deref() == Some(unit.owner()) || unit.has_permission(Permission::ConfigManage) {
         return Ok(());
     }
-    Err(Refusal::ConfigNotYours { name: config.name.clone(), owner: config.owner.clone() })
+    Err(ServiceError::NotConfigOwner { name: config.name.clone(), owner: config.owner.clone() })
 }
 
-/// The configuration at the revision that a submit names. Without one it is the newest, which is refused if others have
+/// Returns the configuration at the revision of a submit. Without one it is the newest, which is rejected if others have
 /// changed it since the submitter ran it last.
-pub async fn chosen(tx: &mut dyn Tx, by: &str, name: &str, asked: Option<u32>) -> Result<Arc<StoredConfig>, Refusal> {
-    let config = tx.config(name).await?.ok_or_else(|| Refusal::NoConfig(name.to_owned()))?;
+pub async fn resolve_revision(
+    tx: &mut dyn Tx,
+    by: &str,
+    name: &str,
+    asked: Option<u32>,
+) -> Result<Arc<StoredConfig>, ServiceError> {
+    let Some(config) = tx.config(name).await? else { return Err(config_not_found(tx, name).await?) };
     if let Some(asked) = asked.filter(|asked| *asked != config.revision) {
         let earlier = tx.config_revision(name, asked).await?;
-        return earlier.ok_or_else(|| Refusal::NoConfig(format!("{name}, revision {asked}")));
+        return earlier.ok_or_else(|| ServiceError::ConfigNotFound(format!("{name}, revision {asked}"), Vec::new()));
     }
-    let unseen = if asked.is_some() { None } else { unseen(tx, by, &config).await? };
+    let unseen = if asked.is_some() { None } else { unreviewed_by(tx, by, &config).await? };
     match unseen {
         None => Ok(config),
         Some((seen, changed_by)) => {
-            Err(Refusal::ConfigChanged { name: config.name.clone(), seen, newest: config.revision, changed_by })
+            Err(ServiceError::ConfigChanged { name: config.name.clone(), seen, newest: config.revision, changed_by })
         }
     }
 }
 
-/// The revision that somebody ran last, and who has changed the configuration since, if others have.
-pub async fn unseen(
+/// Returns the revision that the user ran last, and who has changed the configuration since, if others have.
+pub async fn unreviewed_by(
     tx: &mut dyn Tx,
     by: &str,
     config: &StoredConfig,
-) -> Result<Option<(u32, Option<String>)>, Refusal> {
-    // A first revision has no change, and most people run what they ran last.
+) -> Result<Option<(u32, Option<String>)>, ServiceError> {
+    // A first revision has no change, and most users run what they ran last.
     if config.revision == 1 {
         return Ok(None);
     }
-    let Some(last) = tx.last_run(&config.name, by).await?.filter(|last| *last != config.revision) else {
+    let Some(last) = tx.last_run_revision(&config.name, by).await?.filter(|last| *last != config.revision) else {
         return Ok(None);
     };
     let since = tx.revisions(&config.name).await?.into_iter().filter(|revision| revision.revision > last);
@@ -195,134 +233,139 @@ pub async fn unseen(
     Ok(others.next().map(|revision| (last, revision.created_by)))
 }
 
-/// Refuses what would be more than a person may have, or all may. What the server imports at its start is its operator's.
-async fn need_quota(unit: &mut Unit<'_>, bundle: &Bundle) -> Result<(), Refusal> {
-    let bounds = unit.core.policy.bounds;
+/// Enforces the limits per user and in total. Configurations that the server imports at its start are not limited.
+async fn check_quota(unit: &mut UnitOfWork<'_>, bundle: &ConfigBundle) -> Result<(), ServiceError> {
+    let bounds = unit.core.policy.usage_limits;
     let new = bundle_bytes(&bundle.files).len() as u64;
     let by = unit.owner().to_owned();
     if by == Caller::system().owner {
         return Ok(());
     }
     if unit.tx.config_bytes(Some(&by)).await? + new > bounds.config_bytes_per_user {
-        return Err(Refusal::OverLimit(Limit::ConfigsOfPerson { most: bounds.config_bytes_per_user }));
+        return Err(ServiceError::LimitReached(ResourceLimit::ConfigsOfUser { max: bounds.config_bytes_per_user }));
     }
     if unit.tx.config_bytes(None).await? + new > bounds.config_bytes {
-        return Err(Refusal::OverLimit(Limit::Configs { most: bounds.config_bytes }));
+        return Err(ServiceError::LimitReached(ResourceLimit::Configs { max: bounds.config_bytes }));
     }
     Ok(())
 }
 
-/// The bytes that a worker fetches, and whose SHA-256 names the bundle.
+/// The bytes that a worker downloads, and whose SHA-256 names the bundle.
 pub fn bundle_bytes(files: &BTreeMap<String, String>) -> Vec<u8> {
-    serde_json::to_vec(&Bundle { files: files.clone() }).expect("text by text")
+    serde_json::to_vec(&ConfigBundle { files: files.clone() }).expect("text by text")
 }
 
-/// Checks names, sizes, that `config.json` is an object, and that there is no code unless that is allowed.
-pub fn check(bundle: &Bundle, allow_code: bool) -> Result<(), Refusal> {
+/// Validates a bundle: names, sizes, that `config.json` is an object, and that it has no code unless that is allowed.
+pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidField> {
+    let too_much =
+        |what, limit: usize| vec![InvalidField::new("files", InvalidInput::TooMuch { what, limit: limit as u64 })];
     if bundle.files.len() > MAX_FILES {
-        return Err(Invalid::TooMuch { what: "files", limit: MAX_FILES as u64 }.into());
+        return too_much("files", MAX_FILES);
     }
     if bundle.files.values().map(String::len).sum::<usize>() > MAX_BUNDLE {
-        return Err(Invalid::TooMuch { what: "bytes of configuration", limit: MAX_BUNDLE as u64 }.into());
+        return too_much("bytes in a configuration", MAX_BUNDLE);
     }
-    if let Some(path) = bundle.files.keys().find(|path| !is_plain_path(path)) {
-        return Err(Invalid::Path(path.chars().take(80).collect()).into());
-    }
-    if let Some(path) = bundle.files.keys().find(|path| !allow_code && is_code(path)) {
-        return Err(Invalid::Code(path.chars().take(80).collect()).into());
-    }
-    let text = bundle.files.get("config.json").ok_or(Invalid::NoConfigJson)?;
-    let broken = |error: String| Invalid::BrokenJson { file: "config.json".to_owned(), error };
+    let named = bundle.files.keys().filter_map(|path| {
+        let said = || truncate_path(path);
+        let not_a_path = (!is_plain_path(path)).then(|| InvalidInput::Path(said()));
+        not_a_path
+            .or_else(|| (!allow_code && is_executable(path)).then(|| InvalidInput::Code(said())))
+            .map(|invalid| (path, invalid))
+    });
+    let named = named.map(|(path, invalid)| InvalidField::new(file_field(path), invalid));
+    named
+        .chain(invalid_config_json(bundle).map(|invalid| InvalidField::new(file_field(CONFIG_FILE), invalid)))
+        .collect()
+}
+
+fn invalid_config_json(bundle: &ConfigBundle) -> Option<InvalidInput> {
+    let Some(text) = bundle.files.get(CONFIG_FILE) else { return Some(InvalidInput::ConfigJsonMissing) };
+    let broken = |error: String| Some(InvalidInput::InvalidJson { file: CONFIG_FILE.to_owned(), error });
     match serde_json::from_str(text) {
-        Ok(Value::Object(_)) => Ok(()),
-        Ok(_) => Err(broken("it is no object".to_owned()).into()),
-        Err(error) => Err(broken(error.to_string()).into()),
+        Ok(Value::Object(_)) => None,
+        Ok(_) => broken("not a JSON object".to_owned()),
+        Err(error) => broken(error.to_string()),
     }
 }
 
-fn checked_config_name(name: &str) -> Result<String, Refusal> {
+fn checked_config_name(name: &str) -> Result<String, InvalidInput> {
     let name = checked_name(name)?;
-    // `/configs/new` is the page that makes one.
-    if is_plain_path(&name) && !name.contains('/') && name != "new" {
-        Ok(name)
-    } else {
-        Err(Invalid::Name(name).into())
-    }
+    // `/configs/new` is the form for a new one.
+    if is_plain_path(&name) && !name.contains('/') && name != "new" { Ok(name) } else { Err(InvalidInput::Name(name)) }
 }
 
 /// `num_processes` of a configuration, as `key` or `--key`.
 pub fn num_processes(config: &StoredConfig) -> Option<u32> {
-    let number = value(&object(config, CONFIG), "num_processes")?;
+    let number = config_value(&json_object(config, CONFIG_FILE), "num_processes")?;
     number.as_u64().or_else(|| number.as_str()?.parse().ok()).and_then(|number| u32::try_from(number).ok())
 }
 
-/// The data-loader file of a configuration.
-pub fn data_loader_of(config: &StoredConfig) -> Option<String> {
-    let value = value(&object(config, CONFIG), "data_backend_config");
-    config_files::data_loader(value.as_ref().and_then(Value::as_str), |file| config.files.contains_key(file))
+/// The path of a configuration's data-loader file.
+pub fn data_loader_file(config: &StoredConfig) -> Option<String> {
+    let value = config_value(&json_object(config, CONFIG_FILE), "data_backend_config");
+    config_files::resolve_data_loader(value.as_ref().and_then(Value::as_str), |file| config.files.contains_key(file))
 }
 
-/// The other files that a configuration names.
+/// The other files that a configuration refers to.
 pub fn named_files(config: &StoredConfig) -> Vec<String> {
-    let loader = data_loader_of(config);
+    let loader = data_loader_file(config);
     let file = |value: &Value| {
-        let text = value.as_str().filter(|text| config_files::may_be_file(text))?;
-        config_files::named(text, |file| config.files.contains_key(file))
+        let text = value.as_str().filter(|text| config_files::is_file_name(text))?;
+        config_files::resolve(text, |file| config.files.contains_key(file))
     };
-    let mut files: Vec<String> = object(config, CONFIG).values().filter_map(file).collect();
-    files.retain(|file| file != CONFIG && Some(file) != loader.as_ref());
+    let mut files: Vec<String> = json_object(config, CONFIG_FILE).values().filter_map(file).collect();
+    files.retain(|file| file != CONFIG_FILE && Some(file) != loader.as_ref());
     files.sort();
     files.dedup();
     files
 }
 
-/// The names of the host's directories that a configuration needs.
+/// The names of the host directories that a configuration requires.
 pub fn named_paths(config: &StoredConfig) -> Vec<String> {
     let mut names = BTreeSet::new();
     let is_json = |file: &&String| Path::new(file).extension().is_some_and(|extension| extension == "json");
     for file in config.files.keys().filter(is_json) {
         if let Some(content) = json_file(config, file) {
-            gather_paths("", &content, &mut names);
+            collect_paths("", &content, &mut names);
         }
     }
     names.into_iter().collect()
 }
 
-fn gather_paths(key: &str, value: &Value, names: &mut BTreeSet<String>) {
+fn collect_paths(key: &str, value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
-            let of_the_host = config_paths::named(key, text).filter(|name| !config_paths::OF_THE_JOB.contains(name));
+            let of_the_host = path_placeholders::placeholders(key, text)
+                .filter(|name| !path_placeholders::JOB_PLACEHOLDERS.contains(name));
             names.extend(of_the_host.map(str::to_owned));
         }
-        Value::Array(list) => list.iter().for_each(|entry| gather_paths(key, entry, names)),
-        Value::Object(map) => map.iter().for_each(|(key, entry)| gather_paths(key, entry, names)),
+        Value::Array(list) => list.iter().for_each(|entry| collect_paths(key, entry, names)),
+        Value::Object(map) => map.iter().for_each(|(key, entry)| collect_paths(key, entry, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// A file of a configuration as JSON.
 pub fn json_file(config: &StoredConfig, name: &str) -> Option<Value> {
     serde_json::from_str(config.files.get(name)?).ok()
 }
 
-/// A file of a configuration as an object of JSON; empty if it is none.
-pub fn object(config: &StoredConfig, name: &str) -> Map<String, Value> {
+/// A configuration's file as a JSON object; empty if it is none.
+pub fn json_object(config: &StoredConfig, name: &str) -> Map<String, Value> {
     match json_file(config, name) {
         Some(Value::Object(object)) => object,
         _ => Map::new(),
     }
 }
 
-fn value(object: &Map<String, Value>, key: &str) -> Option<Value> {
-    object.get(&written(object, key)).cloned()
+fn config_value(object: &Map<String, Value>, key: &str) -> Option<Value> {
+    object.get(&resolve_key(object, key)).cloned()
 }
 
-/// A configuration in a list.
-pub fn view(config: &StoredConfig) -> ConfigView {
-    let object = object(config, CONFIG);
+pub fn config_view(config: &StoredConfig) -> ConfigView {
+    let object = json_object(config, CONFIG_FILE);
     let shown = ["model_type", "model_family", "max_train_steps", "learning_rate", "train_batch_size"];
     let plain = |key: &str| {
-        let text = match value(&object, key)? {
+        let text = match config_value(&object, key)? {
             Value::String(text) => text,
             Value::Number(number) => number.to_string(),
             Value::Bool(flag) => flag.to_string(),

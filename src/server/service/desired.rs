@@ -1,98 +1,105 @@
-//! What should be true on a worker's host: the answer to a heartbeat, to a long poll, and the events of its stream.
+//! The desired state of a worker's host: in responses to heartbeats and long polls, and as events of its stream.
 
-use app::domain::config_files::CONFIG;
-use app::domain::job::{Checkpoints, Job, Lease, State};
-use app::domain::reconcile::{Claim, Verdict, judge};
+use app::domain::config_files::CONFIG_FILE;
+use app::domain::job::{CheckpointUploads, Job, JobState, Lease};
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim};
 use app::domain::worker::Worker;
-use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobSubmit};
-use app::protocol::worker::{Desired, RunningAttempt, StopAttempt, StopReason};
+use app::protocol::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
+use app::protocol::worker::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
 
-use super::configs::{data_loader_of, json_file, object};
-use super::refusal::Refusal;
-use super::{Core, overrides};
+use super::configs::{data_loader_file, json_file, json_object};
+use super::error::ServiceError;
+use super::{Core, job_overrides};
 use crate::store::Tx;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
-/// The desired state of a worker as the database has it, and what of its claims has to stop.
-pub async fn desired(
+/// Loads the desired state of a worker, and which of its claimed attempts must stop.
+pub async fn load_desired(
     core: &Core,
     tx: &mut dyn Tx,
     worker: &StoredWorker,
-    claims: &[Claim],
-) -> Result<Desired, Refusal> {
+    claims: &[AttemptClaim],
+) -> Result<DesiredState, ServiceError> {
     let id = &worker.worker.id;
-    let (drain, spent) = (worker.worker.drain.is_some(), worker.worker.spent.is_some());
-    let mut desired = Desired { drain, spent, ..Desired::default() };
+    let (drain, spent) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
+    let mut desired = DesiredState { drain, spent, ..DesiredState::default() };
     let held = tx.leased_jobs(Some(id)).await?;
     for job in &held {
         match &job.state {
-            State::Offered { lease, .. } => desired.offers.push(offer(core, tx, worker, job, lease).await?),
-            State::Running { lease, .. } if job.overdue(core.now()).is_some() => {
-                desired.stop.push(stop(job, lease, StopReason::OverTime));
+            JobState::Offered { lease, .. } => desired.offers.push(job_offer(core, tx, worker, job, lease).await?),
+            JobState::Running { lease, .. } if job.exceeded_runtime(core.now()).is_some() => {
+                desired.stop.push(stop_attempt(job, lease, StopReason::OverTime));
             }
-            State::Starting { lease, .. } | State::Running { lease, .. } if worker.worker.evicts(core.now()) => {
-                desired.stop.push(stop(job, lease, StopReason::Drained));
+            JobState::Starting { lease, .. } | JobState::Running { lease, .. }
+                if worker.worker.should_evict(core.now()) =>
+            {
+                desired.stop.push(stop_attempt(job, lease, StopReason::Drained));
             }
-            State::Starting { lease, .. } | State::Running { lease, .. } => desired.run.push(attempt(job, lease)),
-            State::Cancelling { lease, .. } => desired.stop.push(stop(job, lease, StopReason::Cancelled)),
-            State::Queued { .. } | State::Completed { .. } | State::Failed { .. } | State::Cancelled { .. } => {}
+            JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
+                desired.run.push(running_attempt(job, lease));
+            }
+            JobState::Cancelling { lease, .. } => desired.stop.push(stop_attempt(job, lease, StopReason::Cancelled)),
+            JobState::Queued { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. } => {}
         }
     }
-    // An older agent stops whatever it runs when it is told to stop anything: what it holds must not be that.
-    if let Some(job) = worker.worker.astray.as_ref().filter(|_| held.is_empty()) {
+    // An older agent stops whatever it runs when told to stop anything, so it is only told if it holds no other job.
+    if let Some(job) = worker.worker.unassigned_run.as_ref().filter(|_| held.is_empty()) {
         let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
         desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
     }
     for claim in claims {
-        desired.stop.extend(superseded(core, tx, &worker.worker, &held, claim).await?);
+        desired.stop.extend(stop_superseded(core, tx, &worker.worker, &held, claim).await?);
     }
     Ok(desired)
 }
 
-async fn superseded(
+async fn stop_superseded(
     core: &Core,
     tx: &mut dyn Tx,
     worker: &Worker,
     held: &[Job],
-    claim: &Claim,
-) -> Result<Option<StopAttempt>, Refusal> {
+    claim: &AttemptClaim,
+) -> Result<Option<StopAttempt>, ServiceError> {
     let job = tx.job(&claim.job).await?;
-    let verdict = judge(core.now(), worker, held, claim, job.as_ref());
-    // Who does not say which attempt it runs means its newest.
+    let verdict = judge_claim(core.now(), worker, held, claim, job.as_ref());
+    // A claim without an attempt means the newest.
     let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
     let stop = StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded };
-    Ok((verdict == Verdict::Stop).then_some(stop))
+    Ok((verdict == ClaimVerdict::Stop).then_some(stop))
 }
 
-fn attempt(job: &Job, lease: &Lease) -> RunningAttempt {
+fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {
     RunningAttempt { job_id: job.id.clone(), attempt: lease.attempt }
 }
 
-fn stop(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {
+fn stop_attempt(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {
     StopAttempt { job_id: job.id.clone(), attempt: lease.attempt, reason }
 }
 
-async fn offer(
+async fn job_offer(
     core: &Core,
     tx: &mut dyn Tx,
     worker: &StoredWorker,
     job: &Job,
     lease: &Lease,
-) -> Result<JobSubmit, Refusal> {
+) -> Result<JobOffer, ServiceError> {
     let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
-    let config = config.ok_or_else(|| Refusal::NoConfig(job.spec.config_name.clone()))?;
-    let config = overrides::ran(config, &job.spec.overrides);
-    // Older agents take the configuration from the event; ours fetch the bundle.
-    let older = worker.worker.is_older();
+    let config = config.ok_or_else(|| ServiceError::ConfigNotFound(job.spec.config_name.clone(), Vec::new()))?;
+    let config = job_overrides::applied_config(config, &job.spec.overrides);
+    // Older agents take the configuration from the event; current ones download the bundle.
+    let older = worker.worker.has_older_agent();
     let base = format!("/api/workers/job/{}", job.id);
-    Ok(JobSubmit {
+    Ok(JobOffer {
         job_id: job.id.clone(),
         attempt: lease.attempt,
         config_name: job.spec.config_name.clone(),
-        config: if older { object(&config, CONFIG) } else { Map::new() },
-        dataloader: older.then(|| json_file(&config, &data_loader_of(&config)?)).flatten(),
+        config: if older { json_object(&config, CONFIG_FILE) } else { Map::new() },
+        dataloader: older.then(|| json_file(&config, &data_loader_file(&config)?)).flatten(),
         upload_endpoint: format!("{base}/artifacts"),
         upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
         hf_token: if older { hub_token(core, tx, job).await } else { None },
@@ -101,7 +108,7 @@ async fn offer(
         gpus: lease.gpus.clone(),
         num_processes: job.spec.num_processes,
         exclusive: job.spec.exclusive,
-        checkpoints: policy(job.spec.checkpoints),
+        checkpoints: checkpoint_policy(job.spec.checkpoints),
         max_runtime_seconds: job.spec.max_runtime.map(|time| (time.0 / 1_000).unsigned_abs()),
         submitted_by: Some(job.submitted_by.clone()),
         sandbox: job.spec.demand.sandbox,
@@ -109,19 +116,19 @@ async fn offer(
     })
 }
 
-/// As it is on the wire.
-pub const fn policy(checkpoints: Checkpoints) -> CheckpointPolicy {
+/// Converts to the wire type.
+pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPolicy {
     match checkpoints {
-        Checkpoints::None => CheckpointPolicy::None,
-        Checkpoints::Last => CheckpointPolicy::Last,
-        Checkpoints::All => CheckpointPolicy::All,
+        CheckpointUploads::None => CheckpointPolicy::None,
+        CheckpointUploads::Last => CheckpointPolicy::Last,
+        CheckpointUploads::All => CheckpointPolicy::All,
     }
 }
 
-/// Older agents run without it rather than never.
+/// Older agents run without the token if it cannot be decrypted.
 async fn hub_token(core: &Core, tx: &mut dyn Tx, job: &Job) -> Option<String> {
     core.hub_token(tx, job).await.unwrap_or_else(|refusal| {
-        tracing::error!(job = %job.id, ?refusal, "the hub's token cannot be given");
+        tracing::error!(job = %job.id, error = ?refusal, "failed to pass the Hugging Face token to an older agent");
         None
     })
 }

@@ -1,257 +1,275 @@
-//! What agents say of their GPUs: at registration what there is, with heartbeats how it does.
+//! GPU reports of agents: inventory at registration, telemetry with heartbeats.
 //!
-//! How a GPU does is kept in memory ([`Readings`]) and costs no commit. That an agent withholds one, or gives it back, is
-//! the worker's state: it is written when it is news, and only then.
+//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether an agent withholds a GPU is the worker's state,
+//! and is written only when it changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use app::domain::audit::Action;
-use app::domain::gpu::{Gpu, MemoryKind, Novelty, Withheld, WithheldReason, Word, news, novelty};
+use app::domain::audit::AuditAction;
+use app::domain::gpu::{
+    Gpu, GpuReport, GpuReportChange, MemoryKind, Withheld, WithheldReason, changed_gpus, report_change,
+};
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
-use app::domain::text::acts;
+use app::domain::text::is_control_or_invisible;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
-use app::protocol::gpu::{self as wire, GpuReading, Reading, Telemetry};
+use app::protocol::gpu::{self as wire, GpuReading, GpuReadingView, GpuTelemetry};
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
 use super::Core;
-use super::refusal::{Invalid, Refusal};
+use super::error::{InvalidInput, ServiceError};
 use super::registration::MAX_GPUS;
-use super::unit::Unit;
-use crate::store::known::Known;
+use super::unit_of_work::UnitOfWork;
+use crate::store::fleet_state::FleetState;
 
-/// The most moments that one heartbeat may tell of.
-const MAX_MOMENTS: usize = 12;
-/// The longest reason for withholding a GPU, in characters; what is longer is cut.
+const MAX_SAMPLES: usize = 12;
+/// The maximum length of the reason for withholding a GPU, in characters; the rest is cut.
 const MAX_DETAIL: usize = 256;
-/// Who looks at a worker is told of its readings so often at most.
-const RING_EVERY: Millis = Millis::seconds(5);
-/// Why a GPU is withheld is written in other words so often at most.
-const REWORD_EVERY: Millis = Millis::seconds(60);
-/// Who has not asked for a worker for so long does not look at it any more. Agents send readings every 30 s at most.
-const LOOKS_FOR: Millis = Millis::seconds(90);
+/// The minimum interval between notifications of new readings to viewers of a worker.
+const NOTIFY_INTERVAL: Millis = Millis::from_secs(5);
+/// The minimum interval between writes of a changed reason only.
+const DETAIL_INTERVAL: Millis = Millis::from_secs(60);
+/// How long a request for a worker makes the client a viewer. Agents send readings every 30 s at most.
+const VIEWER_TTL: Millis = Millis::from_secs(90);
 
-/// The newest readings of the workers whose agents talk to this server, and who looks at them.
+/// The newest readings of the workers whose agents use this server, and their viewers.
 #[derive(Default)]
-pub struct Readings(Mutex<Board>);
+pub struct GpuReadings(Mutex<ReadingsState>);
 
 #[derive(Default)]
-struct Board {
-    workers: HashMap<WorkerId, Kept>,
-    /// Who looks at all of them.
-    all: Eyes,
+struct ReadingsState {
+    workers: HashMap<WorkerId, WorkerReadings>,
+    /// Viewers of all workers.
+    all_viewers: Viewers,
 }
 
 #[derive(Default)]
-struct Kept {
-    readings: Vec<(String, Reading)>,
-    eyes: Eyes,
-    reworded_at: Timestamp,
+struct WorkerReadings {
+    readings: Vec<(String, GpuReadingView)>,
+    viewers: Viewers,
+    detail_updated_at: Timestamp,
 }
 
-/// Whether somebody looks, and when they were last told that there is something to see.
+/// Whether there are viewers, and when they were last notified.
 #[derive(Default)]
-struct Eyes {
-    looked_at: Timestamp,
-    rung_at: Timestamp,
+struct Viewers {
+    last_viewed_at: Timestamp,
+    notified_at: Timestamp,
 }
 
-impl Eyes {
-    /// Whether they are to be told now.
-    fn ring(&mut self, now: Timestamp) -> bool {
-        let rings = now - self.looked_at <= LOOKS_FOR && now - self.rung_at >= RING_EVERY;
+impl Viewers {
+    /// Returns whether to notify now.
+    fn should_notify(&mut self, now: Timestamp) -> bool {
+        let rings = now - self.last_viewed_at <= VIEWER_TTL && now - self.notified_at >= NOTIFY_INTERVAL;
         if rings {
-            self.rung_at = now;
+            self.notified_at = now;
         }
         rings
     }
 }
 
-impl Readings {
-    fn board(&self) -> std::sync::MutexGuard<'_, Board> {
+impl GpuReadings {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ReadingsState> {
         self.0.lock().expect("no panic while it is held")
     }
 
-    /// Takes readings instead of those before. Answers with what those who look are to be told.
-    fn note(&self, worker: &WorkerId, readings: Vec<(String, Reading)>, now: Timestamp) -> Vec<Topic> {
-        let mut board = self.board();
-        let all = board.all.ring(now).then_some(Topic::Gpus);
+    /// Replaces the readings of a worker; returns the topics to notify.
+    fn record(&self, worker: &WorkerId, readings: Vec<(String, GpuReadingView)>, now: Timestamp) -> Vec<Topic> {
+        let mut board = self.lock();
+        let all = board.all_viewers.should_notify(now).then_some(Topic::Gpus);
         let kept = board.workers.entry(worker.clone()).or_default();
         kept.readings = readings;
-        let one = kept.eyes.ring(now).then(|| Topic::Worker(worker.clone()));
+        let one = kept.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
         one.into_iter().chain(all).collect()
     }
 
-    /// The newest reading of each GPU of a worker, by its id; somebody looks at them.
-    pub fn look(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, Reading> {
-        let mut board = self.board();
+    /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
+    pub fn view_worker(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
+        let mut board = self.lock();
         let kept = board.workers.entry(worker.clone()).or_default();
-        kept.eyes.looked_at = now;
+        kept.viewers.last_viewed_at = now;
         kept.readings.iter().cloned().collect()
     }
 
-    /// Somebody looks at all of them.
-    pub(super) fn all_are_looked_at(&self, now: Timestamp) {
-        self.board().all.looked_at = now;
+    pub(super) fn mark_all_viewed(&self, now: Timestamp) {
+        self.lock().all_viewers.last_viewed_at = now;
     }
 
-    /// The same of a worker among all: somebody looks at all of them.
-    pub fn look_at_all(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, Reading> {
-        let mut board = self.board();
-        board.all.looked_at = now;
+    /// Returns the readings of a worker for a list of all; marks all as viewed.
+    pub fn view_in_list(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
+        let mut board = self.lock();
+        board.all_viewers.last_viewed_at = now;
         board.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// Whether other words about GPUs that are withheld as before are to be written now.
-    pub(super) fn may_reword(&self, worker: &WorkerId, now: Timestamp) -> bool {
-        let mut board = self.board();
+    /// The number of the worker's GPUs that report their utilization.
+    pub(super) fn measured_count(&self, worker: &WorkerId) -> u64 {
+        let board = self.lock();
+        let readings = board.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
+        readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
+    }
+
+    /// Returns whether a changed reason for withholding is to be written now.
+    pub(super) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
+        let mut board = self.lock();
         let kept = board.workers.entry(worker.clone()).or_default();
-        let may = now - kept.reworded_at >= REWORD_EVERY;
+        let may = now - kept.detail_updated_at >= DETAIL_INTERVAL;
         if may {
-            kept.reworded_at = now;
+            kept.detail_updated_at = now;
         }
         may
     }
 
-    /// Forgets those of workers that are not among these.
-    pub fn keep(&self, living: &HashSet<WorkerId>) {
-        self.board().workers.retain(|worker, _| living.contains(worker));
+    /// Forgets the workers that are not among these.
+    pub fn retain(&self, living: &HashSet<WorkerId>) {
+        self.lock().workers.retain(|worker, _| living.contains(worker));
     }
 
-    /// Of how many workers there are any.
+    /// The number of workers with readings.
     #[cfg(test)]
-    pub fn number(&self) -> usize {
-        self.board().workers.len()
+    pub fn worker_count(&self) -> usize {
+        self.lock().workers.len()
     }
 
-    /// Forgets those of a worker that is gone.
     pub fn forget(&self, worker: &WorkerId) {
-        self.board().workers.remove(worker);
+        self.lock().workers.remove(worker);
     }
 }
 
-/// What a heartbeat tells of GPUs, checked.
-pub fn check_telemetry(telemetry: &[Telemetry]) -> Result<(), Refusal> {
-    if telemetry.len() > MAX_MOMENTS {
-        return Err(Invalid::TooMuch { what: "moments of telemetry", limit: MAX_MOMENTS as u64 }.into());
+/// Validates a heartbeat's telemetry.
+pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
+    if telemetry.len() > MAX_SAMPLES {
+        return Err(InvalidInput::TooMuch { what: "telemetry samples", limit: MAX_SAMPLES as u64 }.into());
     }
     if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
-        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
     }
     Ok(())
 }
 
-/// What the newest moment says of whether jobs may have the GPUs; nothing if there is none.
-pub fn words(telemetry: &[Telemetry]) -> Vec<Word> {
-    let word =
-        |reading: &GpuReading| Word { uuid: reading.uuid.clone(), withheld: withheld(reading.withheld.as_ref()) };
+/// The availability of GPUs by the newest sample; empty without one.
+pub fn gpu_reports(telemetry: &[GpuTelemetry]) -> Vec<GpuReport> {
+    let word = |reading: &GpuReading| GpuReport {
+        uuid: reading.uuid.clone(),
+        withheld: withheld_from_wire(reading.withheld.as_ref()),
+    };
     telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
 }
 
-/// Writes what an agent says of its GPUs, if it is news, and looks who fits now. On record is only what is about quarantine:
-/// somebody's own programs on a GPU come and go all day, and would be most of the trail.
-pub async fn gpus_said(unit: &mut Unit<'_>, worker: &WorkerId, said: &[Word]) -> Result<(), Refusal> {
+/// Writes the reported availability of GPUs if it has changed, and plans. Only changes of quarantine are audited: processes of
+/// other users on a GPU start and stop all day, and would flood the log.
+pub async fn apply_gpu_reports(
+    unit: &mut UnitOfWork<'_>,
+    worker: &WorkerId,
+    reported: &[GpuReport],
+) -> Result<(), ServiceError> {
     let before = unit.worker(worker).await?.worker;
-    let after = before.clone().gpus_said(said);
+    let after = before.clone().gpus_reported(reported);
     let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
     let (mut withheld, mut given_back) = (Vec::new(), Vec::new());
-    for (gpu, now) in
-        news(known, said).filter(|(gpu, now)| is_quarantine(gpu.withheld.as_ref()) || is_quarantine(now.as_ref()))
+    for (gpu, now) in changed_gpus(known, reported)
+        .filter(|(gpu, now)| is_quarantine(gpu.withheld.as_ref()) || is_quarantine(now.as_ref()))
     {
         match (now, &gpu.withheld) {
-            (Some(why), _) => withheld.push(on_record(gpu, why)),
-            (None, why) => given_back.extend(why.as_ref().map(|why| on_record(gpu, why))),
+            (Some(why), _) => withheld.push(withheld_detail(gpu, why)),
+            (None, why) => given_back.extend(why.as_ref().map(|why| withheld_detail(gpu, why))),
         }
     }
     if withheld.is_empty() && given_back.is_empty() {
         unit.save_worker_unrecorded(&before, &after).await?;
     } else {
         let detail = json!({"withheld": withheld, "given_back": given_back});
-        unit.save_worker(&before, &after, Action::WorkerGpus, &detail).await?;
+        unit.save_worker(&before, &after, AuditAction::WorkerGpus, &detail).await?;
     }
     if before != after {
-        unit.plan_after();
+        unit.request_planning();
     }
     Ok(())
 }
 
-/// Whether a GPU leaves quarantine, which is on record. What is withheld is taken at once: no job may get it.
-fn gives_back(worker: &Worker, said: &[Word]) -> bool {
+/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes withheld is written immediately: no job may
+/// get it.
+fn leaves_quarantine(worker: &Worker, reported: &[GpuReport]) -> bool {
     let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    let held = |word: &Word| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.withheld.as_ref()));
-    said.iter().any(|word| !is_quarantine(word.withheld.as_ref()) && held(word))
+    let held = |word: &GpuReport| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.withheld.as_ref()));
+    reported.iter().any(|word| !is_quarantine(word.withheld.as_ref()) && held(word))
 }
 
 fn is_quarantine(withheld: Option<&Withheld>) -> bool {
     withheld.is_some_and(|withheld| withheld.reason == WithheldReason::Quarantined)
 }
 
-/// The withheld ones of these, for the trail.
-pub fn all_on_record(gpus: &[Gpu]) -> Vec<Value> {
-    gpus.iter().filter_map(|gpu| Some(on_record(gpu, gpu.withheld.as_ref()?))).collect()
+/// The withheld ones of these GPUs, for the audit log.
+pub fn withheld_details(gpus: &[Gpu]) -> Vec<Value> {
+    gpus.iter().filter_map(|gpu| Some(withheld_detail(gpu, gpu.withheld.as_ref()?))).collect()
 }
 
-fn on_record(gpu: &Gpu, why: &Withheld) -> Value {
+fn withheld_detail(gpu: &Gpu, why: &Withheld) -> Value {
     json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
 }
 
 impl Core {
-    /// Whether what a worker's agent says of its GPUs is to be written. Where only the words are others, that can wait:
-    /// processes come and go, and the trail is no place to follow them.
-    pub(super) fn is_news_of_gpus(&self, worker: &Worker, said: &[Word]) -> bool {
-        match worker.capability().map_or(Novelty::None, |capability| novelty(&capability.gpus, said)) {
-            Novelty::None => false,
-            Novelty::Words => self.readings.may_reword(&worker.id, self.now()),
-            Novelty::State => !gives_back(worker, said) || self.worker_may_change(&worker.id).is_ok(),
+    /// Returns whether the reported availability is to be written. A change of the reason only is rate-limited, because
+    /// processes start and stop often.
+    pub(super) fn changes_gpu_availability(&self, worker: &Worker, reported: &[GpuReport]) -> bool {
+        match worker
+            .capability()
+            .map_or(GpuReportChange::Unchanged, |capability| report_change(&capability.gpus, reported))
+        {
+            GpuReportChange::Unchanged => false,
+            GpuReportChange::DetailOnly => self.gpu_readings.may_update_detail(&worker.id, self.now()),
+            GpuReportChange::State => {
+                !leaves_quarantine(worker, reported) || self.check_worker_change_rate(&worker.id).is_ok()
+            }
         }
     }
 
-    /// Forgets how the GPUs of workers were that are gone, whichever server removed them.
-    pub async fn forget_readings(&self) -> Result<(), Refusal> {
-        let all = |known: &Known| known.workers().map(|stored| stored.worker.id.clone()).collect();
-        let living = self.recent().await?.see(all).await?;
-        self.readings.keep(&living);
+    pub async fn prune_readings(&self) -> Result<(), ServiceError> {
+        let all = |known: &FleetState| known.workers().map(|stored| stored.worker.id.clone()).collect();
+        let living = self.read_recent().await?.with_state(all).await?;
+        self.gpu_readings.retain(&living);
         Ok(())
     }
 
-    /// Keeps how a worker's GPUs are, and tells who looks at it. Ids that are not the worker's mean nothing.
-    pub(super) fn keep_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[Telemetry], held: &[Job]) {
-        let (Some(newest), Some(capability), Ok(())) = (telemetry.last(), worker.capability(), worker.may_beat())
+    /// Records a worker's readings, and notifies its viewers. Ids that are not the worker's are ignored.
+    pub(super) fn record_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[GpuTelemetry], held: &[Job]) {
+        let (Some(newest), Some(capability), Ok(())) =
+            (telemetry.last(), worker.capability(), worker.check_heartbeat())
         else {
             return;
         };
-        self.keep_history(worker, telemetry, held);
+        self.record_telemetry(worker, telemetry, held);
         let now = self.now();
         let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
-        let of = |gpu: &Gpu| Some((gpu.uuid.clone(), reading(newest_of(gpu)?, now)));
-        let told = self.readings.note(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
-        // Only browsers of this server's can see them.
-        self.hub.bump(told);
+        let of = |gpu: &Gpu| Some((gpu.uuid.clone(), checked_reading(newest_of(gpu)?, now)));
+        let told = self.gpu_readings.record(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
+        // Only browsers connected to this server see the readings.
+        self.notifier.notify(told);
     }
 }
 
-/// What sensors said, as far as it makes sense: a broken one costs what it says, not the heartbeat.
-pub(super) fn reading(said: &GpuReading, at: Timestamp) -> Reading {
+/// Drops implausible values: a broken sensor loses its value, not the heartbeat.
+pub(super) fn checked_reading(reported: &GpuReading, at: Timestamp) -> GpuReadingView {
     let within = |value: Option<f64>, least: f64, most: f64| value.filter(|value| (least..=most).contains(value));
     let clock = |mhz: Option<u32>| mhz.filter(|mhz| *mhz <= 100_000);
-    Reading {
+    GpuReadingView {
         at,
-        utilization_percent: within(said.utilization_percent, 0.0, 100.0),
-        memory_used_gb: within(said.memory_used_gb, 0.0, 100_000.0),
-        temperature_celsius: within(said.temperature_celsius, -100.0, 300.0),
-        power_watts: within(said.power_watts, 0.0, 100_000.0),
-        power_limit_watts: within(said.power_limit_watts, 0.0, 100_000.0),
-        clock_mhz: clock(said.clock_mhz),
-        memory_clock_mhz: clock(said.memory_clock_mhz),
-        ecc_errors: said.ecc_errors,
+        utilization_percent: within(reported.utilization_percent, 0.0, 100.0),
+        memory_used_gb: within(reported.memory_used_gb, 0.0, 100_000.0),
+        temperature_celsius: within(reported.temperature_celsius, -100.0, 300.0),
+        power_watts: within(reported.power_watts, 0.0, 100_000.0),
+        power_limit_watts: within(reported.power_limit_watts, 0.0, 100_000.0),
+        clock_mhz: clock(reported.clock_mhz),
+        memory_clock_mhz: clock(reported.memory_clock_mhz),
+        ecc_errors: reported.ecc_errors,
     }
 }
 
-/// A registered GPU, in the rules' words.
-pub fn registered(gpu: &wire::Gpu) -> Gpu {
+/// Converts a registered GPU to the domain type.
+pub fn gpu_from_wire(gpu: &wire::Gpu) -> Gpu {
     Gpu {
         index: gpu.index,
         uuid: gpu.uuid.clone(),
@@ -262,12 +280,12 @@ pub fn registered(gpu: &wire::Gpu) -> Gpu {
             wire::MemoryKind::Unified => MemoryKind::Unified,
         }),
         part_of: gpu.part_of.clone(),
-        withheld: withheld(gpu.withheld.as_ref()),
+        withheld: withheld_from_wire(gpu.withheld.as_ref()),
     }
 }
 
-/// The same, in the wire's.
-pub fn shown(gpu: &Gpu) -> wire::Gpu {
+/// Converts to the wire type.
+pub fn gpu_to_wire(gpu: &Gpu) -> wire::Gpu {
     wire::Gpu {
         index: gpu.index,
         uuid: gpu.uuid.clone(),
@@ -288,17 +306,17 @@ pub fn shown(gpu: &Gpu) -> wire::Gpu {
     }
 }
 
-/// An agent's words, as far as they are kept.
-pub(super) fn shortened(words: &str) -> String {
-    words.chars().filter(|c| !acts(*c)).take(MAX_DETAIL).collect()
+/// Cuts an agent's text to the stored length.
+pub(super) fn truncate_detail(words: &str) -> String {
+    words.chars().filter(|c| !is_control_or_invisible(*c)).take(MAX_DETAIL).collect()
 }
 
-fn withheld(said: Option<&wire::Withheld>) -> Option<Withheld> {
-    said.map(|said| Withheld {
+fn withheld_from_wire(reported: Option<&wire::Withheld>) -> Option<Withheld> {
+    reported.map(|said| Withheld {
         reason: match said.reason {
             wire::WithheldReason::Quarantined => WithheldReason::Quarantined,
             wire::WithheldReason::InUse => WithheldReason::InUse,
         },
-        detail: shortened(&said.detail),
+        detail: truncate_detail(&said.detail),
     })
 }

@@ -1,82 +1,91 @@
-//! Who is gone. The pass looks at every worker, and at each by itself: one that cannot be judged stops nothing.
+//! Liveness of workers. Each is judged separately, so that an error with one does not stop the pass.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use app::domain::audit::Action;
-use app::domain::health::{self, Verdict};
+use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
+use app::domain::liveness::{self, LivenessVerdict};
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::Core;
+use super::error::ServiceError;
 use super::presence::last_seen;
-use super::refusal::Refusal;
-use super::unit::{Caller, Unit};
-use super::workers::{lose_leases, remove};
-use crate::store::known::Known;
+use super::unit_of_work::{Caller, UnitOfWork};
+use super::workers::{lose_leases, remove_worker};
+use crate::store::fleet_state::FleetState;
 use crate::store::workers::StoredWorker;
 
-/// What one pass did.
+/// The result of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Checked {
-    /// Workers that were taken for gone, or that have not come back to what they left.
-    pub silent: usize,
+pub struct HealthPass {
+    /// Workers that were marked offline, or have not returned to their attempts.
+    pub offline: usize,
     /// Workers that were removed.
     pub removed: usize,
-    /// Workers that could not be judged; the log says why.
+    /// Workers that could not be judged; the log has the reason.
     pub failed: usize,
 }
 
-/// What the leader thinks of a worker at a moment; who does not lead judges nobody.
-pub fn verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<Verdict> {
-    let seen = last_seen(core, stored);
-    let serving_since = core.leadership.held_since()?.max(core.clock.unbroken_since());
-    health::judge(&stored.worker, seen, serving_since, core.policy.heartbeat_timeout, now)
+/// The leader's verdict on a worker; `None` if this server is not the leader.
+pub fn liveness_verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
+    core.leadership.held_since()?;
+    let (seen, timeout) = (last_seen(core, stored), core.policy.heartbeat_timeout);
+    liveness::judge_liveness(&stored.worker, seen, serving_since(core), timeout, now)
+}
+
+/// When a silent worker counts as offline.
+pub fn offline_at(core: &Core, stored: &StoredWorker) -> Timestamp {
+    liveness::offline_at(&stored.worker, last_seen(core, stored), serving_since(core), core.policy.heartbeat_timeout)
+}
+
+/// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
+fn serving_since(core: &Core) -> Timestamp {
+    let unbroken = core.clock.continuous_since();
+    core.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
 }
 
 impl Core {
-    /// Finds workers that have been silent for too long, and acts on it; rings for those that have something to stop
-    /// because its time has come.
-    pub async fn check_health(self: &Arc<Self>) -> Result<Checked, Refusal> {
-        let mut checked = Checked::default();
+    /// Marks silent workers offline and requeues their jobs; notifies workers with attempts to stop.
+    pub async fn check_health(self: &Arc<Self>) -> Result<HealthPass, ServiceError> {
+        let mut checked = HealthPass::default();
         let now = self.now();
-        let matters = |known: &Known, stored: &StoredWorker| match verdict(self, stored, now) {
+        let matters = |known: &FleetState, stored: &StoredWorker| match liveness_verdict(self, stored, now) {
             None => false,
-            Some(Verdict::Silent | Verdict::Removed) => true,
-            // Who is gone and has left nothing stays as it is.
-            Some(Verdict::Abandoned) => !known.leased(Some(&stored.worker.id)).is_empty(),
+            Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
+            Some(LivenessVerdict::Abandoned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
         };
-        let find = |known: &Known| {
+        let find = |known: &FleetState| {
             let matter = known.workers().filter(|stored| matters(known, stored)).map(|stored| stored.worker.id.clone());
-            (matter.collect::<Vec<_>>(), with_something_to_stop(known, now))
+            (matter.collect::<Vec<_>>(), workers_with_stops(known, now))
         };
-        let (matter, stops) = self.recent().await?.see(find).await?;
+        let (matter, stops) = self.read_recent().await?.with_state(find).await?;
         for worker in stops {
-            self.ring(Topic::Worker(worker)).await?;
+            self.notify(Topic::Worker(worker)).await?;
         }
         for worker in matter {
             let id = worker.clone();
             let acted = self.change(Caller::system(), move |unit| {
                 let id = id.clone();
-                Box::pin(async move { act(unit, &id).await })
+                Box::pin(async move { judge_and_apply(unit, &id).await })
             });
             match acted.await {
-                Ok(Some(Verdict::Silent | Verdict::Abandoned)) => {
-                    self.readings.forget(&worker);
-                    checked.silent += 1;
+                Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Abandoned)) => {
+                    self.gpu_readings.forget(&worker);
+                    checked.offline += 1;
                 }
-                Ok(Some(Verdict::Removed)) => {
+                Ok(Some(LivenessVerdict::Removed)) => {
                     self.presence.forget(&worker);
-                    self.contention.forget(&worker);
-                    self.readings.forget(&worker);
+                    self.takeovers.forget(&worker);
+                    self.gpu_readings.forget(&worker);
                     checked.removed += 1;
                 }
                 Ok(None) => {}
                 Err(refusal) => {
-                    tracing::error!(%worker, ?refusal, "a worker's health was not acted on");
+                    tracing::error!(%worker, error = ?refusal, "health check: failed to process a worker");
                     checked.failed += 1;
                 }
             }
@@ -84,43 +93,43 @@ impl Core {
         Ok(checked)
     }
 
-    /// Rings for a topic, on every server.
-    pub(super) async fn ring(self: &Arc<Self>, topic: Topic) -> Result<(), Refusal> {
+    /// Sends a change notification, on every server.
+    pub(super) async fn notify(self: &Arc<Self>, topic: Topic) -> Result<(), ServiceError> {
         let rung = self.change(Caller::system(), move |unit| {
-            unit.touch(topic.clone());
+            unit.notify(topic.clone());
             Box::pin(async { Ok(()) })
         });
         rung.await
     }
 }
 
-/// The workers whose drain has come to its deadline, or that run a job for longer than it may.
-fn with_something_to_stop(known: &Known, now: Timestamp) -> BTreeSet<WorkerId> {
-    let evicts = |id: &WorkerId| known.worker(id).is_some_and(|stored| stored.worker.evicts(now));
-    let held = known.leases().filter_map(|job| Some((job, &job.live_lease()?.worker)));
-    held.filter(|(job, worker)| job.overdue(now).is_some() || evicts(worker))
+/// The workers whose drain deadline has passed, or that run a job longer than its maximum run time.
+fn workers_with_stops(fleet_state: &FleetState, now: Timestamp) -> BTreeSet<WorkerId> {
+    let evicts = |id: &WorkerId| fleet_state.worker(id).is_some_and(|stored| stored.worker.should_evict(now));
+    let held = fleet_state.jobs_with_lease().filter_map(|job| Some((job, &job.active_lease()?.worker)));
+    held.filter(|(job, worker)| job.exceeded_runtime(now).is_some() || evicts(worker))
         .map(|(_, worker)| worker.clone())
         .collect()
 }
 
-/// Judges again, now that nobody can come between, and acts.
-async fn act(unit: &mut Unit<'_>, id: &WorkerId) -> Result<Option<Verdict>, Refusal> {
+/// Judges again inside the transaction, and applies the verdict.
+async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Option<LivenessVerdict>, ServiceError> {
     let Some(stored) = unit.tx.worker(id).await? else { return Ok(None) };
-    let verdict = verdict(unit.core, &stored, unit.now);
+    let verdict = liveness_verdict(unit.core, &stored, unit.now);
     match verdict {
         None => {}
-        Some(Verdict::Silent) => {
-            let after = stored.worker.clone().gone(unit.now, OfflineCause::Silent);
+        Some(LivenessVerdict::HeartbeatTimeout) => {
+            let after = stored.worker.clone().went_offline(unit.now, OfflineCause::HeartbeatTimeout);
             let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
-            unit.save_worker(&stored.worker, &after, Action::WorkerOffline, &detail).await?;
+            unit.save_worker(&stored.worker, &after, AuditAction::WorkerOffline, &detail).await?;
             lose_leases(unit, id).await?;
-            unit.plan_after();
+            unit.request_planning();
         }
-        Some(Verdict::Abandoned) => {
+        Some(LivenessVerdict::Abandoned) => {
             lose_leases(unit, id).await?;
-            unit.plan_after();
+            unit.request_planning();
         }
-        Some(Verdict::Removed) => remove(unit, &stored.worker, Action::WorkerRemoved).await?,
+        Some(LivenessVerdict::Removed) => remove_worker(unit, &stored.worker, AuditAction::WorkerRemoved).await?,
     }
     Ok(verdict)
 }

@@ -1,8 +1,8 @@
-//! Patterns for log searches, and what a search may cost.
+//! Patterns for log searches, and the cost limit of a search.
 //!
-//! A pattern runs on lazy DFAs with small caches. They give up where a cache does not help, instead of falling back to
-//! an engine that costs states × bytes: such a pattern is refused. What remains costs little per byte, so a budget that
-//! is checked by bytes holds.
+//! A pattern runs on lazy DFAs with small caches. They fail where a cache does not help, instead of falling back to an engine
+//! that costs states × bytes: such a pattern is rejected. What remains costs little per byte, so a budget that is checked by
+//! bytes is enough.
 //!
 //! The module uses nothing of the server: `benches/log_search.rs` includes it by path.
 
@@ -19,40 +19,40 @@ use regex_syntax::ast::{self, Ast, ClassSetBinaryOp, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// The most of a compiled pattern, in bytes, in each direction. It bounds what one new DFA state costs.
-const NFA_SIZE: usize = 256 << 10;
-/// What the DFA states of a pattern may take, in bytes, in each direction.
-const CACHE: usize = 2 << 20;
-/// How often a cache may be cleared before it must prove useful.
-const CLEARS: usize = 1;
-/// A cache is useful while a new state is needed for so many bytes, at most.
-const BYTES_PER_STATE: usize = 64;
-/// How deeply groups, repetitions and classes may be nested.
-const NESTING: u32 = 100;
-/// How many characters of classes may be looked up to ignore case, which costs some nanoseconds each.
-const FOLDED: u64 = 2_500_000;
-/// A class that has a name, such as `\pL`, counts as so many characters.
-const NAMED_CLASS: u64 = 20_000;
+/// The maximum size of a compiled pattern, in bytes per direction. It limits the cost of one new DFA state.
+const MAX_NFA_BYTES: usize = 256 << 10;
+/// The maximum size of a pattern's DFA states, in bytes per direction.
+const MAX_CACHE_BYTES: usize = 2 << 20;
+/// How often a cache may be cleared before it must be efficient.
+const MAX_CACHE_CLEARS: usize = 1;
+/// A cache is efficient if at least this many bytes are searched per new state.
+const MIN_BYTES_PER_STATE: usize = 64;
+/// The maximum nesting of groups, repetitions and classes.
+const MAX_NESTING: u32 = 100;
+/// The maximum number of characters in classes that are expanded to ignore case, at some nanoseconds each.
+const MAX_FOLDED_CHARS: u64 = 2_500_000;
+/// The number of characters that a named class, such as `\pL`, counts as.
+const NAMED_CLASS_CHARS: u64 = 20_000;
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternError {
-    /// It is no regular expression; what is wrong with it.
+    /// Not a regular expression; with the parser's message.
     Syntax(String),
-    /// It is too large when it is compiled.
+    /// The compiled pattern is too large.
     TooLarge,
-    /// It needs too many states on this text.
+    /// The pattern needs too many states on this text.
     TooSlow,
 }
 
-/// A text or a regular expression to look for.
+/// A compiled text or regular expression.
 pub struct Pattern {
     regex: Regex,
     cache: Cache,
 }
 
 impl Pattern {
-    /// Compiles a text, or a regular expression. Whether it ignores case is the opposite of `case`.
+    /// Compiles a text or a regular expression. `case`: whether case is significant.
     pub fn new(q: &str, regex: bool, case: bool) -> Result<Self, PatternError> {
         let escaped;
         let text = if regex {
@@ -61,50 +61,51 @@ impl Pattern {
             escaped = regex_syntax::escape(q);
             &escaped
         };
-        let hir = parse(text, case)?;
+        let hir = parse_regex(text, case)?;
         let regex = Regex::builder().build_from_dfas(
-            dfa(&hir, false, MatchKind::LeftmostFirst)?,
-            // The start of a match is the one that is furthest from its end.
-            dfa(&hir, true, MatchKind::All)?,
+            build_dfa(&hir, false, MatchKind::LeftmostFirst)?,
+            // The start of a match is the one furthest from its end.
+            build_dfa(&hir, true, MatchKind::All)?,
         );
         let cache = regex.create_cache();
         Ok(Self { regex, cache })
     }
 
-    /// Finds the first match at or after a byte. `^` and `\b` see what stands before it.
+    /// Finds the first match at or after a byte. `^` and `\b` look at the text before it.
     pub fn find(&mut self, text: &str, at: usize) -> Result<Option<Range<usize>>, PatternError> {
         match self.regex.try_search(&mut self.cache, &Input::new(text).range(at..)) {
             Ok(found) => Ok(found.map(|found| found.range())),
             Err(error) if matches!(error.kind(), MatchErrorKind::GaveUp { .. }) => Err(PatternError::TooSlow),
-            // No byte is configured to end a search, and the lazy DFAs take every anchor mode.
+            // No byte is configured to stop a search, and the lazy DFAs support all anchor modes.
             Err(error) => Err(PatternError::Syntax(error.to_string())),
         }
     }
 }
 
-fn parse(text: &str, case: bool) -> Result<Hir, PatternError> {
+fn parse_regex(text: &str, case: bool) -> Result<Hir, PatternError> {
     let syntax = |error: String| PatternError::Syntax(last_line(&error));
-    let ast = ParserBuilder::new().nest_limit(NESTING).build().parse(text);
+    let ast = ParserBuilder::new().nest_limit(MAX_NESTING).build().parse(text);
     let ast = ast.map_err(|error| match error.kind() {
         ast::ErrorKind::NestLimitExceeded(_) => PatternError::TooLarge,
         _ => syntax(error.to_string()),
     })?;
-    ast::visit(&ast, Folding::default())?;
+    ast::visit(&ast, CaseFoldCounter::default())?;
     let hir = TranslatorBuilder::new().case_insensitive(!case).build().translate(text, &ast);
-    Ok(ascii_words(hir.map_err(|error| syntax(error.to_string()))?))
+    Ok(ascii_word_boundaries(hir.map_err(|error| syntax(error.to_string()))?))
 }
 
-fn dfa(hir: &Hir, reverse: bool, kind: MatchKind) -> Result<DFA, PatternError> {
-    let config = thompson::Config::new().reverse(reverse).nfa_size_limit(Some(NFA_SIZE));
+fn build_dfa(hir: &Hir, reverse: bool, kind: MatchKind) -> Result<DFA, PatternError> {
+    let config = thompson::Config::new().reverse(reverse).nfa_size_limit(Some(MAX_NFA_BYTES));
     let config = config.which_captures(WhichCaptures::None);
     let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|_| PatternError::TooLarge)?;
-    let config = Config::new().match_kind(kind).cache_capacity(CACHE);
-    let config = config.minimum_cache_clear_count(Some(CLEARS)).minimum_bytes_per_state(Some(BYTES_PER_STATE));
+    let config = Config::new().match_kind(kind).cache_capacity(MAX_CACHE_BYTES);
+    let config =
+        config.minimum_cache_clear_count(Some(MAX_CACHE_CLEARS)).minimum_bytes_per_state(Some(MIN_BYTES_PER_STATE));
     DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| PatternError::TooLarge)
 }
 
-/// The same expression, whose word boundaries are those of ASCII: lazy DFAs know no others.
-fn ascii_words(hir: Hir) -> Hir {
+/// Replaces word boundaries by those of ASCII: lazy DFAs support no others.
+fn ascii_word_boundaries(hir: Hir) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Literal(literal) => Hir::literal(literal.0),
@@ -119,32 +120,32 @@ fn ascii_words(hir: Hir) -> Hir {
             other => other,
         }),
         HirKind::Repetition(mut repetition) => {
-            repetition.sub = Box::new(ascii_words(*repetition.sub));
+            repetition.sub = Box::new(ascii_word_boundaries(*repetition.sub));
             Hir::repetition(repetition)
         }
-        // Nobody asks what a group holds.
-        HirKind::Capture(capture) => ascii_words(*capture.sub),
-        HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(ascii_words).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.into_iter().map(ascii_words).collect()),
+        // The contents of groups are not used.
+        HirKind::Capture(capture) => ascii_word_boundaries(*capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.into_iter().map(ascii_word_boundaries).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.into_iter().map(ascii_word_boundaries).collect()),
     }
 }
 
-/// Counts the characters that are looked up to ignore case: a few bytes of pattern name a million of them.
+/// Counts the characters that are expanded to ignore case: a few bytes of a pattern can name a million.
 #[derive(Default)]
-struct Folding {
+struct CaseFoldCounter {
     characters: u64,
     depth: u64,
 }
 
-impl Folding {
+impl CaseFoldCounter {
     fn add(&mut self, characters: u64) -> Result<(), PatternError> {
-        // Each enclosing class may look them up again.
+        // Each enclosing class may expand them again.
         self.characters = self.characters.saturating_add(characters.saturating_mul(self.depth + 1));
-        if self.characters > FOLDED { Err(PatternError::TooLarge) } else { Ok(()) }
+        if self.characters > MAX_FOLDED_CHARS { Err(PatternError::TooLarge) } else { Ok(()) }
     }
 }
 
-impl ast::Visitor for Folding {
+impl ast::Visitor for CaseFoldCounter {
     type Output = ();
     type Err = PatternError;
 
@@ -154,7 +155,7 @@ impl ast::Visitor for Folding {
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), PatternError> {
         match ast {
-            Ast::ClassUnicode(_) | Ast::ClassPerl(_) => self.add(NAMED_CLASS),
+            Ast::ClassUnicode(_) | Ast::ClassPerl(_) => self.add(NAMED_CLASS_CHARS),
             _ => Ok(()),
         }
     }
@@ -165,7 +166,7 @@ impl ast::Visitor for Folding {
                 let (start, end) = (u32::from(range.start.c), u32::from(range.end.c));
                 self.add(u64::from(end.saturating_sub(start)) + 1)
             }
-            ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) => self.add(NAMED_CLASS),
+            ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) => self.add(NAMED_CLASS_CHARS),
             ClassSetItem::Bracketed(_) => {
                 self.depth += 1;
                 Ok(())
@@ -192,42 +193,42 @@ impl ast::Visitor for Folding {
     }
 }
 
-/// What is wrong, without the drawing that points at it.
+/// The last line of an error, without the drawing that points at its position.
 fn last_line(error: &str) -> String {
     error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
-/// Reads the clock after so many bytes.
-const STRIDE: usize = 16 << 10;
+/// The number of bytes after which the clock is read.
+const CLOCK_CHECK_BYTES: usize = 16 << 10;
 
-/// What a search may still cost, in CPU time. The clock is read by bytes, because lines differ a thousandfold.
-pub struct Budget<'c> {
+/// The remaining CPU time of a search. The clock is read by bytes, because lengths of lines differ by a factor of a thousand.
+pub struct CpuBudget<'c> {
     spent: &'c dyn Fn() -> Duration,
     limit: Duration,
     stop: &'c AtomicBool,
-    unread: usize,
-    over: bool,
+    bytes_since_check: usize,
+    exhausted: bool,
 }
 
-impl<'c> Budget<'c> {
-    /// So much time by this clock, which begins at zero, or until `stop` is set.
+impl<'c> CpuBudget<'c> {
+    /// Allows `limit` by the clock `spent`, which starts at zero, or until `stop` is set.
     pub fn new(spent: &'c dyn Fn() -> Duration, limit: Duration, stop: &'c AtomicBool) -> Self {
-        Self { spent, limit, stop, unread: 0, over: false }
+        Self { spent, limit, stop, bytes_since_check: 0, exhausted: false }
     }
 
-    /// Takes what so many bytes cost; returns whether the search has to end here.
+    /// Charges for bytes; returns whether the search must end here.
     pub fn spend(&mut self, bytes: usize) -> bool {
-        self.unread += bytes;
-        if self.unread >= STRIDE {
-            self.unread = 0;
-            self.over |= (self.spent)() >= self.limit;
+        self.bytes_since_check += bytes;
+        if self.bytes_since_check >= CLOCK_CHECK_BYTES {
+            self.bytes_since_check = 0;
+            self.exhausted |= (self.spent)() >= self.limit;
         }
-        self.is_over()
+        self.is_exhausted()
     }
 
-    /// Whether nothing is left, or nobody waits for the answer.
-    pub fn is_over(&self) -> bool {
-        self.over || self.stop.load(Ordering::Relaxed)
+    /// Returns whether the time is used up, or the client has disconnected.
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted || self.stop.load(Ordering::Relaxed)
     }
 }
 
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_finds_what_it_says() {
+    fn pattern_finds_its_matches() {
         assert_eq!(find("b+", "abbc"), Some(1..3));
         assert_eq!(find(r"\bstep\b", "steps step"), Some(6..10));
         assert_eq!(find(r"^a|b$", "cab"), Some(2..3));
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_too_large_is_refused() {
+    fn large_pattern_is_rejected() {
         let many = |part: &str| part.repeat(1_000 / part.len());
         for q in [r"(\w{200}){200}", &many(r"\pL"), &many("[!-\u{10ffff}]"), &"(".repeat(300), &"[a[".repeat(200)] {
             let error = Pattern::new(q, true, false).err();
@@ -266,7 +267,7 @@ mod tests {
         );
     }
 
-    /// A text in which almost every byte leads to a state that was not there before.
+    /// A text in which almost every byte leads to a new state.
     fn letters(length: usize) -> String {
         let mut seed = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = || {
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_whose_states_do_not_come_again_is_given_up() {
+    fn pattern_without_recurring_states_fails() {
         let text = letters(8 << 10);
         for q in ["[a-z][a-z0-9 ]{600}[A-Z]", "[a-m][a-z ]{900}[A-Z]"] {
             let mut pattern = Pattern::new(q, true, true).expect("small enough");
@@ -289,24 +290,24 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_read_by_bytes_and_a_search_ends_at_its_budget() {
+    fn clock_is_read_by_bytes_and_budget_ends_search() {
         let (reads, stop) = (Cell::new(0), AtomicBool::new(false));
         let clock = || {
             reads.set(reads.get() + 1);
             Duration::from_millis(reads.get() * 10)
         };
-        let mut budget = Budget::new(&clock, Duration::from_millis(30), &stop);
+        let mut budget = CpuBudget::new(&clock, Duration::from_millis(30), &stop);
         let lines = (1..100).find(|_| budget.spend(8 << 10));
         assert_eq!((lines, reads.get()), (Some(6), 3), "every second line of 8 KiB");
         reads.set(0);
-        let mut budget = Budget::new(&clock, Duration::from_millis(30), &stop);
-        assert_eq!((1..10_000).find(|_| budget.spend(64)), Some(3 * STRIDE / 64));
+        let mut budget = CpuBudget::new(&clock, Duration::from_millis(30), &stop);
+        assert_eq!((1..10_000).find(|_| budget.spend(64)), Some(3 * CLOCK_CHECK_BYTES / 64));
     }
 
     #[test]
-    fn a_search_ends_when_nobody_waits_for_it() {
+    fn search_stops_when_client_disconnects() {
         let (stop, clock) = (AtomicBool::new(false), || Duration::ZERO);
-        let mut budget = Budget::new(&clock, Duration::from_secs(1), &stop);
+        let mut budget = CpuBudget::new(&clock, Duration::from_secs(1), &stop);
         assert!(!budget.spend(1 << 20));
         stop.store(true, Ordering::Relaxed);
         assert!(budget.spend(1), "without a look at the clock");

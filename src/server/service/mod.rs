@@ -1,223 +1,214 @@
-//! Use cases. Each loads what it needs inside a transaction, asks the domain, writes what it decided guarded by what
-//! it saw, appends the audit entry, and rings the doorbell after the commit (see [`unit`]). Nothing else writes state.
+//! Use cases. Each loads what it needs inside a transaction, lets the domain decide, writes the decision guarded by the state
+//! it was based on, appends the audit entry, and sends change notifications after the commit (see [`unit_of_work`]). Nothing
+//! else writes state.
 
 pub mod access;
 pub mod agents;
 pub mod artifacts;
-mod astray;
+pub mod attempt_reports;
 pub mod audit;
-pub mod bounds;
 pub mod bulk;
+mod checkpoint_pruning;
 pub mod checkpoints;
+mod clock_sync;
 pub mod configs;
-pub mod contention;
 pub mod desired;
+pub mod disk_space;
 pub mod dispatch;
-mod exclusive;
-pub mod file_bytes;
-mod fitness;
+pub mod error;
+mod fencing_delay;
+pub mod file_usage;
+pub mod fleet_metrics;
 pub mod gpu_history;
 pub mod gpus;
 pub mod health;
+mod host_health;
+pub mod job_overrides;
 pub mod jobs;
-pub mod keys;
-pub mod leader;
+pub mod leadership;
 pub mod local;
 mod log_lines;
 pub mod log_pattern;
 pub mod log_searches;
 pub mod logs;
-pub mod measure;
-pub mod overrides;
+pub mod per_person_limit;
 pub mod presence;
-pub mod rates;
+pub mod rate_limits;
 pub mod readiness;
-pub mod refusal;
 pub mod registration;
-pub mod reports;
 pub mod retention;
 mod retries;
 mod revisions;
 pub mod search;
 pub mod secrets;
-pub mod shares;
-pub mod space;
-pub mod storing;
-mod superseded;
 pub mod system;
-mod timekeeping;
-pub mod unit;
+pub mod token_conflict;
+mod unassigned_runs;
+pub mod unit_of_work;
+pub mod upload_finalizer;
 pub mod uploads;
 pub mod usage;
+pub mod usage_limits;
 pub mod views;
+pub mod worker_tokens;
 pub mod workers;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use app::domain::ids::{Entropy, JobId, following};
-use app::domain::plan::{Fleet, Limits};
+use app::domain::ids::{Entropy, JobId, next_unique};
+use app::domain::plan::{ConcurrencyLimits, PlannerFleet};
 use app::domain::time::{Millis, Timestamp};
 
-use self::access::{AccountPolicy, Doors};
+use self::access::{AccountPolicy, Authenticator};
+use crate::change_notifier::ChangeNotifier;
 use crate::clock::Clock;
-use crate::files::artifacts::Artifacts;
-use crate::files::logs::Logs;
-use crate::files::uploads::Uploads;
-use crate::hub::Hub;
+use crate::files::artifacts::ArtifactStore;
+use crate::files::logs::LogStore;
+use crate::files::uploads::UploadStore;
 use crate::metrics::Metrics;
 use crate::random::Random;
-use crate::store::known::Known;
+use crate::store::fleet_state::FleetState;
 use crate::store::{Store, Tx};
 use crate::vault::Vault;
 
-use self::audit::checkpoint::Signer;
-use self::audit::refused::Floods;
-use self::bounds::Bounds;
-use self::contention::Contention;
-use self::file_bytes::FileBytes;
-use self::gpu_history::Histories;
-use self::gpus::Readings;
-use self::leader::Leadership;
-use self::log_searches::LogSearches;
+use self::audit::checkpoint::AuditSigner;
+use self::audit::refusals::AuditRateLimiter;
+use self::disk_space::DiskSpaceGuard;
+use self::error::ServiceError;
+use self::file_usage::FileUsageCache;
+use self::gpu_history::GpuHistoryStore;
+use self::gpus::GpuReadings;
+use self::leadership::Leadership;
+use self::log_searches::LogSearchLimiter;
+use self::per_person_limit::PerPersonLimiter;
 use self::presence::Presence;
-use self::rates::Quotas;
-use self::refusal::Refusal;
-use self::retention::Kept;
-use self::shares::Shares;
-use self::space::Room;
-use self::storing::Storing;
+use self::rate_limits::RateQuotas;
+use self::retention::JobRetention;
+use self::token_conflict::TakeoverTracker;
+use self::upload_finalizer::UploadFinalizer;
+use self::usage_limits::UsageLimits;
 
-/// Numbers that rule the fleet.
 #[derive(Debug, Clone, Copy)]
-pub struct Policy {
-    /// Without a word for so long, a worker counts as offline (`SIMPLETUNER_HEARTBEAT_TIMEOUT`).
+pub struct ServerPolicy {
+    /// A worker that was silent for this time counts as offline (`SIMPLETUNER_HEARTBEAT_TIMEOUT`).
     pub heartbeat_timeout: Millis,
     /// How long a worker may take to answer an offer.
     pub offer_timeout: Millis,
-    /// How many jobs may run at once.
-    pub limits: Limits,
-    /// Whether no label counts that an agent reports.
+    /// Limits of concurrent jobs.
+    pub limits: ConcurrencyLimits,
+    /// Whether labels that agents report are ignored.
     pub ignore_reported_labels: bool,
-    /// Whether configurations may bring code.
+    /// Whether configurations may contain code.
     pub allow_code: bool,
-    /// How many workers may listen to this server at once.
+    /// The maximum number of open worker streams on this server.
     pub max_streams: usize,
-    /// A leader among several servers that does not renew for so long leads no more.
+    /// A leader that does not renew within this time loses the leadership.
     pub leader_term: Millis,
-    /// A server that has not said for so long that it lives is gone, and so are the streams that it held.
+    /// A server without a sign of life for this time is gone, and so are its streams.
     pub server_life: Millis,
-    /// How long entries of the audit trail are kept; without a number, for ever.
+    /// How long audit entries are kept; `None`: for ever.
     pub audit_retention: Option<Millis>,
-    /// How often somebody may ask.
-    pub quotas: Quotas,
+    /// Rate limits.
+    pub quotas: RateQuotas,
     /// How long jobs and their files are kept.
-    pub kept: Kept,
-    /// The largest artifact, in bytes.
+    pub retention: JobRetention,
+    /// The maximum size of an artifact, in bytes.
     pub artifact_limit: u64,
-    /// The longest log of an attempt, in bytes, with what its worker had to drop.
+    /// The maximum length of an attempt's log, in bytes, including what its worker had to drop.
     pub log_limit: u64,
-    /// The most files that are kept of a job.
-    pub most_artifacts: u64,
-    /// What people, jobs and workers may use up.
-    pub bounds: Bounds,
-    /// How long sessions and tokens last.
+    /// The maximum number of files per job.
+    pub max_artifacts: u64,
+    /// Usage limits of users, jobs and workers.
+    pub usage_limits: UsageLimits,
+    /// Lifetimes of sessions and tokens.
     pub accounts: AccountPolicy,
 }
 
-impl Default for Policy {
+impl Default for ServerPolicy {
     fn default() -> Self {
         Self {
-            heartbeat_timeout: Millis::seconds(120),
-            offer_timeout: Millis::seconds(30),
-            limits: Limits::default(),
+            heartbeat_timeout: Millis::from_secs(120),
+            offer_timeout: Millis::from_secs(30),
+            limits: ConcurrencyLimits::default(),
             ignore_reported_labels: false,
             allow_code: false,
             max_streams: 20_000,
-            leader_term: Millis::seconds(6),
-            server_life: Millis::seconds(8),
+            leader_term: Millis::from_secs(6),
+            server_life: Millis::from_secs(8),
             audit_retention: None,
-            quotas: Quotas::default(),
-            kept: Kept::default(),
+            quotas: RateQuotas::default(),
+            retention: JobRetention::default(),
             artifact_limit: 64 << 30,
             log_limit: 64 << 30,
-            most_artifacts: 100_000,
-            bounds: Bounds::default(),
+            max_artifacts: 100_000,
+            usage_limits: UsageLimits::default(),
             accounts: AccountPolicy::default(),
         }
     }
 }
 
-impl Policy {
-    /// The fleet as planning and explanations take it.
-    pub fn fleet<'k>(&self, known: &'k Known) -> Fleet<'k> {
-        let fleet = known.fleet(self.limits);
+impl ServerPolicy {
+    /// Returns the fleet for planning and explanations.
+    pub fn planner_fleet<'k>(&self, known: &'k FleetState) -> PlannerFleet<'k> {
+        let fleet = known.planner_fleet(self.limits);
         if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
     }
 
-    /// How often workers are to send heartbeats: the smaller of 30 s and a quarter of the timeout.
+    /// The heartbeat interval that agents are told: the smaller of 30 s and a quarter of the timeout.
     pub fn heartbeat_interval_seconds(&self) -> u64 {
         (self.heartbeat_timeout.0 / 4_000).clamp(1, 30).unsigned_abs()
     }
 }
 
-/// Everything that a use case needs.
 pub struct Core {
-    /// The database.
     pub store: Arc<dyn Store>,
-    /// The doorbell.
-    pub hub: Hub,
-    /// When workers were last heard of.
+    /// Sends change notifications.
+    pub notifier: ChangeNotifier,
+    /// Last contacts of workers.
     pub presence: Presence,
-    /// How workers' GPUs are.
-    pub readings: Readings,
-    /// How they were.
-    pub histories: Histories,
-    /// What is in memory about those who come in.
-    pub doors: Doors,
-    /// Which streams went from host to host.
-    pub contention: Contention,
-    /// What strangers were refused lately.
-    pub floods: Floods,
-    /// Signs the audit trail.
-    pub signer: Signer,
-    /// The time.
+    /// Newest readings of workers' GPUs.
+    pub gpu_readings: GpuReadings,
+    /// GPU history.
+    pub gpu_history: GpuHistoryStore,
+    /// The in-memory state of authentication.
+    pub authenticator: Authenticator,
+    /// Recent takeovers of streams by other hosts.
+    pub takeovers: TakeoverTracker,
+    /// Limits records of rejected requests.
+    pub audit_limiter: AuditRateLimiter,
+    pub audit_signer: AuditSigner,
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
     pub random: Arc<dyn Random>,
-    /// Log files.
-    pub logs: Logs,
-    /// Who searches in them.
-    pub searches: LogSearches,
-    /// Who listens to events.
-    pub event_streams: Shares,
-    /// Artifact files.
-    pub artifacts: Artifacts,
-    /// Artifact files that are not whole yet.
-    pub uploads: Uploads,
-    /// Those of them that are whole, and not stored yet.
-    pub storing: Storing,
-    /// The numbers.
-    pub policy: Policy,
-    /// Names this process among the servers that share the database: its audit chain.
+    pub logs: LogStore,
+    /// Limits concurrent log searches.
+    pub log_searches: LogSearchLimiter,
+    /// Limits concurrent event streams.
+    pub event_streams: PerPersonLimiter,
+    pub artifacts: ArtifactStore,
+    /// Incomplete artifact files.
+    pub uploads: UploadStore,
+    /// Stores complete uploads.
+    pub finalizer: UploadFinalizer,
+    /// Settings.
+    pub policy: ServerPolicy,
+    /// Identifies this process among the servers of a database: its audit chain.
     pub server: String,
-    /// Whether it leads them.
+    /// Whether this server is the leader.
     pub leadership: Leadership,
-    /// Keeps secrets for jobs.
+    /// Encrypts secrets of jobs.
     pub vault: Vault,
-    /// How many bytes the files of people's jobs have.
-    pub file_bytes: FileBytes,
-    /// What is counted.
+    pub file_bytes: FileUsageCache,
+    /// Counters.
     pub metrics: Metrics,
-    /// Whether there is room on the disk.
-    pub room: Room,
-    /// The key that job tokens are derived from.
+    /// Free disk space.
+    pub disk_space: DiskSpaceGuard,
+    /// The key from which job tokens are derived.
     pub job_token_key: Vec<u8>,
-    /// Of what the last job's id was made.
+    /// The source of the last job's id.
     pub last_job_id: Mutex<(Timestamp, Entropy)>,
 }
 
 impl Core {
-    /// Now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -227,20 +218,20 @@ impl Core {
         self.random.bytes()
     }
 
-    /// An id for a new job. Those of this server sort in the order in which they are made, which is that of their turns.
+    /// Creates a job id. Ids of this server sort in the order of their creation, which is that of the queue.
     pub fn next_job_id(&self) -> JobId {
         let mut last = self.last_job_id.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = following(*last, self.now(), self.entropy());
+        *last = next_unique(*last, self.now(), self.entropy());
         JobId::new(last.0, last.1)
     }
 
-    /// A view for reading.
-    pub async fn read(&self) -> Result<Box<dyn Tx>, Refusal> {
+    /// A snapshot for reading.
+    pub async fn read(&self) -> Result<Box<dyn Tx>, ServiceError> {
         Ok(self.store.read().await?)
     }
 
-    /// A view for what is asked all the time, or again when the bell rings: it may come from memory.
-    pub async fn recent(&self) -> Result<Box<dyn Tx>, Refusal> {
-        Ok(self.store.recent().await?)
+    /// A snapshot for frequent requests, or after a change notification: it may come from memory.
+    pub async fn read_recent(&self) -> Result<Box<dyn Tx>, ServiceError> {
+        Ok(self.store.read_recent().await?)
     }
 }

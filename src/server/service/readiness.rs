@@ -1,86 +1,94 @@
-//! Whether this server can do its work, check by check.
+//! Readiness of this server, as a list of checks.
 
 use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
 
 use super::Core;
-use super::refusal::Refusal;
-use crate::store::Work;
+use super::error::ServiceError;
+use crate::store::TransactionWork;
 
-/// How long the database may take to answer all of it.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Something that was written so lately shows that writing works; only then is something written to find out.
-const LATELY: Millis = Millis::seconds(5);
-/// The trail may be ahead of this server's clock by so much: servers follow a clock that was set, but not at one moment.
-const AHEAD: Millis = Millis::seconds(60);
-/// A clock that says less was never set: 2024-01-01.
-const BEFORE_US: Timestamp = Timestamp(1_704_067_200_000);
-/// Where what is written to find out stands among the server's settings.
-const PROBE: &str = "readiness_probe";
+/// The time limit for all database checks together.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// A write within this time shows that writing works; otherwise a test write is made.
+const RECENT_WRITE: Millis = Millis::from_secs(5);
+/// How far the newest audit entry may be ahead of this server's clock: servers follow a clock that was set, but not at the same
+/// moment.
+const MAX_CLOCK_LEAD: Millis = Millis::from_secs(60);
+/// An earlier time means that the clock was never set: 2024-01-01.
+const MIN_PLAUSIBLE_TIME: Timestamp = Timestamp(1_704_067_200_000);
+/// The setting that test writes change.
+const PROBE_SETTING: &str = "readiness_probe";
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// As it should be.
-    Well,
-    /// Somebody should look, but the server can still be asked: without it, running work could not report.
-    Worth(&'static str),
-    /// Nobody should be sent here.
-    Wrong(&'static str),
+pub enum ReadinessResult {
+    Pass,
+    /// Needs attention, but requests must still reach the server: otherwise running work could not report.
+    Warning(&'static str),
+    /// No requests should be routed to this server.
+    Failure(&'static str),
 }
 
-/// The checks, by their names.
-pub type Checks = Vec<(&'static str, Found)>;
+/// The checks by name.
+pub type ReadinessChecks = Vec<(&'static str, ReadinessResult)>;
 
 impl Core {
-    /// Checks everything. Strangers may ask, so it names what is wrong and tells nothing more.
-    pub async fn readiness(&self) -> Checks {
-        let asked = tokio::time::timeout(PATIENCE, self.ask_database()).await;
+    /// Runs all checks. The result is public, so it names what is wrong without details.
+    pub async fn readiness(&self) -> ReadinessChecks {
+        let asked = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
         let mut checks = match asked {
             Ok(Ok(checks)) => checks,
             Ok(Err(refusal)) => {
-                tracing::warn!(?refusal, "the database is not ready");
-                vec![("database", Found::Wrong("It does not take or give what it should; the server's log says why."))]
+                tracing::warn!(error = ?refusal, "readiness: the database check failed");
+                vec![("database", ReadinessResult::Failure("Reading or writing failed; see the server's log."))]
             }
-            Err(_) => vec![("database", Found::Wrong("It did not answer within 2 s."))],
+            Err(_) => vec![("database", ReadinessResult::Failure("It did not answer within 2 s."))],
         };
-        let disk = match self.room.space() {
-            _ if self.room.is_full() => Found::Worth("Less is free than --disk-min-free: no new jobs are taken."),
-            Some(_) => Found::Well,
-            None => Found::Worth("Its free space is not known."),
+        let disk = match self.disk_space.space() {
+            _ if self.disk_space.is_full() => {
+                ReadinessResult::Warning("Free space is below --disk-min-free: no new jobs are accepted.")
+            }
+            Some(_) => ReadinessResult::Pass,
+            None => ReadinessResult::Warning("The free space is unknown."),
         };
         checks.push(("disk", disk));
         checks
     }
 
-    async fn ask_database(&self) -> Result<Checks, Refusal> {
+    async fn check_database(&self) -> Result<ReadinessChecks, ServiceError> {
         let mut tx = self.read().await?;
         let (schema, newest) = (tx.schema_version().await?, tx.newest_audit_at().await?);
-        let leader = tx.leader_is_known().await?;
+        let leader = tx.has_leader().await?;
         drop(tx);
         let now = self.now();
-        if now - self.metrics.commits.written_at() > LATELY {
+        if now - self.metrics.commits.written_at() > RECENT_WRITE {
             let probe = now.0.to_string();
-            let work: Work = Box::new(move |tx| {
+            let work: TransactionWork = Box::new(move |tx| {
                 let probe = probe.clone();
-                Box::pin(async move { tx.put_setting(PROBE, Some(&probe)).await })
+                Box::pin(async move { tx.put_setting(PROBE_SETTING, Some(&probe)).await })
             });
             self.store.write(work).await?;
         }
-        let migrations = if schema == self.store.known_schema() {
-            Found::Well
+        let migrations = if schema == self.store.newest_schema() {
+            ReadinessResult::Pass
         } else {
-            Found::Wrong("The database's schema is not the one of this version; all servers must be of one version.")
+            ReadinessResult::Failure(
+                "The database schema belongs to another version; all servers must have the same version.",
+            )
         };
-        let clock = if now < BEFORE_US || newest.is_some_and(|newest| newest - now > AHEAD) {
-            Found::Wrong(
-                "It is behind what is on record already; set the clock of the machine, or of the database that several servers share.",
+        let clock = if now < MIN_PLAUSIBLE_TIME || newest.is_some_and(|newest| newest - now > MAX_CLOCK_LEAD) {
+            ReadinessResult::Failure(
+                "The clock is behind the audit log; set the clock of the machine, or of the shared database.",
             )
         } else {
-            Found::Well
+            ReadinessResult::Pass
         };
-        let leader = if leader { Found::Well } else { Found::Worth("No server leads at the moment.") };
-        Ok(vec![("database", Found::Well), ("migrations", migrations), ("clock", clock), ("leader", leader)])
+        let leader = if leader {
+            ReadinessResult::Pass
+        } else {
+            ReadinessResult::Warning("No server is the leader at the moment.")
+        };
+        Ok(vec![("database", ReadinessResult::Pass), ("migrations", migrations), ("clock", clock), ("leader", leader)])
     }
 }

@@ -1,26 +1,26 @@
-//! What an agent says of its host, checked.
+//! Validation of an agent's registration.
 
 use app::domain::capability::Capability;
-use app::domain::config_paths::is_name;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
+use app::domain::path_placeholders::is_placeholder_name;
 use app::domain::sandbox::{JobLimits, Sandbox};
-use app::domain::text::{acts, is_plain};
-use app::protocol::worker::Register;
+use app::domain::text::{is_control_or_invisible, is_plain};
+use app::protocol::worker::RegisterRequest;
 
-use super::fitness;
-use super::gpus::registered;
-use super::refusal::{Invalid, Refusal};
+use super::error::{InvalidInput, ServiceError};
+use super::gpus::gpu_from_wire;
+use super::host_health;
 
-/// The most GPUs that one host may report, and the most jobs that it may take.
+/// The maximum number of GPUs of a host, and of concurrent jobs.
 pub const MAX_GPUS: u32 = 64;
-/// The most directories that a worker gives to jobs.
+/// The maximum number of directories that a worker offers to jobs.
 const MAX_PATHS: usize = 100;
-/// The longest text in a registration, in characters.
+/// The maximum length of a text in a registration, in characters.
 const MAX_TEXT: usize = 256;
 
-/// What was reported, from whichever of its spellings.
-pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, Refusal> {
+/// Parses the reported capability, in current or older form.
+pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result<Capability, ServiceError> {
     register.labels.validate()?;
     let info = register.gpu_info.clone().unwrap_or_default();
     let accelerator = register.accelerator_type.clone().or(info.accelerator.clone());
@@ -35,10 +35,10 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         let gpu = |index| Gpu { index, uuid: uuid(index), name: name.clone(), vram_gb, ..Gpu::default() };
         (0..count.min(MAX_GPUS + 1)).map(gpu).collect()
     } else {
-        register.gpus.iter().map(registered).collect()
+        register.gpus.iter().map(gpu_from_wire).collect()
     };
     if gpus.len() > MAX_GPUS as usize {
-        return Err(Invalid::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
     }
     let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
     let capability = Capability {
@@ -52,46 +52,51 @@ pub fn capability(worker: &WorkerId, register: &Register) -> Result<Capability, 
         install_id: register.install_id.clone(),
         tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
-        unfit: fitness::said(register.unfit.as_deref()),
-        sandbox: register.sandbox.as_ref().map(sandbox),
+        unhealthy_reason: host_health::checked_reason(register.unfit.as_deref()),
+        sandbox: register.sandbox.as_ref().map(checked_sandbox),
         paths: register.paths.clone(),
         gpus,
     };
-    if capability.paths.as_ref().is_some_and(|paths| paths.len() > MAX_PATHS || !paths.iter().all(|path| is_name(path)))
+    if capability
+        .paths
+        .as_ref()
+        .is_some_and(|paths| paths.len() > MAX_PATHS || !paths.iter().all(|path| is_placeholder_name(path)))
     {
-        return Err(Invalid::TooMuch { what: "paths", limit: MAX_PATHS as u64 }.into());
+        return Err(InvalidInput::TooMuch { what: "paths", limit: MAX_PATHS as u64 }.into());
     }
     check_texts(&capability)?;
     Ok(capability)
 }
 
-/// With the agent's words as short and plain as every other's.
-fn sandbox(reported: &Sandbox) -> Sandbox {
+/// Shortens and cleans the agent's texts about its sandbox.
+fn checked_sandbox(reported: &Sandbox) -> Sandbox {
     Sandbox {
-        why_not_more: fitness::said(reported.why_not_more.as_deref()),
+        why_not_more: host_health::checked_reason(reported.why_not_more.as_deref()),
         least: reported.least,
         most: reported.most,
-        limits: reported
-            .limits
-            .as_ref()
-            .map(|limits| JobLimits { why_not: fitness::said(limits.why_not.as_deref()), ..limits.clone() }),
+        limits: reported.limits.as_ref().map(|limits| JobLimits {
+            why_not: host_health::checked_reason(limits.why_not.as_deref()),
+            ..limits.clone()
+        }),
     }
 }
 
-fn max_jobs(register: &Register) -> Result<u32, Refusal> {
+fn max_jobs(register: &RegisterRequest) -> Result<u32, ServiceError> {
     let number = register.max_jobs.unwrap_or(1);
     let usable = (1..=MAX_GPUS).contains(&number);
-    if usable { Ok(number) } else { Err(Invalid::Range { field: "max_jobs", allowed: "1 to 64" }.into()) }
+    if usable { Ok(number) } else { Err(InvalidInput::OutOfRange { field: "max_jobs", allowed: "1 to 64" }.into()) }
 }
 
-fn check_texts(capability: &Capability) -> Result<(), Refusal> {
+fn check_texts(capability: &Capability) -> Result<(), ServiceError> {
     let gpus = capability.gpus.iter().flat_map(|gpu| [&gpu.uuid, &gpu.name].into_iter().chain(&gpu.part_of));
     let versions = [&capability.agent_version, &capability.driver, &capability.runtime];
     let others = versions.into_iter().chain([&capability.hostname, &capability.install_id]);
     let texts = gpus.chain(others.flatten()).chain([&capability.accelerator]);
     for text in texts {
         if !is_plain(text, MAX_TEXT) {
-            return Err(Invalid::Name(text.chars().take(40).filter(|c| !acts(*c)).collect()).into());
+            return Err(
+                InvalidInput::Name(text.chars().take(40).filter(|c| !is_control_or_invisible(*c)).collect()).into()
+            );
         }
     }
     Ok(())

@@ -1,36 +1,36 @@
-//! What of ended jobs is not kept any longer: by age, and artifacts also by how many bytes all of them have. Nothing is
-//! given up unless a setting says so.
+//! Retention of ended jobs: by age, and artifacts also by their total size. Nothing is removed unless a setting says so, and
+//! never a checkpoint from which an unfinished job starts.
 
 use std::sync::Arc;
 
-use app::domain::audit::Action;
+use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::Core;
-use super::refusal::Refusal;
-use super::unit::Caller;
-use crate::store::retention::{Files, What};
+use super::error::ServiceError;
+use super::unit_of_work::Caller;
+use crate::store::retention::{RemovedFiles, RetainedKind};
 
-/// So many jobs are dealt with in one transaction; others want to write too.
+/// The maximum number of jobs per transaction, so that other writers are not blocked.
 const BATCH: u32 = 50;
 
-/// How long what is kept; without a number, for ever.
+/// How long data of jobs is kept; `None`: for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kept {
-    /// Ended jobs, with all that belongs to them.
+pub struct JobRetention {
+    /// Ended jobs with all their data.
     pub jobs: Option<Millis>,
     /// Their logs.
     pub logs: Option<Millis>,
-    /// The files that they made.
+    /// Their files.
     pub artifacts: Option<Millis>,
-    /// How many bytes of those are kept in all; those of jobs that ended first go first.
+    /// The maximum total size of files in bytes; those of the jobs that ended first are removed first.
     pub artifact_bytes: Option<u64>,
 }
 
-impl What {
+impl RetainedKind {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Logs => "logs",
@@ -41,13 +41,15 @@ impl What {
 }
 
 impl Core {
-    /// Gives up what was kept for long enough; returns of how many jobs something went.
-    pub async fn expire_jobs(self: &Arc<Self>) -> Result<u64, Refusal> {
-        // What a server that ended in the middle has left.
-        self.remove_marked().await?;
-        let kept = self.policy.kept;
+    /// Removes expired data; returns the number of affected jobs.
+    pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
+        // Files that a server left when it was stopped during a removal.
+        self.remove_marked_files().await?;
+        let kept = self.policy.retention;
         let mut number = 0;
-        for (what, span) in [(What::Job, kept.jobs), (What::Artifacts, kept.artifacts), (What::Logs, kept.logs)] {
+        for (what, span) in
+            [(RetainedKind::Job, kept.jobs), (RetainedKind::Artifacts, kept.artifacts), (RetainedKind::Logs, kept.logs)]
+        {
             let Some(span) = span else { continue };
             let before = Timestamp(self.now().0 - span.0);
             loop {
@@ -56,15 +58,15 @@ impl Core {
                     break;
                 }
                 number += jobs.len() as u64;
-                self.give_up(what, jobs).await?;
+                self.remove_retained(what, jobs).await?;
             }
         }
-        Ok(number + self.fit_artifacts().await?)
+        Ok(number + self.prune_artifacts().await?)
     }
 
-    /// Gives up artifacts until the rest is no more than is kept.
-    async fn fit_artifacts(self: &Arc<Self>) -> Result<u64, Refusal> {
-        let Some(most) = self.policy.kept.artifact_bytes else { return Ok(0) };
+    /// Removes artifacts until the rest is within the limit.
+    async fn prune_artifacts(self: &Arc<Self>) -> Result<u64, ServiceError> {
+        let Some(most) = self.policy.retention.artifact_bytes else { return Ok(0) };
         let mut number = 0;
         loop {
             let mut tx = self.read().await?;
@@ -81,49 +83,61 @@ impl Core {
                 return Ok(number);
             }
             number += jobs.len() as u64;
-            self.give_up(What::Artifacts, jobs).await?;
+            self.remove_retained(RetainedKind::Artifacts, jobs).await?;
         }
     }
 
-    /// One transaction with its entry in the trail, and then the files.
-    async fn give_up(self: &Arc<Self>, what: What, jobs: Vec<JobId>) -> Result<(), Refusal> {
+    /// Runs one transaction with its audit entry, then removes the files.
+    async fn remove_retained(self: &Arc<Self>, what: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
         let jobs = Arc::new(jobs);
         self.change(Caller::system(), move |unit| {
             let jobs = Arc::clone(&jobs);
             Box::pin(async move {
+                let mut gone = Vec::with_capacity(jobs.len());
                 for job in jobs.iter() {
-                    unit.tx.give_up(what, job).await?;
-                    unit.touch(Topic::Job(job.clone()));
+                    // A job that starts from its checkpoint may have been submitted since the selection.
+                    if what != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
+                        continue;
+                    }
+                    unit.tx.remove_retained(what, job).await?;
+                    unit.notify(Topic::Job(job.clone()));
+                    gone.push(job);
                 }
-                unit.touch(Topic::Jobs);
-                let (first, last) = (jobs.first(), jobs.last());
-                let detail = json!({"jobs": jobs.len(), "first": first, "last": last});
-                unit.record(Action::RetentionSwept, what.as_str(), &detail).await
+                if gone.is_empty() {
+                    return Ok(());
+                }
+                unit.notify(Topic::Jobs);
+                let (first, last) = (gone.first(), gone.last());
+                let detail = json!({"jobs": gone.len(), "first": first, "last": last});
+                unit.record(AuditAction::RetentionSwept, what.as_str(), &detail).await
             })
         })
         .await?;
-        self.remove_marked().await
+        self.remove_marked_files().await
     }
 
-    /// Removes the files that are marked, and then their marks. What cannot be removed keeps its mark.
-    pub(super) async fn remove_marked(self: &Arc<Self>) -> Result<(), Refusal> {
-        // What somebody else has removed may be there anew.
-        let _turn = self.artifacts.turn_to_remove().await;
+    /// Removes the marked files, then their marks. A file that cannot be removed keeps its mark.
+    pub(super) async fn remove_marked_files(self: &Arc<Self>) -> Result<(), ServiceError> {
+        // What another server has removed may exist again.
+        let _turn = self.artifacts.lock_removals().await;
         loop {
-            let marked = self.read().await?.marked(BATCH).await?;
+            let marked = self.read().await?.marked_files(BATCH).await?;
             if marked.is_empty() {
                 return Ok(());
             }
             for (job, files) in &marked {
                 match files {
-                    Files::Logs => self.logs.remove(job).await?,
-                    Files::Artifacts => {
-                        self.artifacts.remove(job).await.map_err(|error| Refusal::Files(error.to_string()))?;
-                        self.uploads.remove(job).await?;
+                    RemovedFiles::Logs => self.logs.remove_job(job).await?,
+                    RemovedFiles::Artifacts => {
+                        self.artifacts
+                            .remove_job(job)
+                            .await
+                            .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+                        self.uploads.remove_job(job).await?;
                     }
-                    Files::Artifact { attempt, path } => {
-                        let removed = self.artifacts.remove_one((job, *attempt, path)).await;
-                        removed.map_err(|error| Refusal::Files(error.to_string()))?;
+                    RemovedFiles::Artifact { attempt, path } => {
+                        let removed = self.artifacts.remove_file((job, *attempt, path)).await;
+                        removed.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
                     }
                 }
             }

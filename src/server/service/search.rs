@@ -1,73 +1,73 @@
-//! What a person looks for by a few characters of it: workers, jobs and configurations that they may see.
+//! Search over workers, jobs and configurations that a user may see, by a few characters.
 
 use std::cmp::Reverse;
 
 use app::domain::access::Permission;
-use app::domain::fuzzy::{score, score_of};
-use app::domain::ids::JobId;
+use app::domain::fuzzy::{score, score_with_id, take_balanced};
 use app::domain::job::Job;
 use app::domain::labels::Labels;
-use app::protocol::search::{Found, FoundKind, SearchPage, SearchQuery};
+use app::protocol::search::{SearchHit, SearchHitKind, SearchPage, SearchQuery};
 
 use super::Core;
-use super::access::Person;
-use super::refusal::{Invalid, Refusal};
-use super::views::roster::Row;
+use super::access::Principal;
+use super::error::{InvalidInput, ServiceError};
+use super::views::worker_list::WorkerListRow;
 use super::views::{jobs, workers};
-use crate::store::jobs::JobFilter;
+use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
 
-/// Found if nothing else was asked for.
-const FOUND: u32 = 12;
-/// Found at most.
-const MOST_FOUND: u32 = 50;
-/// The longest question, in characters.
-const LONGEST: usize = 100;
-/// Jobs that are looked at, newest first: a question that is asked with each key must not read a whole history.
-const JOBS_LOOKED_AT: u32 = 1_000;
+/// Default number of results.
+const DEFAULT_RESULTS: u32 = 12;
+/// Maximum number of results.
+const MAX_RESULTS: u32 = 50;
+/// The maximum length of a query, in characters.
+const MAX_QUERY_CHARS: usize = 100;
+/// The maximum number of jobs that are searched, newest first: a query with each key press must not read the whole history.
+const MAX_JOBS_SCANNED: u32 = 1_000;
 
 impl Core {
-    /// The nearest of what the person may see.
-    pub async fn search(&self, person: &Person, query: &SearchQuery) -> Result<SearchPage, Refusal> {
+    /// Returns the best results among what the user may see.
+    pub async fn search(&self, principal: &Principal, query: &SearchQuery) -> Result<SearchPage, ServiceError> {
         let question = query.q.trim();
-        if question.chars().count() > LONGEST {
-            return Err(Invalid::Range { field: "q", allowed: "at most 100 characters" }.into());
+        if question.chars().count() > MAX_QUERY_CHARS {
+            return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
         }
         if question.is_empty() {
             return Ok(SearchPage::default());
         }
-        let mut tx = self.recent().await?;
+        let mut tx = self.read_recent().await?;
         let mut found = Vec::new();
-        if person.permissions.has(Permission::AdminWorkers) {
-            found.extend(workers_found(&mut *tx, question).await?);
+        if principal.permissions.contains(Permission::FleetView) {
+            found.extend(search_workers(&mut *tx, question).await?);
         }
-        if person.permissions.has(Permission::JobViewOwn) {
-            found.extend(jobs_found(&mut *tx, person, question).await?);
+        if principal.permissions.contains(Permission::JobViewOwn) {
+            found.extend(search_jobs(&mut *tx, principal, question).await?);
         }
-        if person.permissions.has(Permission::ConfigView) {
-            found.extend(tx.configs().await?.iter().filter_map(|config| config_found(config, question)));
+        if principal.permissions.contains(Permission::ConfigView) {
+            found.extend(tx.configs().await?.iter().filter_map(|config| match_config(config, question)));
         }
-        // Stable: within a kind they came in the order of their lists.
+        // The sort is stable: within a kind, results keep the order of their lists.
         found.sort_by_key(|(worth, found)| (Reverse(*worth), found.kind));
-        found.truncate(query.limit.unwrap_or(FOUND).clamp(1, MOST_FOUND) as usize);
-        Ok(SearchPage { found: found.into_iter().map(|(_, found)| found).collect() })
+        let limit = query.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS) as usize;
+        let found = found.into_iter().map(|(_, found)| found).collect();
+        Ok(SearchPage { found: take_balanced(found, |found| found.kind, limit) })
     }
 }
 
-async fn workers_found(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Found)>, Refusal> {
-    let all = tx.see(Row::all).await?;
-    let mut near: Vec<_> = all.iter().filter_map(|row| Some((worker_worth(&row.stored, question)?, row))).collect();
+async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
+    let all = tx.with_state(WorkerListRow::load_all).await?;
+    let mut near: Vec<_> = all.iter().filter_map(|row| Some((worker_score(&row.stored, question)?, row))).collect();
     near.sort_by(|(left, a), (right, b)| right.cmp(left).then_with(|| a.stored.worker.name.cmp(&b.stored.worker.name)));
-    near.truncate(MOST_FOUND as usize);
-    let found = |(worth, row): (u32, &Row)| {
+    near.truncate(MAX_RESULTS as usize);
+    let found = |(worth, row): (u32, &WorkerListRow)| {
         let worker = &row.stored.worker;
-        let one = Found {
-            kind: FoundKind::Worker,
+        let one = SearchHit {
+            kind: SearchHitKind::Worker,
             id: worker.id.to_string(),
             name: worker.name.clone(),
             note: worker.capability().and_then(|capability| capability.hostname.clone()),
-            worker_status: Some(workers::status(worker.status(row.jobs.len()))),
+            worker_status: Some(workers::worker_status(worker.state(row.jobs.len()))),
             job_status: None,
         };
         (worth, one)
@@ -75,51 +75,58 @@ async fn workers_found(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Foun
     Ok(near.into_iter().map(found).collect())
 }
 
-fn worker_worth(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> Option<u32> {
+fn worker_score(StoredWorker { worker, .. }: &StoredWorker, question: &str) -> Option<u32> {
     let capability = worker.capability();
-    let own = labels(&worker.labels);
-    let reported = capability.map(|capability| labels(&capability.labels)).unwrap_or_default();
+    let own = format_labels(&worker.labels);
+    let reported = capability.map(|capability| format_labels(&capability.labels)).unwrap_or_default();
     let gpu = capability.and_then(|capability| capability.gpus.first()).map(|gpu| gpu.name.as_str());
     let host = capability.and_then(|capability| capability.hostname.as_deref());
     let mut names = vec![worker.name.as_str()];
     names.extend(host.into_iter().chain(gpu));
     names.extend(own.iter().chain(&reported).map(String::as_str));
-    score_of(worker.id.as_str(), question, &names)
+    score_with_id(worker.id.as_str(), question, &names)
 }
 
-async fn jobs_found(tx: &mut dyn Tx, person: &Person, question: &str) -> Result<Vec<(u32, Found)>, Refusal> {
-    let filter = JobFilter { user: person.sees_only(), limit: JOBS_LOOKED_AT, ..JobFilter::default() };
+async fn search_jobs(
+    tx: &mut dyn Tx,
+    principal: &Principal,
+    question: &str,
+) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
+    let filter = JobFilter { user: principal.visible_owner(), limit: MAX_JOBS_SCANNED, ..JobFilter::default() };
     let mut looked_at = tx.jobs(&filter).await?;
-    let named = JobId::parse(question).ok().filter(|id| looked_at.iter().all(|job| job.id != *id));
-    if let Some(named) = named {
-        let job = tx.job(&named).await?;
-        looked_at.extend(job.filter(|job| filter.user.as_ref().is_none_or(|user| *user == job.submitted_by)));
+    // Older jobs are found by name or id.
+    let oldest =
+        looked_at.last().filter(|_| looked_at.len() == MAX_JOBS_SCANNED as usize).map(|job| job.id.to_string());
+    if let Some(oldest) = oldest {
+        let called = Some(JobNameFilter::parse(question));
+        let older = JobFilter { name: called, order: JobListOrder::Newest(Some(oldest)), limit: MAX_RESULTS, ..filter };
+        looked_at.extend(tx.jobs(&older).await?);
     }
-    Ok(looked_at.iter().filter_map(|job| job_found(job, question)).collect())
+    Ok(looked_at.iter().filter_map(|job| match_job(job, question)).collect())
 }
 
-fn job_found(job: &Job, question: &str) -> Option<(u32, Found)> {
-    let labels = labels(&job.spec.demand.labels);
+fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
+    let labels = format_labels(&job.spec.demand.labels);
     let mut names = vec![job.spec.config_name.as_str(), job.submitted_by.as_str()];
     names.extend(labels.iter().map(String::as_str));
-    let found = Found {
-        kind: FoundKind::Job,
+    let found = SearchHit {
+        kind: SearchHitKind::Job,
         id: job.id.to_string(),
         name: job.spec.config_name.clone(),
         note: Some(job.submitted_by.clone()),
         worker_status: None,
-        job_status: Some(jobs::status(job)),
+        job_status: Some(jobs::job_status(job)),
     };
-    Some((score_of(job.id.as_str(), question, &names)?, found))
+    Some((score_with_id(job.id.as_str(), question, &names)?, found))
 }
 
-fn config_found(config: &StoredConfig, question: &str) -> Option<(u32, Found)> {
+fn match_config(config: &StoredConfig, question: &str) -> Option<(u32, SearchHit)> {
     let (id, name) = (config.name.clone(), config.name.clone());
-    let found = Found { kind: FoundKind::Config, id, name, note: None, worker_status: None, job_status: None };
+    let found = SearchHit { kind: SearchHitKind::Config, id, name, note: None, worker_status: None, job_status: None };
     Some((score(question, &[&config.name])?, found))
 }
 
-/// Labels as people write them.
-fn labels(labels: &Labels) -> Vec<String> {
+/// Formats labels as users write them.
+fn format_labels(labels: &Labels) -> Vec<String> {
     labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }

@@ -1,109 +1,108 @@
-//! Large files come in pieces: whoever was cut off goes on where they were.
+//! Chunked uploads: an interrupted client resumes where it stopped.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use app::domain::ids::Attempt;
+use app::domain::ids::AttemptNumber;
 use app::domain::time::Millis;
-use app::protocol::worker::{ArtifactAck, UploadProgress, Uploaded};
+use app::protocol::worker::{ArtifactAck, UploadProgress, UploadResponse};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 
 use super::Core;
-use super::artifacts::{Announced, refused};
-use super::refusal::{Invalid, Refusal};
-use super::reports::Subject;
-use super::unit::Caller;
-use crate::files::artifacts::{Stored, UploadError};
-use crate::files::uploads::{Aim, Begun};
+use super::artifacts::{UploadAnnouncement, upload_error};
+use super::attempt_reports::AttemptRef;
+use super::error::{InvalidInput, ServiceError};
+use super::unit_of_work::Caller;
+use crate::files::artifacts::{StoredFile, UploadError};
+use crate::files::uploads::{PartialUpload, UploadTarget};
 use crate::store::artifacts::StoredArtifact;
 use crate::text::is_plain_path;
 
-/// So much is written at once.
-const BLOCK: usize = 1 << 20;
-/// An upload with which nobody goes on for so long is dropped.
-const PATIENCE: Millis = Millis::seconds(86_400);
+/// The size of a write.
+const WRITE_BLOCK_BYTES: usize = 1 << 20;
+/// An upload without a new chunk for this time is dropped.
+const ABANDONED_AFTER: Millis = Millis::from_secs(86_400);
 
-/// Which file is meant: as large as this, with this SHA-256.
+/// The size and SHA-256 of the announced file.
 #[derive(Debug, Clone)]
-pub struct Whole {
-    /// How many bytes it has.
+pub struct ExpectedFile {
     pub size: Option<u64>,
-    /// Their SHA-256 in hex.
+    /// In hex.
     pub sha256: Option<String>,
 }
 
 impl Core {
-    /// How much of a file is here.
+    /// Returns how much of a file was received.
     pub async fn upload_progress(
         self: &Arc<Self>,
-        subject: &Subject,
+        attempt_ref: &AttemptRef,
         path: String,
-        whole: Whole,
-    ) -> Result<UploadProgress, Refusal> {
-        let attempt = self.check_attempt(subject).await?;
-        let aim = self.aim(subject, attempt, path, whole)?;
-        let received = match self.stored(&aim).await? {
+        expected: ExpectedFile,
+    ) -> Result<UploadProgress, ServiceError> {
+        let attempt = self.check_attempt(attempt_ref).await?;
+        let aim = self.upload_target(attempt_ref, attempt, path, expected)?;
+        let received = match self.find_stored(&aim).await? {
             Some(artifact) => artifact.size,
-            None => self.uploads.received(&aim).await?,
+            None => self.uploads.received_bytes(&aim).await?,
         };
         Ok(UploadProgress { received })
     }
 
-    /// Takes a piece of a file, which begins at `offset`. With the last one it is stored, if it is what was announced.
-    pub async fn put_piece<E: std::fmt::Display>(
+    /// Appends a chunk of a file at `offset`. After the last one the file is stored, if it is as announced.
+    pub async fn put_chunk<E: std::fmt::Display>(
         self: &Arc<Self>,
         caller: Caller,
-        subject: Subject,
-        announced: Announced,
+        attempt_ref: AttemptRef,
+        announcement: UploadAnnouncement,
         (offset, size): (u64, Option<u64>),
         body: impl Stream<Item = Result<Bytes, E>> + Send,
-    ) -> Result<Uploaded, Refusal> {
-        let attempt = self.check_attempt(&subject).await?;
-        let whole = Whole { size, sha256: announced.sha256.clone() };
-        let aim = self.aim(&subject, attempt, announced.path.clone(), whole)?;
-        if let Some(stored) = self.stored(&aim).await? {
-            return Ok(Uploaded::Stored(ack(stored)));
+    ) -> Result<UploadResponse, ServiceError> {
+        let attempt = self.check_attempt(&attempt_ref).await?;
+        let whole = ExpectedFile { size, sha256: announcement.sha256.clone() };
+        let aim = self.upload_target(&attempt_ref, attempt, announcement.path.clone(), whole)?;
+        if let Some(stored) = self.find_stored(&aim).await? {
+            return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
-        self.need_room_for(&subject.job, attempt).await?;
-        self.need_file_quota(&subject.job, (attempt, &aim.path), aim.size).await?;
-        let taken = self.take(&aim, offset, body).await;
+        self.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
+        self.check_file_quota(&attempt_ref.job, (attempt, &aim.path), aim.size).await?;
+        let taken = self.append_chunk(&aim, offset, body).await;
         if !matches!(taken, Ok(received) if received == aim.size)
-            // Somebody has sent the same, and it was stored meanwhile.
-            && let Some(stored) = self.stored(&aim).await?
+            // The same file was sent by another request, and was stored meanwhile.
+            && let Some(stored) = self.find_stored(&aim).await?
         {
-            return Ok(Uploaded::Stored(ack(stored)));
+            return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
         match taken? {
-            received if received < aim.size => Ok(Uploaded::Received(UploadProgress { received })),
-            _ => self.finish(caller, subject, announced, aim).await.map(Uploaded::Stored),
+            received if received < aim.size => Ok(UploadResponse::Received(UploadProgress { received })),
+            _ => self.finalize_upload(caller, attempt_ref, announcement, aim).await.map(UploadResponse::Stored),
         }
     }
 
-    /// Takes a piece in. How much of the file is here now.
-    async fn take<E: std::fmt::Display>(
+    /// Appends a chunk; returns how much of the file was received.
+    async fn append_chunk<E: std::fmt::Display>(
         &self,
-        aim: &Aim,
+        target: &UploadTarget,
         offset: u64,
         body: impl Stream<Item = Result<Bytes, E>> + Send,
-    ) -> Result<u64, Refusal> {
-        let received = self.uploads.received(aim).await?;
+    ) -> Result<u64, ServiceError> {
+        let received = self.uploads.received_bytes(target).await?;
         if offset > received {
-            return Err(Refusal::UploadGap { received });
+            return Err(ServiceError::UploadGap { received });
         }
-        let arrived = self.receive(aim, offset, body).await;
-        // What came before it broke off is not sent again.
-        let received = self.uploads.sync(aim).await?;
-        arrived.map_err(|refusal| refusal.keeping(received))?;
+        let arrived = self.write_body(target, offset, body).await;
+        // A broken chunk need not be sent again as a whole.
+        let received = self.uploads.sync(target).await?;
+        arrived.map_err(|refusal| refusal.with_kept_bytes(received))?;
         Ok(received)
     }
 
-    async fn receive<E: std::fmt::Display>(
+    async fn write_body<E: std::fmt::Display>(
         &self,
-        aim: &Aim,
+        target: &UploadTarget,
         mut offset: u64,
         body: impl Stream<Item = Result<Bytes, E>> + Send,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ServiceError> {
         let (mut body, mut block) = (pin!(body), BytesMut::new());
         loop {
             let (goes_on, broken) = match body.next().await {
@@ -111,121 +110,132 @@ impl Core {
                     block.extend_from_slice(&bytes);
                     (true, None)
                 }
-                Some(Err(error)) => (false, Some(format!("the upload broke off: {error}"))),
+                Some(Err(error)) => (false, Some(format!("the upload was interrupted: {error}"))),
                 None => (false, None),
             };
-            if offset + block.len() as u64 > aim.size {
-                let what = format!("more than the {} bytes that were announced", aim.size);
-                return Err(Refusal::Upload { what, too_large: false, kept: 0 });
+            if offset + block.len() as u64 > target.size {
+                let what = format!("more than the {} bytes that were announced", target.size);
+                return Err(ServiceError::Upload { message: what, too_large: false, kept: 0 });
             }
-            if block.len() >= BLOCK || !goes_on {
-                self.need_room_to_run()?;
+            if block.len() >= WRITE_BLOCK_BYTES || !goes_on {
+                self.check_running_disk_space()?;
                 let piece = block.split().freeze();
                 let end = offset + piece.len() as u64;
-                let received = self.uploads.append(aim, offset, piece).await?;
+                let received = self.uploads.append(target, offset, piece).await?;
                 if received < offset {
-                    // Somebody has dropped it meanwhile.
-                    return Err(Refusal::UploadGap { received });
+                    // The upload was dropped meanwhile.
+                    return Err(ServiceError::UploadGap { received });
                 }
                 offset = end;
             }
             match broken {
-                Some(what) => return Err(Refusal::Upload { what, too_large: false, kept: 0 }),
+                Some(what) => return Err(ServiceError::Upload { message: what, too_large: false, kept: 0 }),
                 None if goes_on => {}
                 None => return Ok(()),
             }
         }
     }
 
-    /// Stores a file of which all bytes are here. That may take its time, and goes on when whoever sent it does not wait.
-    async fn finish(
+    /// Stores a file whose bytes are all received. The work continues if the client disconnects.
+    async fn finalize_upload(
         self: &Arc<Self>,
         caller: Caller,
-        subject: Subject,
-        announced: Announced,
-        aim: Aim,
-    ) -> Result<ArtifactAck, Refusal> {
-        let (core, of) = (Arc::clone(self), aim.clone());
+        attempt_ref: AttemptRef,
+        announcement: UploadAnnouncement,
+        target: UploadTarget,
+    ) -> Result<ArtifactAck, ServiceError> {
+        let (core, of) = (Arc::clone(self), target.clone());
         let store = async move {
-            let stored = core.store_whole(caller, subject, announced, &aim).await;
-            // What is not what was announced never becomes it, and what was refused is not asked for again.
+            let stored = core.store_upload(caller, attempt_ref, announcement, &target).await;
+            // A wrong file never becomes right, and a rejected one is not requested again: its bytes are dropped.
             if matches!(
                 stored,
-                Ok(_) | Err(Refusal::Upload { .. } | Refusal::Job(_) | Refusal::Invalid(_) | Refusal::OverLimit(_))
+                Ok(_)
+                    | Err(ServiceError::Upload { .. }
+                        | ServiceError::JobTransition(_)
+                        | ServiceError::Invalid(_)
+                        | ServiceError::LimitReached(_))
             ) {
-                core.uploads.drop_one(&aim).await?;
+                core.uploads.discard(&target).await?;
             }
             stored
         };
-        self.storing.join(&of, store).await
+        self.finalizer.run_once(&of, store).await
     }
 
-    async fn store_whole(
+    async fn store_upload(
         self: &Arc<Self>,
         caller: Caller,
-        subject: Subject,
-        announced: Announced,
-        aim: &Aim,
-    ) -> Result<ArtifactAck, Refusal> {
-        if let Some(stored) = self.stored(aim).await? {
-            return Ok(ack(stored));
+        attempt_ref: AttemptRef,
+        announcement: UploadAnnouncement,
+        target: &UploadTarget,
+    ) -> Result<ArtifactAck, ServiceError> {
+        if let Some(stored) = self.find_stored(target).await? {
+            return Ok(artifact_ack(stored));
         }
-        let (size, sha256) = (self.uploads.received(aim).await?, self.uploads.digest(aim).await?);
-        if (size, &sha256) != (aim.size, &aim.sha256) {
-            return Err(refused(UploadError::WrongDigest { announced: aim.sha256.clone(), found: sha256 }));
+        let (size, sha256) = (self.uploads.received_bytes(target).await?, self.uploads.digest(target).await?);
+        if (size, &sha256) != (target.size, &target.sha256) {
+            return Err(upload_error(UploadError::DigestMismatch { announced: target.sha256.clone(), found: sha256 }));
         }
-        self.check_attempt(&subject).await?;
-        let place = (&aim.job, aim.attempt, aim.path.as_str());
-        self.artifacts.adopt(place, &self.uploads.file(aim)).await.map_err(refused)?;
-        self.record(caller, subject, aim.attempt, announced, Stored { size, sha256 }).await
+        self.check_attempt(&attempt_ref).await?;
+        let place = (&target.job, target.attempt, target.path.as_str());
+        self.artifacts.store_local_file(place, &self.uploads.path(target)).await.map_err(upload_error)?;
+        self.record_artifact(caller, attempt_ref, target.attempt, announcement, StoredFile { size, sha256 }).await
     }
 
-    /// The file, if it is here already.
-    async fn stored(&self, aim: &Aim) -> Result<Option<StoredArtifact>, Refusal> {
-        let found = self.read().await?.artifact(&aim.job, &aim.path).await?;
-        let is_it =
-            |found: &StoredArtifact| (found.attempt, found.size, &found.sha256) == (aim.attempt, aim.size, &aim.sha256);
+    /// Returns the file if it is stored already.
+    async fn find_stored(&self, target: &UploadTarget) -> Result<Option<StoredArtifact>, ServiceError> {
+        let found = self.read().await?.artifact(&target.job, &target.path).await?;
+        let is_it = |found: &StoredArtifact| {
+            (found.attempt, found.size, &found.sha256) == (target.attempt, target.size, &target.sha256)
+        };
         Ok(found.filter(is_it))
     }
 
-    fn aim(&self, subject: &Subject, attempt: Attempt, path: String, whole: Whole) -> Result<Aim, Refusal> {
+    fn upload_target(
+        &self,
+        attempt_ref: &AttemptRef,
+        attempt: AttemptNumber,
+        path: String,
+        expected: ExpectedFile,
+    ) -> Result<UploadTarget, ServiceError> {
         if !is_plain_path(&path) {
-            return Err(Invalid::Path(path.chars().take(80).collect()).into());
+            return Err(InvalidInput::Path(path.chars().take(80).collect()).into());
         }
-        let allowed = "the size of the whole file in bytes, where it comes in pieces";
-        let size = whole.size.ok_or(Invalid::Range { field: "size", allowed })?;
+        let allowed = "the size of the whole file in bytes, for a chunked upload";
+        let size = expected.size.ok_or(InvalidInput::OutOfRange { field: "size", allowed })?;
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let allowed = "the SHA-256 of the whole file in hex, where it comes in pieces";
-        let sha256 = whole.sha256.filter(is_digest).ok_or(Invalid::Range { field: "sha256", allowed })?;
+        let allowed = "the SHA-256 of the whole file in hex, for a chunked upload";
+        let sha256 = expected.sha256.filter(is_digest).ok_or(InvalidInput::OutOfRange { field: "sha256", allowed })?;
         let limit = self.policy.artifact_limit;
         if size > limit {
-            return Err(Refusal::Upload {
-                what: format!("the file is larger than {limit} bytes"),
+            return Err(ServiceError::Upload {
+                message: format!("the file is larger than {limit} bytes"),
                 too_large: true,
                 kept: 0,
             });
         }
-        Ok(Aim { job: subject.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
+        Ok(UploadTarget { job: attempt_ref.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
     }
 
-    /// Drops uploads with which nobody goes on: their attempt is over, or nothing of them came for a day. How many.
-    pub async fn sweep_uploads(&self) -> Result<u64, Refusal> {
+    /// Drops uploads whose attempt is over, or that got no chunk for a day; returns their number.
+    pub async fn sweep_uploads(&self) -> Result<u64, ServiceError> {
         let mut dropped = 0;
-        for begun in self.uploads.begun().await? {
-            if self.now() - begun.touched > PATIENCE || self.is_left(&begun).await? {
-                self.uploads.give_up(begun).await?;
+        for begun in self.uploads.list_partial().await? {
+            if self.now() - begun.modified_at > ABANDONED_AFTER || self.is_abandoned(&begun).await? {
+                self.uploads.remove_partial(begun).await?;
                 dropped += 1;
             }
         }
         Ok(dropped)
     }
 
-    async fn is_left(&self, begun: &Begun) -> Result<bool, Refusal> {
-        let job = self.read().await?.job(&begun.job).await?;
-        Ok(job.is_none_or(|job| job.has_ended() || job.attempt != begun.attempt))
+    async fn is_abandoned(&self, partial: &PartialUpload) -> Result<bool, ServiceError> {
+        let job = self.read().await?.job(&partial.job).await?;
+        Ok(job.is_none_or(|job| job.has_ended() || job.attempt != partial.attempt))
     }
 }
 
-fn ack(StoredArtifact { path, size, sha256, .. }: StoredArtifact) -> ArtifactAck {
+fn artifact_ack(StoredArtifact { path, size, sha256, .. }: StoredArtifact) -> ArtifactAck {
     ArtifactAck { path, size_bytes: size, sha256 }
 }

@@ -1,4 +1,4 @@
-//! Who may come in: people, their API tokens and browser sessions, and the server's own secrets.
+//! Access: users, their API tokens and browser sessions, and the server's own settings.
 
 use std::sync::Arc;
 
@@ -9,148 +9,118 @@ use async_trait::async_trait;
 
 use super::Result;
 
-/// A person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredUser {
-    /// The id.
     pub id: UserId,
-    /// The name, under which they log in and stand in the audit trail.
+    /// The login name, also used in the audit log.
     pub name: String,
-    /// What they are here.
+    /// The role.
     pub role: Role,
-    /// When they were added.
     pub created_at: Timestamp,
-    /// Since when nothing of theirs opens anything.
+    /// Set while the user is disabled.
     pub disabled_at: Option<Timestamp>,
-    /// How many notices about their account they have not marked as read.
+    /// The number of unread notices about the account.
     pub unread_notices: u64,
 }
 
-/// What somebody has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Activity {
-    /// Who.
+pub struct UserActivity {
     pub user: UserId,
-    /// When a token or a session of theirs was last used, as far as it was written down.
-    pub at: Option<Timestamp>,
-    /// How many tokens they have.
+    /// When a token or session of the user was last used, as last flushed.
+    pub last_used_at: Option<Timestamp>,
+    /// The number of their tokens.
     pub tokens: u64,
 }
 
-/// An API token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredToken {
-    /// The id, by which it is revoked.
     pub id: TokenId,
-    /// Whose it is.
     pub user: UserId,
-    /// What its owner calls it.
+    /// The name that the owner has given it.
     pub name: String,
-    /// What it is for; none for all that its owner may do.
+    /// `None`: all permissions of its owner.
     pub scopes: Option<Permissions>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, as far as it was written down.
+    /// When it was last used, as last flushed.
     pub used_at: Option<Timestamp>,
 }
 
-/// A browser's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSession {
-    /// The id, by which it is ended.
     pub id: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// The API token that opened it, if one did.
+    /// The API token that opened it, if any.
     pub token: Option<TokenId>,
-    /// The host that opened it.
     pub host: String,
-    /// What the browser called itself.
-    pub agent: String,
-    /// When it was opened.
+    pub user_agent: String,
     pub created_at: Timestamp,
     /// When its password, or the token that opened it, was last given.
-    pub proved_at: Timestamp,
-    /// When it was last used, as far as it was written down.
-    pub seen_at: Timestamp,
-    /// When it ends in any case.
+    pub reauthenticated_at: Timestamp,
+    /// When it was last used, as last flushed.
+    pub last_used_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
-/// What a secret opens.
+/// What a token or cookie authenticates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
-    /// Whose it is.
+pub struct ResolvedCredential {
+    /// Its user.
     pub user: Arc<StoredUser>,
-    /// The token that it is, or that opened the session.
+    /// The token, or the one that opened the session.
     pub token: Option<Arc<StoredToken>>,
-    /// The session that it is.
+    /// The session, if it is a cookie.
     pub session: Option<Arc<StoredSession>>,
 }
 
-/// When something was last used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Used {
-    /// A token.
+pub enum LastUsed {
     Token(TokenId, Timestamp),
-    /// A session.
     Session(SessionId, Timestamp),
 }
 
-/// Access.
 #[async_trait]
-pub trait Access {
-    /// A person.
+pub trait AccessQueries {
     async fn user(&mut self, id: &UserId) -> Result<Option<StoredUser>>;
-    /// A person, by name.
     async fn user_by_name(&mut self, name: &str) -> Result<Option<StoredUser>>;
-    /// Everybody, by name.
     async fn users(&mut self) -> Result<Vec<StoredUser>>;
-    /// What everybody has used, of those who have a token or a session.
-    async fn activity(&mut self) -> Result<Vec<Activity>>;
-    /// Adds somebody. [`super::StoreError::Conflict`] if the name is taken.
+    /// Returns the activity of all users with a token or a session.
+    async fn user_activity(&mut self) -> Result<Vec<UserActivity>>;
+    /// Inserts a user. [`super::StoreError::Conflict`] if the name is taken.
     async fn insert_user(&mut self, user: &StoredUser) -> Result<()>;
-    /// Changes somebody's role, or whether they are let in.
+    /// Updates the role and whether the user is disabled.
     async fn update_user(&mut self, user: &StoredUser) -> Result<()>;
-    /// The hash of somebody's password.
-    async fn password(&mut self, user: &UserId) -> Result<Option<String>>;
-    /// Gives somebody another password.
+    async fn password_hash(&mut self, user: &UserId) -> Result<Option<String>>;
+    /// Sets the hash of the password.
     async fn put_password(&mut self, user: &UserId, hash: &str) -> Result<()>;
 
-    /// What a token opens, by its SHA-256.
-    async fn by_token(&mut self, digest: &str) -> Result<Option<Opened>>;
-    /// What a cookie opens, by its SHA-256. A session that a token opened is gone with that.
-    async fn by_cookie(&mut self, digest: &str) -> Result<Option<Opened>>;
+    /// Resolves a token by its SHA-256.
+    async fn resolve_token(&mut self, digest: &str) -> Result<Option<ResolvedCredential>>;
+    /// Resolves a cookie by its SHA-256. The session of a deleted token is deleted too.
+    async fn resolve_cookie(&mut self, digest: &str) -> Result<Option<ResolvedCredential>>;
 
-    /// The tokens of somebody, oldest first.
     async fn api_tokens(&mut self, user: &UserId) -> Result<Vec<StoredToken>>;
-    /// One of them.
     async fn api_token(&mut self, token: &TokenId) -> Result<Option<StoredToken>>;
-    /// Adds a token. [`super::StoreError::Conflict`] if its owner has one of this name.
+    /// Inserts a token. [`super::StoreError::Conflict`] if its owner has one of this name.
     async fn insert_api_token(&mut self, token: &StoredToken, digest: &str) -> Result<()>;
-    /// Takes a token away, and the sessions that it opened.
+    /// Deletes a token and the sessions that it opened.
     async fn delete_api_token(&mut self, token: &TokenId) -> Result<()>;
 
-    /// The sessions of somebody, oldest first.
     async fn sessions(&mut self, user: &UserId) -> Result<Vec<StoredSession>>;
-    /// One of them.
     async fn session(&mut self, session: &SessionId) -> Result<Option<StoredSession>>;
-    /// Opens one, by the SHA-256 of its cookie.
+    /// Inserts a session with the SHA-256 of its cookie.
     async fn insert_session(&mut self, session: &StoredSession, digest: &str) -> Result<()>;
-    /// Writes down that its password was given once more.
-    async fn prove_session(&mut self, session: &SessionId, at: Timestamp) -> Result<()>;
-    /// Ends one.
+    /// Records that its password was given again.
+    async fn reauthenticate_session(&mut self, session: &SessionId, at: Timestamp) -> Result<()>;
     async fn delete_session(&mut self, session: &SessionId) -> Result<()>;
-    /// Removes those that ended before `now`, or that nobody used since `idle_since`.
+    /// Deletes sessions that expired before `now`, or were last used before `idle_since`.
     async fn sweep_sessions(&mut self, now: Timestamp, idle_since: Timestamp) -> Result<()>;
 
-    /// Writes down when tokens and sessions were last used.
-    async fn note_used(&mut self, used: &[Used]) -> Result<()>;
+    /// Records when tokens and sessions were last used.
+    async fn record_last_used(&mut self, used: &[LastUsed]) -> Result<()>;
 
-    /// One of the server's own settings.
+    /// Returns one of the server's own settings.
     async fn setting(&mut self, key: &str) -> Result<Option<String>>;
-    /// Writes or removes a setting.
+    /// Writes or deletes a setting.
     async fn put_setting(&mut self, key: &str, value: Option<&str>) -> Result<()>;
 }

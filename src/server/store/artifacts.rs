@@ -1,43 +1,40 @@
-//! The record of files that jobs made; the bytes are elsewhere.
+//! Records of job files; their bytes are in the artifact store.
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredArtifact {
     /// Path below the job's output.
     pub path: String,
-    /// Which attempt made it.
-    pub attempt: Attempt,
+    /// The attempt that uploaded it.
+    pub attempt: AttemptNumber,
     /// `final`, `checkpoint`, `sample` or `other`.
     pub kind: String,
-    /// Size in bytes.
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: String,
-    /// When it arrived.
+    /// When it was uploaded.
     pub created_at: Timestamp,
 }
 
-/// Artifacts.
 #[async_trait]
-pub trait Artifacts {
-    /// Those of a job, by path; of one path only the newest attempt's.
+pub trait ArtifactQueries {
+    /// The files of a job by path; for each path only the newest attempt's.
     async fn artifacts(&mut self, job: &JobId) -> Result<Vec<StoredArtifact>>;
-    /// Those that one attempt sent, by path.
-    async fn artifacts_of(&mut self, job: &JobId, attempt: Attempt) -> Result<Vec<StoredArtifact>>;
+    /// The files of one attempt by path.
+    async fn attempt_artifacts(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<Vec<StoredArtifact>>;
     /// The newest attempt's file of this path.
     async fn artifact(&mut self, job: &JobId, path: &str) -> Result<Option<StoredArtifact>>;
-    /// How many bytes a job's files have, but for one of this attempt and path.
-    async fn bytes_beside(&mut self, job: &JobId, but: (Attempt, &str)) -> Result<u64>;
-    /// How many bytes the files of a person's jobs have.
-    async fn bytes_of_person(&mut self, person: &str) -> Result<u64>;
-    /// Whether there are so many of a job, of all its attempts, beside this one.
-    async fn has_artifacts(&mut self, job: &JobId, beside: (Attempt, &str), number: u64) -> Result<bool>;
-    /// Adds or replaces one.
+    /// The total size of a job's files, without one attempt's file of this path.
+    async fn other_artifact_bytes(&mut self, job: &JobId, except: (AttemptNumber, &str)) -> Result<u64>;
+    /// The total size of the files of a user's jobs, in bytes.
+    async fn user_artifact_bytes(&mut self, person: &str) -> Result<u64>;
+    /// Returns whether a job has at least this many files, of all attempts, besides this one.
+    async fn has_other_artifacts(&mut self, job: &JobId, except: (AttemptNumber, &str), number: u64) -> Result<bool>;
+    /// Inserts or replaces a file.
     async fn put_artifact(&mut self, job: &JobId, artifact: &StoredArtifact) -> Result<()>;
 }

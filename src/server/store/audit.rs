@@ -1,43 +1,36 @@
-//! The audit trail in the database: append only, chained; only what has been kept for long enough is removed.
+//! The audit log in the database: append-only and chained; only retention removes entries.
 
 use std::collections::BTreeMap;
 
-use app::domain::audit::verify::{Head, Mark};
-use app::domain::audit::{Entry, Record};
+use app::domain::audit::verify::{ChainHead, EntryRef};
+use app::domain::audit::{AuditEvent, AuditRecord};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
 
-/// One entry as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredEntry {
-    /// Which chain.
+pub struct StoredAuditEntry {
     pub chain: String,
-    /// Its number in the chain, from 1.
+    /// Sequence number in the chain, from 1.
     pub seq: i64,
-    /// When.
     pub at: Timestamp,
-    /// Who.
     pub actor: String,
-    /// What.
     pub action: String,
-    /// To what.
     pub target: String,
-    /// Particulars, as JSON.
+    /// Details, as JSON.
     pub detail: String,
-    /// The request it came with.
+    /// The id of the request.
     pub request_id: Option<String>,
-    /// The hash of the entry before it.
+    /// The hash of the previous entry.
     pub previous: String,
     /// Its own hash.
     pub hash: String,
 }
 
-impl StoredEntry {
-    /// What its hash is taken of.
-    pub fn record(&self) -> Record<'_> {
-        Record {
+impl StoredAuditEntry {
+    pub fn record(&self) -> AuditRecord<'_> {
+        AuditRecord {
             chain: &self.chain,
             seq: self.seq,
             previous: &self.previous,
@@ -50,77 +43,75 @@ impl StoredEntry {
         }
     }
 
-    /// Its place in the order in which all chains are read together.
-    pub fn place(&self) -> Place {
-        Place { at: self.at, chain: self.chain.clone(), seq: self.seq }
+    /// Returns its position in the order of all chains.
+    pub fn cursor(&self) -> AuditCursor {
+        AuditCursor { at: self.at, chain: self.chain.clone(), seq: self.seq }
     }
 }
 
-/// Where an entry stands among those of all chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// When it was written.
+pub struct AuditCursor {
     pub at: Timestamp,
-    /// Its chain.
     pub chain: String,
-    /// Its number.
     pub seq: i64,
 }
 
-/// Which actions to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Actions {
-    /// This one.
+pub enum ActionFilter {
     Is(String),
-    /// All whose words begin so; the last character is a dot.
-    Under(String),
+    /// All actions with this prefix; its last character is a dot.
+    Prefix(String),
 }
 
-/// Which entries to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditFilter {
     /// Only by this actor.
     pub actor: Option<String>,
     /// Only these actions.
-    pub action: Option<Actions>,
-    /// Only about this.
-    pub target: Option<String>,
+    pub action: Option<ActionFilter>,
+    /// Only about one of these; empty: all.
+    pub targets: Vec<String>,
     /// Only of this request.
     pub request_id: Option<String>,
-    /// Not earlier.
+    /// Not before this time.
     pub since: Option<Timestamp>,
-    /// Earlier than this.
+    /// Before this time.
     pub until: Option<Timestamp>,
 }
 
-/// From where on to list, and in which direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum AuditOrder {
     /// Newest first, after this entry.
-    Back(Option<Place>),
+    NewestFirst(Option<AuditCursor>),
     /// Oldest first, after this entry.
-    Forth(Option<Place>),
+    OldestFirst(Option<AuditCursor>),
 }
 
-/// The trail.
 #[async_trait]
-pub trait Audit {
-    /// Appends to this server's chain; what is no text to the database is replaced before it is hashed.
-    async fn append_audit(&mut self, entry: Entry) -> Result<()>;
-    /// The newest entry of this server's chain, whether it is committed yet or not; number 0 if there is none.
-    async fn newest_audit(&mut self) -> Result<Mark>;
+pub trait AuditQueries {
+    /// Appends to this server's chain; replaces characters that the database cannot store before the entry is hashed.
+    async fn append_audit(&mut self, entry: AuditEvent) -> Result<()>;
+    /// Returns target and detail of entries that may be about workers of this name: the name is in the detail.
+    async fn audit_by_worker_name(&mut self, name: &str) -> Result<Vec<(String, String)>>;
+    /// The newest entry of this server's chain, committed or not; sequence number 0 if there is none.
+    async fn newest_audit(&mut self) -> Result<EntryRef>;
     /// The entries about one target, oldest first.
-    async fn audit_of(&mut self, target: &str) -> Result<Vec<StoredEntry>>;
-    /// Some entries of all chains, in the order of time.
-    async fn audit_page(&mut self, filter: &AuditFilter, from: &Reading, limit: u32) -> Result<Vec<StoredEntry>>;
-    /// What is kept of each chain beside its entries.
-    async fn audit_heads(&mut self) -> Result<BTreeMap<String, Head>>;
-    /// When the newest entry of all chains was written.
+    async fn audit_of_target(&mut self, target: &str) -> Result<Vec<StoredAuditEntry>>;
+    /// A page of the entries of all chains, by time.
+    async fn audit_page(
+        &mut self,
+        filter: &AuditFilter,
+        from: &AuditOrder,
+        limit: u32,
+    ) -> Result<Vec<StoredAuditEntry>>;
+    /// What is stored about each chain besides its entries.
+    async fn audit_heads(&mut self) -> Result<BTreeMap<String, ChainHead>>;
+    /// The time of the newest entry of all chains.
     async fn newest_audit_at(&mut self) -> Result<Option<Timestamp>>;
-    /// Some entries in the order of chains and numbers, from after this one.
-    async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredEntry>>;
-    /// When the oldest entries of a chain were written, with their numbers and hashes.
-    async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, Mark)>>;
-    /// Removes a chain's beginning, up to an entry that is known from then on as the last that was removed.
-    async fn remove_audit(&mut self, chain: &str, through: &Mark) -> Result<()>;
+    /// Entries ordered by chain and sequence number, after this one.
+    async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredAuditEntry>>;
+    /// The times of a chain's oldest entries, with their sequence numbers and hashes.
+    async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, EntryRef)>>;
+    /// Removes the beginning of a chain, up to an entry that is stored as the last removed one.
+    async fn remove_audit(&mut self, chain: &str, through: &EntryRef) -> Result<()>;
 }

@@ -1,34 +1,30 @@
-//! Which checkpoints are here whole; their files are artifacts.
+//! Complete checkpoints; their files are artifacts.
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
 
-/// A checkpoint of which every file arrived.
+/// A checkpoint with all its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckpoint {
-    /// Which attempt sent it.
-    pub attempt: Attempt,
-    /// Its directory's name.
+    /// The attempt that uploaded it.
+    pub attempt: AttemptNumber,
     pub name: String,
-    /// The step at which it was made.
     pub step: i64,
-    /// Its files with their sizes and digests, as JSON.
+    /// Its files with sizes and digests, as JSON.
     pub files: String,
-    /// When it was whole.
+    /// When it was complete.
     pub created_at: Timestamp,
 }
 
-/// Checkpoints.
 #[async_trait]
-pub trait Checkpoints {
-    /// Those of a job, the highest step first, and of one step the newest attempt's.
+pub trait CheckpointQueries {
+    /// The checkpoints of a job, highest step first, and for one step the newest attempt's first.
     async fn checkpoints(&mut self, job: &JobId) -> Result<Vec<StoredCheckpoint>>;
-    /// All files of a job below directories that are named as checkpoints are, whole or not: which attempt made each, and
-    /// its path.
-    async fn checkpoint_files(&mut self, job: &JobId) -> Result<Vec<(Attempt, String)>>;
-    /// Adds or replaces one.
+    /// Attempt and path of all files of a job in checkpoint directories, complete or not.
+    async fn checkpoint_files(&mut self, job: &JobId) -> Result<Vec<(AttemptNumber, String)>>;
+    /// Inserts or replaces a checkpoint.
     async fn put_checkpoint(&mut self, job: &JobId, checkpoint: &StoredCheckpoint) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Second factors of people.
+//! Second factors of users.
 
 use app::domain::ids::UserId;
 use app::domain::time::Timestamp;
@@ -7,47 +7,41 @@ use async_trait::async_trait;
 use super::Result;
 use crate::vault::Sealed;
 
-/// Somebody's authenticator app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTotp {
-    /// Whose.
     pub user: UserId,
-    /// The key that the app has.
+    /// The encrypted key of the app.
     pub sealed: Sealed,
-    /// When it was begun to be set up.
+    /// When its setup was started.
     pub created_at: Timestamp,
-    /// When its first code was entered; none while it is being set up.
+    /// When its first code was entered; `None` during the setup.
     pub confirmed_at: Option<Timestamp>,
-    /// The time step of the last code that was used.
+    /// The time step of the last used code.
     pub last_step: Option<i64>,
 }
 
-/// A recovery code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredCode {
+pub struct StoredRecoveryCode {
     /// Its SHA-256, in hex.
     pub digest: String,
-    /// When it was used.
     pub used_at: Option<Timestamp>,
 }
 
-/// Second factors.
 #[async_trait]
-pub trait Factors {
-    /// Somebody's authenticator app, also one that is being set up.
+pub trait FactorQueries {
+    /// The authenticator app of a user, also during its setup.
     async fn totp(&mut self, user: &UserId) -> Result<Option<StoredTotp>>;
-    /// Sets it, in place of another.
+    /// Inserts or replaces it.
     async fn put_totp(&mut self, totp: &StoredTotp) -> Result<()>;
-    /// Removes it.
     async fn delete_totp(&mut self, user: &UserId) -> Result<()>;
-    /// Who has an authenticator app that is set up, or a passkey.
-    async fn with_factors(&mut self) -> Result<Vec<UserId>>;
-    /// Removes somebody's authenticator app, passkeys and recovery codes.
+    /// The users with an authenticator app whose setup is complete, or a passkey.
+    async fn users_with_factors(&mut self) -> Result<Vec<UserId>>;
+    /// Deletes a user's authenticator app, passkeys and recovery codes.
     async fn delete_factors(&mut self, user: &UserId) -> Result<()>;
-    /// Somebody's recovery codes, also used ones.
-    async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredCode>>;
-    /// Replaces all of them, by the SHA-256 of each.
+    /// The recovery codes of a user, also used ones.
+    async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredRecoveryCode>>;
+    /// Replaces all of them; stores the SHA-256 of each.
     async fn put_recovery_codes(&mut self, user: &UserId, digests: &[String]) -> Result<()>;
-    /// Uses one up. [`super::StoreError::Conflict`] if there is none, or it was used.
+    /// Uses up a code. [`super::StoreError::Conflict`] if it does not exist, or was used.
     async fn use_recovery_code(&mut self, user: &UserId, digest: &str, at: Timestamp) -> Result<()>;
 }

@@ -1,5 +1,3 @@
-//! Jobs in the database.
-
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
 use app::domain::plan::urgency;
@@ -8,83 +6,96 @@ use async_trait::async_trait;
 
 use super::Result;
 
-/// Which jobs to list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFilter {
-    /// State words; empty means any.
+    /// States; empty: all.
     pub states: Vec<&'static str>,
-    /// Only jobs of which an attempt was offered to this worker.
+    /// Only jobs with an attempt that was offered to this worker.
     pub worker: Option<WorkerId>,
-    /// Only jobs that were submitted at this moment or later.
+    /// Only jobs submitted at this time or later.
     pub since: Option<Timestamp>,
-    /// Only jobs that were submitted before this moment.
+    /// Only jobs submitted before this time.
     pub until: Option<Timestamp>,
-    /// Only jobs that ended at this moment or later.
+    /// Only jobs that ended at this time or later.
     pub ended_since: Option<Timestamp>,
-    /// Only jobs of this person.
+    /// Only jobs of this user.
     pub user: Option<String>,
-    /// Only jobs that ask for this label; without a value, for any value of it.
+    /// Only jobs that require this label; without a value, any value of it.
     pub label: Option<(String, Option<String>)>,
-    /// In which order, and from where.
-    pub order: Order,
-    /// At most so many.
+    /// Only jobs of the configuration of this name.
+    pub config: Option<String>,
+    /// Only jobs that match this name.
+    pub name: Option<JobNameFilter>,
+    /// The order and the cursor.
+    pub order: JobListOrder,
+    /// The maximum number of jobs.
     pub limit: u32,
 }
 
-/// The order of a list of jobs. A page goes on by what its last job was like, not by where that one is now.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Order {
-    /// The newest first: those with a smaller id than this.
-    Newest(Option<String>),
-    /// As planning takes them: those that come after this.
-    Next(Option<Turn>),
+/// A part of a job's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobNameFilter {
+    /// A part of the name of its configuration, in lower case.
+    Config(String),
+    /// The beginning of its id.
+    Id(String),
 }
 
-impl Default for Order {
+impl JobNameFilter {
+    /// Parses a search text.
+    pub fn parse(text: &str) -> Self {
+        let text = text.to_lowercase();
+        if text.starts_with("j_") { Self::Id(text) } else { Self::Config(text) }
+    }
+}
+
+/// The order of a list of jobs. A cursor is the sort key of the last job, not its current position.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobListOrder {
+    /// Newest first: those with a smaller id than this.
+    Newest(Option<String>),
+    /// In queue order: those after this cursor.
+    QueueOrder(Option<QueueCursor>),
+}
+
+impl Default for JobListOrder {
     fn default() -> Self {
         Self::Newest(None)
     }
 }
 
-/// When a job's turn is, as planning orders them; see [`app::domain::plan::rank`].
+/// A position in the queue; see [`app::domain::plan::job_sort_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    /// More is earlier.
+pub struct QueueCursor {
+    /// Higher is earlier.
     pub urgency: i64,
-    /// Then the older one.
     pub submitted_at: Timestamp,
-    /// Then by id.
     pub id: String,
 }
 
-impl Turn {
-    /// Of a job.
-    pub fn of(job: &Job) -> Self {
+impl QueueCursor {
+    pub fn from_job(job: &Job) -> Self {
         Self { urgency: urgency(job), submitted_at: job.submitted_at, id: job.id.to_string() }
     }
 }
 
-/// Jobs.
 #[async_trait]
-pub trait Jobs {
-    /// One of them.
+pub trait JobQueries {
     async fn job(&mut self, id: &JobId) -> Result<Option<Job>>;
-    /// A page.
     async fn jobs(&mut self, filter: &JobFilter) -> Result<Vec<Job>>;
-    /// How many there are in each state, of all that the filter but for its states lets through.
+    /// Counts jobs by state, ignoring the filter's states.
     async fn count_jobs(&mut self, filter: &JobFilter) -> Result<Vec<(String, u64)>>;
-    /// The place of a waiting job among those that wait, from 1, in the order in which planning takes them.
-    async fn place(&mut self, job: &Job) -> Result<u64>;
-    /// Those with a lease in force, of one worker or of all.
+    /// The position of a waiting job in the queue, from 1.
+    async fn queue_position(&mut self, job: &Job) -> Result<u64>;
+    /// Jobs with an active lease, of one worker or of all.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>>;
-    /// A new one.
     async fn insert_job(&mut self, job: &Job) -> Result<()>;
-    /// Which job this person's key has made, and of which submit (by its SHA-256).
+    /// The job that this user's key has created, and the SHA-256 of its submit.
     async fn idempotency_key(&mut self, actor: &str, key: &str) -> Result<Option<(JobId, String)>>;
-    /// Notes which job a key has made.
+    /// Records which job a key has created.
     async fn insert_idempotency_key(&mut self, actor: &str, key: &str, digest: &str, job: &Job) -> Result<()>;
-    /// Forgets keys that were noted before a moment.
+    /// Deletes keys that were recorded before this time.
     async fn sweep_idempotency_keys(&mut self, before: Timestamp) -> Result<()>;
-    /// Writes `after` if state and attempt in the row are still those of `before`, else a conflict.
+    /// Writes `after` if state and attempt in the row are still those of `before`, else fails with a conflict.
     async fn update_job(&mut self, before: &Job, after: &Job) -> Result<()>;
 }

@@ -1,30 +1,31 @@
-//! What must survive: workers, jobs, attempts, configurations, access, and the audit trail.
+//! Persistent state: workers, jobs, attempts, configurations, access, and the audit log.
 //!
-//! [`Store`] is what the use cases know; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case runs as one [`Work`] in one
-//! transaction. It decides before it writes, so that a refusal has written nothing, and it awaits nothing but the
-//! database. The store may run it a second time if the first transaction broke, so it must be repeatable.
+//! [`Store`] is the interface for use cases; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case
+//! runs as one [`TransactionWork`] in one transaction. It decides before it writes, so that a rejection has written nothing,
+//! and it awaits nothing but the database. The store may run it a second time if the first transaction failed, so it must be
+//! repeatable.
 
 pub mod access;
-pub mod archive;
+pub mod access_state;
 pub mod artifacts;
 pub mod attempts;
 pub mod audit;
-pub mod board;
 pub mod checkpoints;
+pub mod commit_group;
 pub mod configs;
 pub mod factors;
-pub mod group;
+pub mod fleet_state;
 pub mod jobs;
-pub mod known;
-pub mod look;
 pub mod notices;
 pub mod passkeys;
-pub mod people;
 pub mod postgres;
+pub mod read_only;
+pub mod read_state;
 pub mod retention;
 pub mod schema;
 pub mod secrets;
 pub mod servers;
+pub mod snapshot;
 mod sql;
 pub mod sqlite;
 pub mod usage;
@@ -37,125 +38,123 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
-/// A use case's database part.
-pub type Work = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> + Send + Sync>;
+/// The database part of a use case.
+pub type TransactionWork = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<()>> + Send + Sync>;
 
 /// A database that several use cases share.
 pub trait Store: Send + Sync {
-    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written, but
-    /// for [`StoreError::Unavailable`] where the connection went while it was committed.
-    fn write(&self, work: Work) -> BoxFuture<'_, Result<()>>;
+    /// Runs `work` in a write transaction, and returns when it is durable. An error means that nothing was written, except for
+    /// [`StoreError::Unavailable`] if the connection was lost during the commit.
+    fn write(&self, work: TransactionWork) -> BoxFuture<'_, Result<()>>;
 
-    /// Sets what is done around each group; once, before the first use case that needs it.
-    fn attach(&self, hooks: group::Hooks);
+    /// Sets the hooks around each group; once, before the first use case that needs them.
+    fn set_hooks(&self, hooks: commit_group::GroupHooks);
 
-    /// A consistent view for reading, not older than now; writes through it fail.
+    /// A consistent snapshot for reading, not older than now; writes through it fail.
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
-    /// The same, but what lives may come from memory: as of this server's last commit, or of another one's that was not
-    /// heard of for a moment. From the first statement on, all of it is of one moment.
-    fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
+    /// A snapshot whose live state may come from memory: as of this server's last commit, or before a commit of another server
+    /// that has not been notified yet. After the first statement, all of it is from one time.
+    fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>>;
 
-    /// The next thing that other servers on the same database have changed; never, where there are none.
-    fn news(&self) -> BoxFuture<'_, News> {
+    /// Waits for the next change by other servers on the same database; never returns if there are none.
+    fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {
         Box::pin(std::future::pending())
     }
 
     /// The number of the newest migration that this program knows.
-    fn known_schema(&self) -> i64;
+    fn newest_schema(&self) -> i64;
 
-    /// Finishes what is under way and closes.
+    /// Completes work in progress and closes the store.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What other servers have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
-    /// These topics.
+pub enum ExternalChange {
     Topics(Vec<String>),
-    /// Nobody knows: anything.
-    Lost,
+    /// Unknown: anything may have changed.
+    Unknown,
 }
 
-/// Everything that can be asked and written inside a transaction, an aggregate a trait.
+/// All queries and writes inside a transaction, one trait per aggregate.
 pub trait Tx:
-    workers::Workers
-    + jobs::Jobs
-    + attempts::Attempts
-    + artifacts::Artifacts
-    + checkpoints::Checkpoints
-    + configs::Configs
-    + access::Access
-    + secrets::Secrets
-    + factors::Factors
-    + passkeys::Passkeys
-    + notices::Notices
-    + audit::Audit
-    + servers::Servers
-    + group::Group
-    + look::Looking
-    + retention::Retention
-    + schema::Schema
-    + usage::Usage
+    workers::WorkerQueries
+    + jobs::JobQueries
+    + attempts::AttemptQueries
+    + artifacts::ArtifactQueries
+    + checkpoints::CheckpointQueries
+    + configs::ConfigQueries
+    + access::AccessQueries
+    + secrets::SecretQueries
+    + factors::FactorQueries
+    + passkeys::PasskeyQueries
+    + notices::NoticeQueries
+    + audit::AuditQueries
+    + servers::ServerQueries
+    + commit_group::CommitGroup
+    + read_state::ReadState
+    + retention::RetentionQueries
+    + schema::SchemaQueries
+    + usage::UsageQueries
     + Send
 {
 }
 
 impl<T> Tx for T where
-    T: workers::Workers
-        + jobs::Jobs
-        + attempts::Attempts
-        + artifacts::Artifacts
-        + checkpoints::Checkpoints
-        + configs::Configs
-        + access::Access
-        + secrets::Secrets
-        + factors::Factors
-        + passkeys::Passkeys
-        + notices::Notices
-        + audit::Audit
-        + servers::Servers
-        + group::Group
-        + look::Looking
-        + retention::Retention
-        + schema::Schema
-        + usage::Usage
+    T: workers::WorkerQueries
+        + jobs::JobQueries
+        + attempts::AttemptQueries
+        + artifacts::ArtifactQueries
+        + checkpoints::CheckpointQueries
+        + configs::ConfigQueries
+        + access::AccessQueries
+        + secrets::SecretQueries
+        + factors::FactorQueries
+        + passkeys::PasskeyQueries
+        + notices::NoticeQueries
+        + audit::AuditQueries
+        + servers::ServerQueries
+        + commit_group::CommitGroup
+        + read_state::ReadState
+        + retention::RetentionQueries
+        + schema::SchemaQueries
+        + usage::UsageQueries
         + Send
 {
 }
 
-/// Why the database did not do it.
+/// Why a database operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// The row is not as the decision took it to be, or the name is taken: somebody else was quicker.
+    /// The row has changed since the decision, or the name is taken: another transaction was first.
     Conflict,
-    /// The use case decided against it. Nothing was written.
+    /// The use case rejected the request. Nothing was written.
     Refused,
-    /// The database cannot be reached, is full, or broken.
+    /// The database cannot be reached, is full, or corrupt.
     Unavailable(String),
-    /// A row that should not exist.
-    Inconsistent {
-        /// Its table.
+    /// A row that violates an invariant.
+    CorruptRow {
         table: &'static str,
-        /// Its key.
         row: String,
         /// What is wrong with it.
-        what: String,
+        message: String,
     },
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Conflict => f.write_str("the row was changed by somebody else"),
-            Self::Refused => f.write_str("the use case refused"),
+            Self::Conflict => f.write_str("the row was changed by another transaction"),
+            Self::Refused => f.write_str("the use case rejected the request"),
             Self::Unavailable(why) => write!(f, "the database is not available: {why}"),
-            Self::Inconsistent { table, row, what } => write!(f, "row {row} of {table} makes no sense: {what}"),
+            Self::CorruptRow { table, row, message: what } => {
+                write!(f, "corrupt database row {row} of {table}: {what}")
+            }
         }
     }
 }
 
 impl std::error::Error for StoreError {}
 
-/// What every store operation returns.
+/// The result of store operations.
 pub type Result<T> = std::result::Result<T, StoreError>;

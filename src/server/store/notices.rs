@@ -1,4 +1,4 @@
-//! What people should know of their accounts, and from where they log in.
+//! Notices to users about their accounts, and the networks from which they log in.
 
 use app::domain::ids::{SessionId, UserId};
 use app::domain::notice::NoticeKind;
@@ -7,39 +7,35 @@ use async_trait::async_trait;
 
 use super::Result;
 
-/// A notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredNotice {
-    /// Whose account it is about.
     pub user: UserId,
     /// What happened.
     pub kind: NoticeKind,
-    /// From which host; empty where that is not known.
+    /// The client's host; empty if unknown.
     pub host: String,
-    /// With which browser; empty where that is not known.
-    pub agent: String,
-    /// Who did it, as the audit trail names them.
+    /// The client's browser; empty if unknown.
+    pub user_agent: String,
+    /// The actor, as in the audit log.
     pub actor: String,
-    /// When.
     pub at: Timestamp,
-    /// The session that began.
+    /// The session that was opened.
     pub session: Option<SessionId>,
 }
 
-/// Notices.
 #[async_trait]
-pub trait Notices {
-    /// Somebody's, the newest first.
+pub trait NoticeQueries {
+    /// The notices of a user, newest first.
     async fn notices(&mut self, user: &UserId) -> Result<Vec<StoredNotice>>;
-    /// Adds one; it takes the place of an earlier one of its kind from the same host and browser. Of each person the
-    /// newest `most` are kept.
-    async fn add_notice(&mut self, notice: &StoredNotice, most: u32) -> Result<()>;
-    /// Removes somebody's up to this moment.
+    /// Inserts a notice; replaces an earlier one of its kind from the same host and browser. The newest `max` of each user are
+    /// kept.
+    async fn add_notice(&mut self, notice: &StoredNotice, max: u32) -> Result<()>;
+    /// Deletes a user's notices up to this time.
     async fn clear_notices(&mut self, user: &UserId, until: Timestamp) -> Result<()>;
-    /// The networks from which somebody has logged in.
+    /// The networks from which a user has logged in.
     async fn login_networks(&mut self, user: &UserId) -> Result<Vec<String>>;
-    /// Writes down that somebody has logged in from this network; those that were not used since `forget` are forgotten.
-    async fn note_login_network(
+    /// Records a login from this network; deletes networks that were not used since `forget`.
+    async fn record_login_network(
         &mut self,
         user: &UserId,
         network: &str,

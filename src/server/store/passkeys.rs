@@ -1,4 +1,4 @@
-//! Passkeys of people, and what passkeys are asked to sign.
+//! Passkeys of users, and their challenges.
 
 use app::domain::ids::{PasskeyId, UserId};
 use app::domain::time::Timestamp;
@@ -6,20 +6,18 @@ use async_trait::async_trait;
 
 use super::Result;
 
-/// A passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPasskey {
-    /// The id, by which it is removed.
+    /// The id in the API.
     pub id: PasskeyId,
-    /// Whose.
     pub user: UserId,
-    /// What its owner calls it.
+    /// The name that the owner has given it.
     pub name: String,
-    /// The address where it was made and where alone it works.
+    /// The origin where it was created; it works only there.
     pub origin: String,
-    /// What browsers call it, in base64url.
+    /// The credential id, in base64url.
     pub credential_id: String,
-    /// Its public key, its counter and what it said of itself, as JSON.
+    /// Public key, counter and attributes, as JSON.
     pub credential: String,
     /// When it was added.
     pub created_at: Timestamp,
@@ -27,62 +25,62 @@ pub struct StoredPasskey {
     pub used_at: Option<Timestamp>,
 }
 
-/// What a passkey is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To be added to an account.
-    SetUp,
-    /// To log in, after the password.
+pub enum ChallengePurpose {
+    Registration,
     Login,
-    /// To prove once more who is logged in.
-    Proof,
+    /// To confirm the identity of a logged-in user.
+    Reauthentication,
 }
 
-impl Purpose {
-    /// Its name in the database.
+impl ChallengePurpose {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::SetUp => "set_up",
+            Self::Registration => "set_up",
             Self::Login => "login",
-            Self::Proof => "proof",
+            Self::Reauthentication => "proof",
         }
     }
 }
 
-/// What a passkey is to sign.
+/// A challenge for a passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge {
-    /// Whose passkey.
+pub struct PasskeyChallenge {
+    /// The owner of the passkey.
     pub user: UserId,
-    /// The address of the page that asks.
+    /// The origin of the page.
     pub origin: String,
-    /// What the browser is given, as JSON.
+    /// The options for the browser, as JSON.
     pub options: String,
-    /// What the answer is checked against, as JSON.
+    /// The state for checking the answer, as JSON.
     pub state: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Until when it may be answered.
-    pub ends_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
 }
 
-/// Passkeys, and challenges by what they are for and who holds them: a session, or a login that waits.
+/// Passkeys, and challenges by purpose and holder: a session, or a pending login.
 #[async_trait]
-pub trait Passkeys {
-    /// Somebody's passkeys, oldest first.
+pub trait PasskeyQueries {
+    /// The passkeys of a user, oldest first.
     async fn passkeys(&mut self, user: &UserId) -> Result<Vec<StoredPasskey>>;
-    /// Whether anybody has the passkey that browsers call so.
+    /// Returns whether this credential id is registered.
     async fn has_credential(&mut self, credential_id: &str) -> Result<bool>;
-    /// Adds one. [`super::StoreError::Conflict`] if somebody has it.
+    /// Inserts a passkey. [`super::StoreError::Conflict`] if it is registered.
     async fn insert_passkey(&mut self, passkey: &StoredPasskey) -> Result<()>;
-    /// Writes down what it said of itself when it was used. [`super::StoreError::Conflict`] if it is gone.
-    async fn note_passkey(&mut self, id: &PasskeyId, credential: &str, at: Timestamp) -> Result<()>;
-    /// Removes one. [`super::StoreError::Conflict`] if it is gone.
+    /// Records a use with the new state of the credential. [`super::StoreError::Conflict`] if the passkey was deleted.
+    async fn record_passkey_use(&mut self, id: &PasskeyId, credential: &str, at: Timestamp) -> Result<()>;
+    /// Deletes a passkey. [`super::StoreError::Conflict`] if it does not exist.
     async fn delete_passkey(&mut self, id: &PasskeyId) -> Result<()>;
-    /// Keeps a challenge, in place of the one before, and forgets those that have ended.
-    async fn put_challenge(&mut self, purpose: Purpose, holder: &str, challenge: &Challenge) -> Result<()>;
-    /// A challenge, also one that has ended.
-    async fn challenge(&mut self, purpose: Purpose, holder: &str) -> Result<Option<Challenge>>;
-    /// The same, which is gone then: each is answered once.
-    async fn take_challenge(&mut self, purpose: Purpose, holder: &str) -> Result<Option<Challenge>>;
+    /// Stores a challenge, replaces the previous one, and deletes expired ones.
+    async fn put_challenge(
+        &mut self,
+        purpose: ChallengePurpose,
+        holder: &str,
+        challenge: &PasskeyChallenge,
+    ) -> Result<()>;
+    /// Returns a challenge, also an expired one.
+    async fn challenge(&mut self, purpose: ChallengePurpose, holder: &str) -> Result<Option<PasskeyChallenge>>;
+    /// Returns and deletes a challenge: each is answered once.
+    async fn take_challenge(&mut self, purpose: ChallengePurpose, holder: &str) -> Result<Option<PasskeyChallenge>>;
 }

@@ -1,43 +1,30 @@
-//! What of ended jobs is not kept any longer.
+//! Retention of ended jobs.
 //!
-//! Files are marked in the transaction that forgets them, and removed after it: a crash in between leaves a mark, and no row
-//! that speaks of a file which is gone.
+//! Files are marked in the transaction that deletes their records, and removed after it: a crash in between leaves a mark, and
+//! never a record of a missing file.
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
 
-/// What is given up of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// The logs of its attempts.
+pub enum RetainedKind {
     Logs,
-    /// The files that it made.
     Artifacts,
-    /// The job itself, with all that belongs to it.
     Job,
 }
 
-/// Files of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Files {
-    /// Its logs.
+pub enum RemovedFiles {
     Logs,
-    /// The files that it made.
     Artifacts,
-    /// One of them.
-    Artifact {
-        /// Which attempt made it.
-        attempt: Attempt,
-        /// Its path below the job's output.
-        path: String,
-    },
+    Artifact { attempt: AttemptNumber, path: String },
 }
 
-impl Files {
-    /// Its word in the database.
+impl RemovedFiles {
+    /// The value in the database.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Logs => "logs",
@@ -46,31 +33,37 @@ impl Files {
         }
     }
 
-    /// Which attempt made it and its path, where one file is meant.
-    pub fn one(&self) -> Option<(Attempt, &str)> {
+    /// Attempt and path, if this is one file.
+    pub fn artifact(&self) -> Option<(AttemptNumber, &str)> {
         if let Self::Artifact { attempt, path } = self { Some((*attempt, path)) } else { None }
     }
 }
 
-/// Giving up.
 #[async_trait]
-pub trait Retention {
-    /// Jobs that ended before a moment and still have this; those that ended first come first.
-    async fn ended_before(&mut self, what: What, before: Timestamp, limit: u32) -> Result<Vec<JobId>>;
-    /// Forgets it, and marks the files that are to go.
-    async fn give_up(&mut self, what: What, job: &JobId) -> Result<()>;
-    /// Forgets one file that it made, if it is known, and marks it.
-    async fn give_up_file(&mut self, job: &JobId, attempt: Attempt, path: &str) -> Result<()>;
-    /// The same for all that an attempt made below a directory, and for the checkpoint that is there.
-    async fn give_up_checkpoint(&mut self, job: &JobId, attempt: Attempt, directory: &str) -> Result<()>;
-    /// Files that are marked.
-    async fn marked(&mut self, limit: u32) -> Result<Vec<(JobId, Files)>>;
-    /// Whether they are.
-    async fn is_marked(&mut self, job: &JobId, files: &Files) -> Result<bool>;
-    /// They are gone.
-    async fn unmark(&mut self, job: &JobId, files: &Files) -> Result<()>;
-    /// How many bytes all artifacts have.
+pub trait RetentionQueries {
+    /// Jobs that ended before this time and still have this data, those that ended first first. Jobs for which
+    /// [`is_resume_source`] holds are only returned for logs.
+    ///
+    /// [`is_resume_source`]: RetentionQueries::is_resume_source
+    async fn ended_before(&mut self, what: RetainedKind, before: Timestamp, limit: u32) -> Result<Vec<JobId>>;
+    /// Returns whether a job that has not ended starts from a checkpoint of this one.
+    async fn is_resume_source(&mut self, job: &JobId) -> Result<bool>;
+    /// Deletes the records, and marks the files for removal.
+    async fn remove_retained(&mut self, what: RetainedKind, job: &JobId) -> Result<()>;
+    /// Deletes the record of one file, if there is one, and marks the file.
+    async fn remove_artifact(&mut self, job: &JobId, attempt: AttemptNumber, path: &str) -> Result<()>;
+    /// Deletes the records of all files of an attempt below a directory, with its checkpoint, and marks the files.
+    async fn remove_checkpoint(&mut self, job: &JobId, attempt: AttemptNumber, directory: &str) -> Result<()>;
+    /// Files that are marked for removal.
+    async fn marked_files(&mut self, limit: u32) -> Result<Vec<(JobId, RemovedFiles)>>;
+    /// Returns whether files are marked.
+    async fn is_marked(&mut self, job: &JobId, files: &RemovedFiles) -> Result<bool>;
+    async fn unmark(&mut self, job: &JobId, files: &RemovedFiles) -> Result<()>;
+    /// The total size of all artifacts, in bytes.
     async fn artifact_bytes(&mut self) -> Result<u64>;
-    /// Ended jobs that have artifacts, with their bytes; those that ended first come first.
+    /// Ended jobs with artifacts and their size in bytes, those that ended first first. Without jobs for which
+    /// [`is_resume_source`] holds.
+    ///
+    /// [`is_resume_source`]: RetentionQueries::is_resume_source
     async fn oldest_artifacts(&mut self, limit: u32) -> Result<Vec<(JobId, u64)>>;
 }

@@ -1,4 +1,4 @@
-//! Which migrations a database has had.
+//! Migrations of a database.
 
 use async_trait::async_trait;
 
@@ -6,29 +6,25 @@ use sqlx::migrate::Migrator;
 
 use super::Result;
 
-/// The number of the newest of these.
-pub fn newest(migrations: &Migrator) -> i64 {
+/// The number of the newest migration.
+pub fn newest_version(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
-/// What an engine says of the database.
+/// Facts about the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
-    /// `sqlite` or `postgres`.
+pub struct DatabaseInfo {
     pub engine: &'static str,
-    /// The engine's version.
     pub version: String,
-    /// How large the database is.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How large its write-ahead log is, on SQLite.
+    /// Size of the write-ahead log, on SQLite.
     pub wal_bytes: Option<u64>,
 }
 
-/// The schema.
 #[async_trait]
-pub trait Schema {
-    /// The number of the newest migration.
+pub trait SchemaQueries {
     async fn schema_version(&mut self) -> Result<i64>;
-    /// What the engine says of itself.
-    async fn database(&mut self) -> Result<Facts>;
+    /// Returns facts about the database.
+    async fn database_info(&mut self) -> Result<DatabaseInfo>;
 }

@@ -1,34 +1,34 @@
-//! The servers that share a database: who lives, and who leads.
+//! The servers that share a database: which are alive, and which is the leader.
 
 use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
 use super::Result;
 
-/// A server, as the database knows it.
+/// A server in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownServer {
-    /// Its name.
+pub struct RegisteredServer {
     pub id: String,
-    /// Whether it leads.
-    pub leads: bool,
-    /// When it last said that it lives; none on an engine that serves one server only.
+    /// Whether it is the leader.
+    pub is_leader: bool,
+    /// Its last sign of life; `None` on an engine that serves one server only.
     pub seen_at: Option<Timestamp>,
 }
 
-/// Servers. On an engine that serves one server only, that one lives and leads.
+/// Servers. On an engine that serves one server only, that one is alive and leader.
 #[async_trait]
-pub trait Servers {
-    /// Says that this server lives; returns those that have said so within `span`, itself included.
-    async fn living_servers(&mut self, span: Millis) -> Result<Vec<String>>;
-    /// Whether this server leads, for `span` from now by the database's clock: it did before, or nobody does.
-    async fn lead(&mut self, span: Millis) -> Result<bool>;
-    /// Whether a server leads, this one or another.
-    async fn leader_is_known(&mut self) -> Result<bool>;
-    /// What the database's clock says, by which all servers go; none on an engine that serves one server only.
-    async fn shared_time(&mut self) -> Result<Option<Timestamp>>;
-    /// The servers that have said within `span` that they live, and which of them leads.
-    async fn known_servers(&mut self, span: Millis) -> Result<Vec<KnownServer>>;
-    /// This server ends: it does not live or lead any more.
-    async fn leave(&mut self) -> Result<()>;
+pub trait ServerQueries {
+    /// Records a sign of life of this server; returns the servers with one within `duration`, including itself.
+    async fn heartbeat_server(&mut self, duration: Millis) -> Result<Vec<String>>;
+    /// Acquires or renews the leadership for `duration` from now by the database's clock; returns whether this server is the
+    /// leader.
+    async fn try_lead(&mut self, duration: Millis) -> Result<bool>;
+    /// Returns whether there is a leader.
+    async fn has_leader(&mut self) -> Result<bool>;
+    /// The time of the database, which all servers use; `None` on an engine that serves one server only.
+    async fn database_time(&mut self) -> Result<Option<Timestamp>>;
+    /// The servers with a sign of life within `duration`, and which of them is the leader.
+    async fn registered_servers(&mut self, duration: Millis) -> Result<Vec<RegisteredServer>>;
+    /// Removes this server, which stops, and its leadership.
+    async fn remove_server(&mut self) -> Result<()>;
 }

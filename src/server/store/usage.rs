@@ -1,68 +1,67 @@
-//! What is asked about a stretch of time: attempts, waits, and how workers came and went.
+//! Queries about a period: attempts, waiting times, and presence of workers.
 
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
-use app::domain::usage::{Run, Wait, Window};
+use app::domain::usage::{AttemptUsage, JobWait, TimeWindow};
 use async_trait::async_trait;
 
 use super::Result;
 
-/// An entry of the audit trail that tells whether a worker was there.
+/// An audit entry that shows whether a worker was online.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
-    /// When.
+pub struct PresenceEvent {
     pub at: Timestamp,
-    /// The worker's id.
     pub worker: String,
-    /// What happened.
     pub action: String,
-    /// Particulars, as JSON.
+    /// Details, as JSON.
     pub detail: String,
 }
 
-/// Which workers' failures are asked for.
+/// Which failures to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Streak {
-    /// What ended earlier does not count.
+pub struct FailureStreakQuery {
+    /// Attempts that ended earlier do not count.
     pub since: Timestamp,
-    /// Until when an attempt has lasted that has not ended.
+    /// The end of unfinished attempts.
     pub now: Timestamp,
-    /// What failed within this time of its start failed at once.
-    pub quick: Millis,
-    /// With fewer of them a worker is not told of.
-    pub least: u64,
+    /// An attempt that failed within this time of its start failed quickly.
+    pub quick_failure: Millis,
+    /// The minimum number of failures.
+    pub min_failures: u64,
 }
 
-/// A worker on which attempts fail at once.
+/// A worker on which attempts fail quickly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failing {
-    /// Which.
+pub struct FailingWorker {
     pub worker: WorkerId,
-    /// How many, since one has lasted there.
+    /// The number of failures since an attempt lasted there.
     pub attempts: u64,
     /// When the first of them ended.
     pub since: Timestamp,
 }
 
-/// Asking.
 #[async_trait]
-pub trait Usage {
-    /// Attempts that touch the window, of all jobs or of those of one person.
-    async fn runs(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Run>>;
-    /// How those jobs waited that had no worker yet when the window began.
-    async fn waits(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Wait>>;
-    /// How many jobs have ended since then in each state, of all or of one person.
+pub trait UsageQueries {
+    /// Attempts that overlap the period, of all jobs or of one user's.
+    async fn attempt_usage(&mut self, window: TimeWindow, user: Option<&str>) -> Result<Vec<AttemptUsage>>;
+    /// Waiting times of jobs that had no worker at the beginning of the period, or were submitted in it.
+    async fn job_waits(&mut self, window: TimeWindow, user: Option<&str>) -> Result<Vec<JobWait>>;
+    /// The number of jobs that ended since then, by state, of all users or of one.
     async fn ended_since(&mut self, since: Timestamp, user: Option<&str>) -> Result<Vec<(String, u64)>>;
-    /// The workers on which attempts fail at once, one after the other, of all or this one; a hundred at most.
-    async fn failing(&mut self, streak: Streak, worker: Option<&WorkerId>) -> Result<Vec<Failing>>;
-    /// The entries with these words before a moment, the oldest first.
-    async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>>;
-    /// The newest entries about a worker with these words: those since a moment and the one before, at most so many.
-    async fn sightings_of(
+    /// The workers on which attempts fail quickly, one after the other; of all or this one; at most a hundred.
+    async fn failing_workers(
+        &mut self,
+        streak: FailureStreakQuery,
+        worker: Option<&WorkerId>,
+    ) -> Result<Vec<FailingWorker>>;
+    /// The entries with these actions before a time, oldest first.
+    async fn presence_events(&mut self, actions: &[&'static str], before: Timestamp) -> Result<Vec<PresenceEvent>>;
+    /// The newest entries about a worker with these actions: those since a time and the one before, at most `limit`.
+    async fn worker_presence_events(
         &mut self,
         worker: &WorkerId,
-        words: &[&'static str],
+        actions: &[&'static str],
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Sighting>>;
+    ) -> Result<Vec<PresenceEvent>>;
 }

@@ -1,13 +1,13 @@
-//! The same done to several at once: `/api/admin/workers/bulk/…`, `/api/queue/bulk/…`, and the pages that ask.
+//! Bulk actions: `/api/admin/workers/bulk/…`, `/api/queue/bulk/…`, and the pages that use them.
 
 use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
-use super::harness::{By, PASSWORD, Server};
-use crate::service::access::PROOF;
+use super::harness::{Actor, PASSWORD, TestServer};
+use crate::service::access::REAUTH_LIFETIME;
 
-/// What became of each, as `id outcome [code]`.
-fn told(answer: &Value) -> Vec<(String, String)> {
+/// Returns the results as `id outcome [code]`.
+fn outcomes(answer: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let result = |one: &Value| {
         let outcome = format!("{} {}", text(&one["outcome"]), text(&one["problem"]["code"]));
@@ -20,24 +20,24 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(id, became)| ((*id).to_owned(), (*became).to_owned())).collect()
 }
 
-async fn entries(server: &Server, action: &str) -> usize {
-    let page = server.get(&By::Admin, &format!("/api/audit?action={action}")).await.ok(200);
+async fn entries(server: &TestServer, action: &str) -> usize {
+    let page = server.get(&Actor::Admin, &format!("/api/audit?action={action}")).await.expect_status(200);
     page["entries"].as_array().map_or(0, Vec::len)
 }
 
 #[tokio::test]
-async fn several_workers_drain_and_take_jobs_again_each_on_record() {
-    let server = Server::start().await;
-    let (a, ..) = server.online("a").await;
-    let (b, _) = server.worker("b").await;
-    let (c, _) = server.worker("c").await;
+async fn several_workers_are_drained_and_resumed_with_audit_entries() {
+    let server = TestServer::start().await;
+    let (a, ..) = server.connect_worker("a").await;
+    let (b, _) = server.create_worker("b").await;
+    let (c, _) = server.create_worker("c").await;
     let reason = json!({"reason": "riser cable", "deadline_seconds": 60});
-    server.post(&By::Admin, &format!("/api/admin/workers/{c}/drain"), reason).await.ok(200);
+    server.post(&Actor::Admin, &format!("/api/admin/workers/{c}/drain"), reason).await.expect_status(200);
     let bulk = async |verb: &str, ids: Value| {
-        server.post(&By::Admin, &format!("/api/admin/workers/bulk/{verb}"), json!({"ids": ids})).await
+        server.post(&Actor::Admin, &format!("/api/admin/workers/bulk/{verb}"), json!({"ids": ids})).await
     };
     let gone = "w_01jd0000000000000000000000";
-    let drained = bulk("drain", json!([b, "no sense", a, c, gone, b])).await.ok(200);
+    let drained = bulk("drain", json!([b, "no sense", a, c, gone, b])).await.expect_status(200);
     let expected = [
         (b.as_str(), "done"),
         ("no sense", "refused not_found"),
@@ -45,44 +45,44 @@ async fn several_workers_drain_and_take_jobs_again_each_on_record() {
         (&c, "unchanged"),
         (gone, "refused worker_not_found"),
     ];
-    assert_eq!(told(&drained), pairs(&expected), "in their order, and each once");
+    assert_eq!(outcomes(&drained), pairs(&expected), "in their order, and each once");
     assert_eq!(entries(&server, "worker.drained").await, 3, "one of them was there before");
-    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{c}")).await.ok(200);
-    assert_eq!(worker["drain_reason"], "riser cable", "what somebody said stays");
+    let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{c}")).await.expect_status(200);
+    assert_eq!(worker["drain_reason"], "riser cable", "an existing reason stays");
     assert!(worker["drain_deadline"].is_string());
-    let again = bulk("drain", json!([a, b])).await.ok(200);
-    assert_eq!(told(&again), pairs(&[(&a, "unchanged"), (&b, "unchanged")]), "a repetition changes nothing");
-    let resumed = bulk("resume", json!([a, b])).await.ok(200);
-    assert_eq!(told(&resumed), pairs(&[(&a, "done"), (&b, "done")]));
-    assert_eq!(told(&bulk("resume", json!([a])).await.ok(200)), pairs(&[(&a, "unchanged")]));
+    let again = bulk("drain", json!([a, b])).await.expect_status(200);
+    assert_eq!(outcomes(&again), pairs(&[(&a, "unchanged"), (&b, "unchanged")]), "a repetition changes nothing");
+    let resumed = bulk("resume", json!([a, b])).await.expect_status(200);
+    assert_eq!(outcomes(&resumed), pairs(&[(&a, "done"), (&b, "done")]));
+    assert_eq!(outcomes(&bulk("resume", json!([a])).await.expect_status(200)), pairs(&[(&a, "unchanged")]));
     assert_eq!(entries(&server, "worker.resumed").await, 2);
-    assert_eq!(bulk("drain", json!([])).await.ok(200), json!({"results": []}));
+    assert_eq!(bulk("drain", json!([])).await.expect_status(200), json!({"results": []}));
     let many: Vec<String> = (0..501).map(|n| format!("w_{n}")).collect();
-    bulk("drain", json!(many)).await.problem(422, "too_much");
-    bulk("explode", json!([a])).await.problem(404, "no_such_route");
+    bulk("drain", json!(many)).await.expect_problem(422, "too_much");
+    bulk("explode", json!([a])).await.expect_problem(404, "no_such_route");
 }
 
 #[tokio::test]
-async fn several_workers_drain_for_the_same_reason_until_the_same_moment() {
-    let server = Server::start().await;
-    let (a, _) = server.worker("a").await;
-    let (b, _) = server.worker("b").await;
+async fn several_workers_drain_with_one_reason_and_deadline() {
+    let server = TestServer::start().await;
+    let (a, _) = server.create_worker("a").await;
+    let (b, _) = server.create_worker("b").await;
     let drain = "/api/admin/workers/bulk/drain";
     let (ids, long) = (json!([a, b]), "x".repeat(501));
     let too_long = json!({"ids": ids, "reason": long});
-    server.post(&By::Admin, drain, too_long).await.problem(422, "too_much");
+    server.post(&Actor::Admin, drain, too_long).await.expect_problem(422, "too_much");
     let too_late = json!({"ids": ids, "deadline_seconds": 2_592_001});
-    server.post(&By::Admin, drain, too_late).await.problem(422, "out_of_range");
+    server.post(&Actor::Admin, drain, too_late).await.expect_problem(422, "out_of_range");
     let body = json!({"ids": ids, "reason": " new switch ", "deadline_seconds": 600});
-    let drained = server.post(&By::Admin, drain, body).await.ok(200);
-    assert_eq!(told(&drained), pairs(&[(&a, "done"), (&b, "done")]), "nobody was drained by what was refused");
-    let view = async |id: &str| server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let drained = server.post(&Actor::Admin, drain, body).await.expect_status(200);
+    assert_eq!(outcomes(&drained), pairs(&[(&a, "done"), (&b, "done")]), "a rejected request drains no worker");
+    let view = async |id: &str| server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     let (one, other) = (view(&a).await, view(&b).await);
     assert_eq!((&one["drain_reason"], &other["drain_reason"]), (&json!("new switch"), &json!("new switch")));
     assert_eq!(one["drain_deadline"], other["drain_deadline"]);
 
-    let session = server.person("ada", "admin").await;
-    server.post(&By::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.ok(200);
+    let session = server.add_user("ada", "admin").await;
+    server.post(&Actor::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.expect_status(200);
     let form = format!("id={a}&id={b}&reason=riser&deadline_minutes=10");
     let (_, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
     assert!(said.contains("2 workers take no new jobs.") && said.contains("title=\"riser\""), "{said}");
@@ -98,98 +98,101 @@ async fn several_workers_drain_for_the_same_reason_until_the_same_moment() {
 }
 
 #[tokio::test]
-async fn of_several_workers_those_that_are_offline_are_deleted() {
-    let server = Server::start().await;
-    let (here, _, _events) = server.online("here").await;
-    let (gone, _) = server.worker("gone").await;
+async fn bulk_delete_removes_offline_workers_only() {
+    let server = TestServer::start().await;
+    let (here, _, _events) = server.connect_worker("here").await;
+    let (gone, _) = server.create_worker("gone").await;
     let body = json!({"ids": [here, gone]});
-    let deleted = server.post(&By::Admin, "/api/admin/workers/bulk/delete", body.clone()).await.ok(200);
-    assert_eq!(told(&deleted), pairs(&[(&here, "refused worker_connected"), (&gone, "done")]));
-    let again = server.post(&By::Admin, "/api/admin/workers/bulk/delete", body).await.ok(200);
-    assert_eq!(told(&again)[1].1, "refused worker_not_found");
-    assert_eq!(server.get(&By::Admin, "/api/admin/workers").await.ok(200)["total"], 1);
+    let deleted = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body.clone()).await.expect_status(200);
+    assert_eq!(outcomes(&deleted), pairs(&[(&here, "refused worker_connected"), (&gone, "done")]));
+    let again = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body).await.expect_status(200);
+    assert_eq!(outcomes(&again)[1].1, "refused worker_not_found");
+    assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 1);
 }
 
 #[tokio::test]
-async fn to_delete_several_takes_the_password_as_one_does() {
-    let server = Server::start().await;
-    let (id, _) = server.worker("a").await;
-    let browser = server.person("ada", "admin").await;
-    server.clock.advance(PROOF);
+async fn bulk_delete_requires_the_password() {
+    let server = TestServer::start().await;
+    let (id, _) = server.create_worker("a").await;
+    let browser = server.add_user("ada", "admin").await;
+    server.clock.advance(REAUTH_LIFETIME);
     let body = json!({"ids": [id]});
     let delete = "/api/admin/workers/bulk/delete";
-    server.post(&browser, delete, body.clone()).await.problem(403, "password_needed");
-    server.post(&browser, "/api/admin/workers/bulk/drain", body.clone()).await.ok(200);
+    server.post(&browser, delete, body.clone()).await.expect_problem(403, "password_needed");
+    server.post(&browser, "/api/admin/workers/bulk/drain", body.clone()).await.expect_status(200);
     server.call(&browser, "POST", "/ui/confirm", format!("password={PASSWORD}&next=/")).await;
-    assert_eq!(told(&server.post(&browser, delete, body).await.ok(200))[0].1, "done");
+    assert_eq!(outcomes(&server.post(&browser, delete, body).await.expect_status(200))[0].1, "done");
 }
 
 #[tokio::test]
-async fn several_jobs_are_cancelled_and_run_again_by_whom_they_belong_to() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let ada = server.person("ada", "researcher").await;
+async fn owners_cancel_and_retry_several_jobs() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let ada = server.restricted_token("ada").await;
     let (mine, also_mine, others) =
         (submitted_by(&server, &ada).await, submitted_by(&server, &ada).await, server.submit("digits").await);
     let bulk = async |verb: &str, ids: Value| {
-        server.post(&ada, &format!("/api/queue/bulk/{verb}"), json!({"ids": ids})).await.ok(200)
+        server.post(&ada, &format!("/api/queue/bulk/{verb}"), json!({"ids": ids})).await.expect_status(200)
     };
     let cancelled = bulk("cancel", json!([mine, others, "a job"])).await;
     let expected = [(mine.as_str(), "done"), (&others, "refused job_not_found"), ("a job", "refused not_found")];
-    assert_eq!(told(&cancelled), pairs(&expected), "a job that they may not see is not there for them");
-    assert_eq!((server.status_of(&mine).await, server.status_of(&others).await), ("cancelled".into(), "queued".into()));
-    assert_eq!(told(&bulk("cancel", json!([mine])).await), pairs(&[(&mine, "refused job_ended")]));
+    assert_eq!(outcomes(&cancelled), pairs(&expected), "a job that they may not see is not there for them");
+    assert_eq!(
+        (server.job_status(&mine).await, server.job_status(&others).await),
+        ("cancelled".into(), "queued".into())
+    );
+    assert_eq!(outcomes(&bulk("cancel", json!([mine])).await), pairs(&[(&mine, "refused job_ended")]));
     let again = bulk("retry", json!([mine, also_mine, others])).await;
     let expected = [(mine.as_str(), "done"), (&also_mine, "refused job_not_ended"), (&others, "refused job_not_found")];
-    assert_eq!(told(&again), pairs(&expected));
+    assert_eq!(outcomes(&again), pairs(&expected));
     let new = again["results"][0]["new_job_id"].as_str().expect("a new job");
     assert_eq!(server.job(new).await["retry_of"], mine);
-    let viewer = server.person("bob", "viewer").await;
+    let viewer = server.add_user("bob", "viewer").await;
     let body = json!({"ids": [mine]});
-    server.post(&viewer, "/api/queue/bulk/cancel", body.clone()).await.problem(403, "permission_denied");
-    server.post(&ada, "/api/admin/workers/bulk/drain", body).await.problem(403, "permission_denied");
+    server.post(&viewer, "/api/queue/bulk/cancel", body.clone()).await.expect_problem(403, "permission_denied");
+    server.post(&ada, "/api/admin/workers/bulk/drain", body).await.expect_problem(403, "permission_denied");
 }
 
-async fn submitted_by(server: &Server, by: &By) -> String {
+async fn submitted_by(server: &TestServer, by: &Actor) -> String {
     let body = json!({"config_name": "digits", "target": "worker"});
-    let made = server.post(by, "/api/queue/submit", body).await.ok(201);
+    let made = server.post(by, "/api/queue/submit", body).await.expect_status(201);
     made["job_id"].as_str().expect("text").to_owned()
 }
 
 #[tokio::test]
-async fn a_key_makes_running_several_again_safe_to_repeat() {
-    let server = Server::start().await;
-    server.config("digits").await;
+async fn idempotency_key_makes_bulk_retry_repeatable() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
     let job = server.submit("digits").await;
-    server.post(&By::Admin, &format!("/api/queue/{job}/cancel"), json!({})).await.ok(200);
+    server.post(&Actor::Admin, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_status(200);
     let retry = async || {
         let request = axum::http::Request::builder().method("POST").uri("/api/queue/bulk/retry");
         let request = request.header(header::HOST, "localhost:8001").header("x-api-key", super::harness::ADMIN);
         let request = request.header("idempotency-key", "k1").body(json!({"ids": [job]}).to_string().into());
-        super::harness::read(server.send(request.expect("a request")).await).await.ok(200)
+        super::harness::read_response(server.send(request.expect("a request")).await).await.expect_status(200)
     };
     assert_eq!(retry().await, retry().await);
-    assert_eq!(server.get(&By::Admin, "/api/queue").await.ok(200)["total"], 2);
+    assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["total"], 2);
 }
 
-/// Posts a form; returns where it leads and what that page says.
-async fn post(server: &Server, session: &By, path: &str, form: &str) -> (String, String) {
+/// Posts a form; returns the location and the text of that page.
+async fn post(server: &TestServer, session: &Actor, path: &str, form: &str) -> (String, String) {
     let answer = server.call(session, "POST", path, form.to_owned()).await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
     let to = answer.headers[header::LOCATION].to_str().expect("ascii").to_owned();
-    let By::Cookie(cookie) = session else { panic!("a browser") };
+    let Actor::Cookie(cookie) = session else { panic!("a browser") };
     let flash =
         answer.headers[header::SET_COOKIE].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
-    let page = server.get(&By::Cookie(format!("{cookie}; {flash}")), &to).await.text();
+    let page = server.get(&Actor::Cookie(format!("{cookie}; {flash}")), &to).await.text();
     (to, page)
 }
 
 #[tokio::test]
-async fn the_page_names_workers_and_the_form_says_what_became_of_them() {
-    let server = Server::start().await;
-    let session = server.person("ada", "admin").await;
-    let (here, _, _events) = server.online("here & <there>").await;
-    let (gone, _) = server.worker("gone").await;
+async fn page_names_the_workers_and_shows_the_outcome() {
+    let server = TestServer::start().await;
+    let session = server.add_user("ada", "admin").await;
+    let (here, _, _events) = server.connect_worker("here & <there>").await;
+    let (gone, _) = server.create_worker("gone").await;
     let ask = async |action: &str| {
         let path =
             format!("/admin/workers/bulk?action={action}&id={here}&id={gone}&id=nonsense&back=/admin/workers?q=h");
@@ -205,10 +208,7 @@ async fn the_page_names_workers_and_the_form_says_what_became_of_them() {
     let form = format!("id={here}&id={gone}&id=nonsense&back=/admin/workers?q=e");
     let (to, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
     assert_eq!(to, "/admin/workers?q=e");
-    assert!(
-        said.contains("2 workers take no new jobs.") && said.contains("Not nonsense: There is no worker"),
-        "{said}"
-    );
+    assert!(said.contains("2 workers take no new jobs.") && said.contains("Not nonsense: Worker "), "{said}");
     let undo = "<form method=\"post\" action=\"/ui/workers/bulk/resume\">";
     let (_, undo) = said.split_once(undo).expect("a way back");
     let undo = undo.split_once("</form>").expect("whole").0;
@@ -225,25 +225,26 @@ async fn the_page_names_workers_and_the_form_says_what_became_of_them() {
 }
 
 #[tokio::test]
-async fn the_page_names_the_jobs_that_the_reader_may_see() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let ada = server.person("ada", "researcher").await;
+async fn page_names_visible_jobs_only() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let Actor::Token(secret) = server.restricted_token("ada").await else { panic!("a token") };
+    let ada = server.log_in("", &secret).await.expect("a token logs in");
     let (mine, others) = (submitted_by(&server, &ada).await, server.submit("digits").await);
     let asked = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={mine}&id={others}")).await.text();
     assert!(asked.contains("Leaves the queue.") && asked.contains("1 of them is not there any more."), "{asked}");
     let (to, said) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={mine}&id={others}")).await;
     assert!(to == "/jobs" && said.contains("1 job is being cancelled."), "{to} {said}");
-    assert!(said.contains(&format!("Not {others}: There is no job")) && !said.contains("Not digits"), "{said}");
+    assert!(said.contains(&format!("Not {others}: Job ")) && !said.contains("Not digits"), "{said}");
     let (_, said) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={mine}")).await;
     assert!(said.contains("1 job is submitted again."), "{said}");
 }
 
 #[tokio::test]
-async fn a_change_of_priority_is_taken_back_by_a_form() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let session = server.person("ada", "admin").await;
+async fn priority_change_is_undone_by_a_form() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let session = server.add_user("ada", "admin").await;
     let job = server.submit("digits").await;
     let path = format!("/ui/jobs/{job}/priority");
     let (to, said) = post(&server, &session, &path, "priority=33&back=/jobs?phase=waiting").await;

@@ -3,15 +3,15 @@
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use super::harness::{By, Events, Server};
+use super::harness::{Actor, EventStreamReader, TestServer};
 
-async fn ask(server: &Server, query: &str) -> Value {
-    server.get(&By::Admin, &format!("/api/admin/gpus?{query}")).await.ok(200)
+async fn ask(server: &TestServer, query: &str) -> Value {
+    server.get(&Actor::Admin, &format!("/api/admin/gpus?{query}")).await.expect_status(200)
 }
 
-/// A worker with so many GPUs, the last of which is withheld for a reason.
-async fn host(server: &Server, name: &str, count: u32, withheld: Option<&str>) -> (By, Events) {
-    let (_, key) = server.worker(name).await;
+/// Connects a worker with this many GPUs, the last of which is unavailable for a reason.
+async fn host(server: &TestServer, name: &str, count: u32, withheld: Option<&str>) -> (Actor, EventStreamReader) {
+    let (_, key) = server.create_worker(name).await;
     let gpu = |n: u32| {
         let mut gpu = json!({"index": n, "uuid": format!("{name}-{n}"), "name": "A100", "vram_gb": 80.0});
         if let Some(reason) = withheld.filter(|_| n + 1 == count) {
@@ -21,13 +21,13 @@ async fn host(server: &Server, name: &str, count: u32, withheld: Option<&str>) -
     };
     let gpus: Vec<_> = (0..count).map(gpu).collect();
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": 4});
-    server.post(&key, "/api/workers/register", body).await.ok(200);
-    let mut events = server.stream(&key).await;
-    events.of_type("drain").await;
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    let mut events = server.open_stream(&key).await;
+    events.next_of_type("drain").await;
     (key, events)
 }
 
-/// The GPUs that are shown, by the ids that [`host`] gave them.
+/// Returns the listed GPUs by the ids that [`host`] gave them.
 fn shown(page: &Value) -> Vec<&str> {
     let workers = page["workers"].as_array().expect("a list").iter();
     let gpus = workers.flat_map(|worker| worker["gpus"].as_array().expect("each has some"));
@@ -35,17 +35,17 @@ fn shown(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn they_are_listed_by_worker_and_counted_by_state_whatever_is_shown_of_them() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    server.worker("a-never-seen").await;
+async fn gpus_are_listed_by_worker_and_counted_by_state() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    server.create_worker("a-never-seen").await;
     let (_, mut events) = host(&server, "rack-2", 2, Some("in_use")).await;
     let (gone, _events) = host(&server, "rack-1", 1, None).await;
     let _broken = host(&server, "rack-3", 3, Some("quarantined")).await;
-    server.post(&gone, "/api/workers/disconnect", json!({})).await.ok(200);
+    server.post(&gone, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let label = json!({"config_name": "digits", "gpu_count": 1, "worker_labels": {}});
-    let job = server.post(&By::Admin, "/api/queue/submit", label).await.ok(201)["job_id"].clone();
-    let offered = events.offer().await;
+    let job = server.post(&Actor::Admin, "/api/queue/submit", label).await.expect_status(201)["job_id"].clone();
+    let offered = events.next_offer().await;
     assert_eq!((json!(offered.job_id), offered.gpus), (job, vec!["rack-2-0".to_owned()]), "the tightest fit");
 
     let all = ask(&server, "").await;
@@ -71,8 +71,8 @@ async fn they_are_listed_by_worker_and_counted_by_state_whatever_is_shown_of_the
 }
 
 #[tokio::test]
-async fn a_page_is_of_so_many_workers_and_leads_to_its_neighbours() {
-    let server = Server::start().await;
+async fn gpu_list_is_paged_by_worker() {
+    let server = TestServer::start().await;
     let mut open = Vec::new();
     for n in 1..=5 {
         open.push(host(&server, &format!("rack-{n}"), 1, None).await);
@@ -86,33 +86,39 @@ async fn a_page_is_of_so_many_workers_and_leads_to_its_neighbours() {
     let last = ask(&server, &page(&second["next_cursor"])).await;
     assert_eq!((shown(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
     assert_eq!(shown(&ask(&server, &page(&last["previous_cursor"])).await), shown(&second));
-    let header = server.get(&By::Admin, "/api/admin/gpus?limit=2").await;
+    let header = server.get(&Actor::Admin, "/api/admin/gpus?limit=2").await;
     assert!(header.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
 }
 
 #[tokio::test]
-async fn they_are_for_who_administers_workers_and_a_question_that_is_not_understood_is_refused() {
-    let server = Server::start().await;
-    let lead = server.person("rita", "researcher").await;
-    server.call(&lead, "GET", "/api/admin/gpus", Body::empty()).await.problem(403, "permission_denied");
-    server.call(&By::Admin, "GET", "/api/admin/gpus?q=colour:red", Body::empty()).await.problem(422, "invalid_search");
-    server.call(&By::Admin, "GET", "/api/admin/gpus?state=red", Body::empty()).await.problem(400, "invalid_query");
+async fn gpu_list_requires_fleet_view_and_a_valid_query() {
+    let server = TestServer::start().await;
+    let rita = server.restricted_token("rita").await;
+    server.call(&rita, "GET", "/api/admin/gpus", Body::empty()).await.expect_problem(403, "permission_denied");
+    server
+        .call(&Actor::Admin, "GET", "/api/admin/gpus?q=colour:red", Body::empty())
+        .await
+        .expect_problem(422, "invalid_search");
+    server
+        .call(&Actor::Admin, "GET", "/api/admin/gpus?state=red", Body::empty())
+        .await
+        .expect_problem(400, "invalid_query");
 }
 
 #[tokio::test]
-async fn grouped_by_a_label_pages_go_through_each_group_once_and_say_what_is_of_it() {
-    let server = Server::start().await;
+async fn gpu_list_groups_by_label() {
+    let server = TestServer::start().await;
     let mut open = Vec::new();
     for (name, team) in [("e", "nlp"), ("d", ""), ("c", "art"), ("b", "nlp"), ("a", ""), ("f", "nlp")] {
         let labels = if team.is_empty() { json!({}) } else { json!({"team": team}) };
         let wanted = json!({"name": name, "labels": labels});
-        let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
-        let key = By::worker(made["token"].as_str().expect("text"));
+        let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
+        let key = Actor::worker(made["token"].as_str().expect("text"));
         let gpu = json!({"index": 0, "uuid": name, "name": "A100", "vram_gb": 80.0});
         let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": [gpu], "max_jobs": 4});
-        server.post(&key, "/api/workers/register", body).await.ok(200);
-        let mut events = server.stream(&key).await;
-        events.of_type("drain").await;
+        server.post(&key, "/api/workers/register", body).await.expect_status(200);
+        let mut events = server.open_stream(&key).await;
+        events.next_of_type("drain").await;
         open.push(events);
     }
     let (mut seen, mut groups, mut cursor) = (Vec::new(), Vec::new(), String::new());
@@ -140,5 +146,5 @@ async fn grouped_by_a_label_pages_go_through_each_group_once_and_say_what_is_of_
         json!([["art", 1, 1, 1], ["nlp", 1, 3, 3], ["nlp", 2, 3, 3], [null, 2, 2, 2]]),
         "how many are on the page, and how many there are"
     );
-    server.get(&By::Admin, "/api/admin/gpus?group=team").await.problem(422, "out_of_range");
+    server.get(&Actor::Admin, "/api/admin/gpus?group=team").await.expect_problem(422, "out_of_range");
 }

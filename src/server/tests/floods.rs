@@ -1,4 +1,4 @@
-//! Floods of connections that want nothing but to be there, on real sockets: honest clients are served all the same.
+//! Floods of idle connections on real sockets do not affect other clients.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,73 +11,73 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::harness::{ADMIN, By, Server};
-use super::tls::{connect_over, own};
-use crate::boot::connections::Connections;
-use crate::boot::serve::{Patience, serve_within};
+use super::harness::{ADMIN, Actor, TestServer};
+use super::tls::{connect_over, self_signed_pair};
+use crate::boot::connections::ConnectionLimiter;
+use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::clock::SystemClock;
 use crate::tls::Tls;
 
-/// So many there may be at once, and of one network.
+/// Limits of connections in total and per network.
 const ROOM: (usize, usize) = (4_000, 2_000);
 const HONEST: usize = 200;
-/// For the honest, who share two cores with the flood and with other tests.
+/// For honest clients, which share two cores with the flood and other tests.
 const LONG: Duration = Duration::from_mins(5);
-/// Whoever floods comes from here; everybody on 127.0.0.0/8 is this machine.
+/// The address of the attacker; all of 127.0.0.0/8 is this host.
 const FLOODER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
 
-struct Served {
+struct ServedRouter {
     address: SocketAddr,
-    room: Arc<Connections>,
+    room: Arc<ConnectionLimiter>,
     stop: CancellationToken,
 }
 
-async fn serve(server: &Server, tls: Option<&Tls>, patience: Patience) -> Served {
+async fn serve(server: &TestServer, tls: Option<&Tls>, patience: ConnectionTimeouts) -> ServedRouter {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let open = Served {
+    let open = ServedRouter {
         address: listener.local_addr().expect("an address"),
-        room: Arc::new(Connections::new(ROOM.0, ROOM.1, Vec::new())),
+        room: Arc::new(ConnectionLimiter::new(ROOM.0, ROOM.1, Vec::new())),
         stop: CancellationToken::new(),
     };
     let (router, tls) = (server.router.clone(), tls.map(Tls::acceptor));
     let (room, stop) = (Arc::clone(&open.room), open.stop.clone());
-    tokio::spawn(async move { serve_within(patience, listener, router, tls, &room, &stop).await });
+    tokio::spawn(async move { serve_with_timeouts(patience, listener, router, tls, &room, &stop).await });
     open
 }
 
-async fn from(host: Ipv4Addr, to: SocketAddr) -> TcpStream {
+async fn connect_from(host: Ipv4Addr, to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind((host, 0).into()).expect("an address of this machine");
     socket.connect(to).await.expect("connected")
 }
 
-/// Connections that begin like this, and go on with a byte now and then until they are told to stop or are closed.
-async fn flood(at: &Served, number: usize, beginning: &'static [u8]) -> Vec<TcpStream> {
+/// Connections that send this and then a byte now and then, until they are stopped or closed.
+async fn flood(at: &ServedRouter, number: usize, beginning: &'static [u8]) -> Vec<TcpStream> {
     let mut open = Vec::with_capacity(number);
     for _ in 0..number {
-        let mut socket = from(FLOODER, at.address).await;
-        // One that there is no room for may be closed already.
+        let mut socket = connect_from(FLOODER, at.address).await;
+        // A connection over the limit may be closed already.
         let _ = socket.write_all(beginning).await;
         open.push(socket);
     }
     open
 }
 
-/// Keeps them from being silent.
-fn dribble(sockets: &[TcpStream]) {
+/// Sends a byte, so that they are not idle.
+fn send_byte(sockets: &[TcpStream]) {
     for socket in sockets {
         let _ = socket.try_write(b"x");
     }
 }
 
-/// Whether the server has closed it.
+/// Returns whether the server has closed it.
 fn is_closed(socket: &TcpStream) -> bool {
     !matches!(socket.try_read(&mut [0; 1_024]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Waits until that many are open.
-async fn until_open(room: &Connections, so: impl Fn(usize) -> bool) {
-    until(|| so(room.count().0)).await;
+/// Waits until the number of open connections matches.
+async fn until_open(room: &ConnectionLimiter, so: impl Fn(usize) -> bool) {
+    until(|| so(room.counts().0)).await;
 }
 
 async fn until(so: impl Fn() -> bool) {
@@ -89,14 +89,14 @@ async fn until(so: impl Fn() -> bool) {
     tokio::time::timeout(Duration::from_mins(1), waiting).await.expect("in time");
 }
 
-/// The n-th honest client's own address.
-fn honest(n: usize) -> Ipv4Addr {
+/// Returns the address of the n-th honest client.
+fn client_address(n: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(n).expect("a few").to_be_bytes();
     Ipv4Addr::new(127, 0, 1 + high, 1 + low)
 }
 
-/// What `GET /api/session` says on a connection.
-async fn session(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) -> Value {
+/// Returns the response of `GET /api/session` on a connection.
+async fn fetch_session(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) -> Value {
     let head =
         format!("GET /api/session HTTP/1.1\r\nhost: localhost:8001\r\nx-api-key: {ADMIN}\r\nconnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).await.expect("sent");
@@ -108,9 +108,9 @@ async fn session(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) -> Value
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_honest_clients_are_served_in_a_flood_of_slow_ones() {
-    let server = Server::start().await;
-    let patience = Patience { first_request: LONG, ..Patience::default() };
+async fn two_hundred_clients_are_served_during_a_flood() {
+    let server = TestServer::start().await;
+    let patience = ConnectionTimeouts { first_request: LONG, ..ConnectionTimeouts::default() };
     let open = serve(&server, None, patience).await;
     let heads = flood(&open, 1_500, b"GET / HTTP/1.1\r\nhost: localhost:8001\r\nx-slow: ").await;
     let body = b"POST /ui/login HTTP/1.1\r\nhost: localhost:8001\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 200000\r\n\r\nname=";
@@ -118,11 +118,12 @@ async fn two_hundred_honest_clients_are_served_in_a_flood_of_slow_ones() {
     let everybody: Vec<&TcpStream> = heads.iter().chain(&bodies).collect();
     until_open(&open.room, |open| open == ROOM.1).await;
 
-    let clients = join_all((0..HONEST).map(async |n| session(from(honest(n), open.address).await).await));
+    let clients =
+        join_all((0..HONEST).map(async |n| fetch_session(connect_from(client_address(n), open.address).await).await));
     let dribbling = async {
         loop {
-            dribble(&heads);
-            dribble(&bodies);
+            send_byte(&heads);
+            send_byte(&bodies);
             tokio::task::yield_now().await;
         }
     };
@@ -139,20 +140,20 @@ async fn two_hundred_honest_clients_are_served_in_a_flood_of_slow_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_nothing_is_let_go() {
-    let server = Server::start().await;
-    let patience = Patience { first_request: Duration::from_secs(2), ..Patience::default() };
+async fn idle_connections_are_closed() {
+    let server = TestServer::start().await;
+    let patience = ConnectionTimeouts { first_request: Duration::from_secs(2), ..ConnectionTimeouts::default() };
     let open = serve(&server, None, patience).await;
     let silent = flood(&open, 200, b"").await;
     let slow = flood(&open, 200, b"GET / HTTP/1.1\r\nx-slow: ").await;
-    // One that has asked may be silent for longer.
-    let mut idle = from(honest(0), open.address).await;
+    // A connection that has sent a request may be idle for longer.
+    let mut idle = connect_from(client_address(0), open.address).await;
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost:8001\r\n\r\n").await.expect("sent");
     let mut answer = [0; 12];
     idle.read_exact(&mut answer).await.expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 200");
     until_open(&open.room, |open| open <= 1).await;
-    until(|| silent.iter().chain(&slow).all(is_closed)).await; // the server's end is heard of a little later
+    until(|| silent.iter().chain(&slow).all(is_closed)).await; // the client notices a little later
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost:8001\r\nconnection: close\r\n\r\n").await.expect("sent");
     let mut rest = String::new();
     idle.read_to_string(&mut rest).await.expect("its end");
@@ -160,20 +161,20 @@ async fn who_asks_nothing_is_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn handshakes_that_never_end_keep_nobody_out() {
+async fn unfinished_handshakes_do_not_block_others() {
     let directory = tempfile::tempdir().expect("a directory");
-    let pair = own(directory.path());
+    let pair = self_signed_pair(directory.path());
     let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
-    let server = Server::start_over(tls.clone()).await;
-    let patience = Patience { handshake: LONG, first_request: LONG };
+    let server = TestServer::start_with_tls(tls.clone()).await;
+    let patience = ConnectionTimeouts { handshake: LONG, first_request: LONG };
     let open = serve(&server, Some(&tls), patience).await;
-    // A few say that they speak TLS, most say nothing at all.
+    // A few start TLS, most send nothing.
     let begun = flood(&open, 500, b"\x16\x03\x01").await;
     let silent = flood(&open, 2_000, b"").await;
     until_open(&open.room, |open| open == ROOM.1).await;
     let clients = (0..HONEST).map(async |n| {
-        let socket = from(honest(n), open.address).await;
-        session(connect_over(socket, &pair.chain).await.expect("a handshake")).await
+        let socket = connect_from(client_address(n), open.address).await;
+        fetch_session(connect_over(socket, &pair.chain).await.expect("a handshake")).await
     });
     let sessions = join_all(clients).await;
     assert!(sessions.iter().all(|session| session["name"] == "admin"), "each got its answer");
@@ -183,11 +184,11 @@ async fn handshakes_that_never_end_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn heads_and_addresses_have_a_limit() {
-    let server = Server::start().await;
-    let open = serve(&server, None, Patience::default()).await;
+async fn heads_and_urls_are_limited() {
+    let server = TestServer::start().await;
+    let open = serve(&server, None, ConnectionTimeouts::default()).await;
     let ask = async |request: String| {
-        let mut socket = from(honest(0), open.address).await;
+        let mut socket = connect_from(client_address(0), open.address).await;
         let _ = socket.write_all(request.as_bytes()).await;
         let mut answer = [0; 12];
         socket.read_exact(&mut answer).await.expect("an answer");
@@ -199,7 +200,7 @@ async fn heads_and_addresses_have_a_limit() {
     let many = "x-many: 1\r\n".repeat(200);
     assert_eq!(ask(format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n")).await, "HTTP/1.1 431");
     assert_eq!(ask("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned()).await, "HTTP/1.1 200");
-    // What the connection reads ahead is more than a head may be.
+    // The connection reads ahead more than the limit of a head.
     let head = |bytes: usize| {
         let rest = "GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: \r\n\r\n".len();
         format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {}\r\n\r\n", "x".repeat(bytes - rest))
@@ -209,22 +210,22 @@ async fn heads_and_addresses_have_a_limit() {
     assert_eq!(ask(head(100_000)).await, "HTTP/1.1 431");
 }
 
-/// The body never comes: the head says enough.
+/// The body never arrives; its announced length is enough.
 #[tokio::test]
-async fn a_body_that_is_announced_as_too_large_is_refused_at_once() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let (_, key, mut events) = server.online("gpu-1").await;
+async fn announced_too_large_body_is_rejected_immediately() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, key, mut events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
-    let token = By::Job(events.offer().await.upload_token);
-    let routes: Vec<(&By, &str, String)> = vec![
-        (&By::Admin, "POST", "/api/admin/workers".to_owned()),
-        (&By::Admin, "PUT", "/api/configs/large".to_owned()),
+    let token = Actor::Job(events.next_offer().await.upload_token);
+    let routes: Vec<(&Actor, &str, String)> = vec![
+        (&Actor::Admin, "POST", "/api/admin/workers".to_owned()),
+        (&Actor::Admin, "PUT", "/api/configs/large".to_owned()),
         (&key, "POST", "/api/workers/heartbeat".to_owned()),
         (&token, "POST", format!("/api/workers/job/{job}/progress")),
         (&token, "PUT", format!("/api/workers/job/{job}/logs?attempt=1&offset=0")),
         (&token, "PUT", format!("/api/workers/job/{job}/artifacts/large.bin?attempt=1")),
-        (&By::Nobody, "POST", "/ui/login".to_owned()),
+        (&Actor::Nobody, "POST", "/ui/login".to_owned()),
     ];
     for (by, method, path) in routes {
         let answer = server.call(by, method, &path, announced(1 << 40)).await;
@@ -232,10 +233,10 @@ async fn a_body_that_is_announced_as_too_large_is_refused_at_once() {
     }
 }
 
-/// A body of which nothing comes but its length.
+/// A body that only announces its length.
 fn announced(length: u64) -> axum::body::Body {
-    struct Announced(u64);
-    impl hyper::body::Body for Announced {
+    struct BodyWithSizeHint(u64);
+    impl hyper::body::Body for BodyWithSizeHint {
         type Data = bytes::Bytes;
         type Error = std::convert::Infallible;
 
@@ -250,21 +251,21 @@ fn announced(length: u64) -> axum::body::Body {
             hyper::body::SizeHint::with_exact(self.0)
         }
     }
-    axum::body::Body::new(Announced(length))
+    axum::body::Body::new(BodyWithSizeHint(length))
 }
 
-/// Every route that takes a body, and more than it takes. Uploads have a limit of their own.
+/// Sends too large bodies to all routes with a body. Uploads have their own limit.
 #[tokio::test]
 async fn every_route_that_takes_a_body_has_a_limit() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let (id, key, mut events) = server.online("gpu-1").await;
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, mut events) = server.connect_worker("gpu-1").await;
     let job = server.submit("digits").await;
-    let token = By::Job(events.offer().await.upload_token);
-    let user = server.id_of("admin").await;
+    let token = Actor::Job(events.next_offer().await.upload_token);
+    let user = server.user_id("admin").await;
     let large = "x".repeat(17 << 20);
-    let (admin, nobody) = (By::Admin, By::Nobody);
-    let routes: Vec<(&By, &str, String)> = vec![
+    let (admin, nobody) = (Actor::Admin, Actor::Nobody);
+    let routes: Vec<(&Actor, &str, String)> = vec![
         (&admin, "POST", "/api/admin/workers".to_owned()),
         (&admin, "PATCH", format!("/api/admin/workers/{id}")),
         (&admin, "POST", format!("/api/admin/workers/{id}/drain")),
@@ -299,5 +300,5 @@ async fn every_route_that_takes_a_body_has_a_limit() {
         assert!(answer.headers.contains_key(header::CONTENT_TYPE));
     }
     let nested = "[".repeat(100_000);
-    server.call(&admin, "POST", "/api/admin/workers", nested).await.problem(400, "invalid_json");
+    server.call(&admin, "POST", "/api/admin/workers", nested).await.expect_problem(400, "invalid_json");
 }

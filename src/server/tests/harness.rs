@@ -1,4 +1,4 @@
-//! A server without a socket.
+//! A test server without a socket.
 
 mod agent;
 mod events;
@@ -7,8 +7,8 @@ pub mod totp;
 
 use std::sync::{Arc, Mutex};
 
+use app::domain::disk_watermark::DiskFloor;
 use app::domain::time::Millis;
-use app::domain::watermark::Floor;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
@@ -18,70 +18,70 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-pub use self::agent::Agent;
-pub use self::events::Events;
-use super::described;
+pub use self::agent::TestAgent;
+pub use self::events::EventStreamReader;
+use super::api_contract;
+use crate::change_notifier::ChangeNotifier;
 use crate::clock::{Clock, ManualClock};
 use crate::disk::ManualDisk;
-use crate::files::artifacts::Artifacts;
-use crate::files::checkpoints::Checkpoints;
-use crate::files::logs::Logs;
-use crate::files::uploads::Uploads;
+use crate::files::artifacts::ArtifactStore;
+use crate::files::audit_checkpoints::AuditCheckpointFile;
+use crate::files::logs::LogStore;
+use crate::files::uploads::UploadStore;
 use crate::flashes::Flashes;
-use crate::http::access::Mode;
-use crate::http::ui::making::Making;
-use crate::hub::Hub;
+use crate::http::access::AuthMode;
+use crate::http::ui::render_limiter::RenderLimiter;
 use crate::metrics::Metrics;
-use crate::random::CountedRandom;
-use crate::service::access::Doors;
-use crate::service::audit::checkpoint::Signer;
-use crate::service::audit::refused::Floods;
-use crate::service::contention::Contention;
-use crate::service::dispatch::hooks;
-use crate::service::gpu_history::Histories;
-use crate::service::gpus::Readings;
-use crate::service::leader::Leadership;
+use crate::random::CountingRandom;
+use crate::service::access::Authenticator;
+use crate::service::audit::checkpoint::AuditSigner;
+use crate::service::audit::refusals::AuditRateLimiter;
+use crate::service::disk_space::DiskSpaceGuard;
+use crate::service::dispatch::store_hooks;
+use crate::service::gpu_history::GpuHistoryStore;
+use crate::service::gpus::GpuReadings;
+use crate::service::leadership::Leadership;
 use crate::service::presence::Presence;
-use crate::service::space::Room;
-use crate::service::storing::Storing;
-use crate::service::{Core, Policy};
-use crate::state::{App, Parts};
+use crate::service::token_conflict::TakeoverTracker;
+use crate::service::upload_finalizer::UploadFinalizer;
+use crate::service::{Core, ServerPolicy};
+use crate::state::{AppParts, AppState};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::tls::Tls;
 use crate::vault::Vault;
 
-/// The admin's token in these tests.
+/// The admin's token.
 pub const ADMIN: &str = "st_admin-token-of-the-tests";
 
-/// Everybody's password in these tests.
+/// The password of all users.
 pub const PASSWORD: &str = "correct-horse-battery";
 
-/// A server and what keeps it alive.
-pub struct Server {
-    pub app: App,
+/// A server with its tasks and directories.
+pub struct TestServer {
+    pub app: AppState,
     pub clock: Arc<ManualClock>,
     pub disk: Arc<ManualDisk>,
     pub router: Router,
     pub directory: tempfile::TempDir,
 }
 
-/// An answer, read whole.
+/// A response with its body.
 #[derive(Debug)]
-pub struct Answer {
+pub struct TestResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Answer {
-    /// The body as JSON.
+impl TestResponse {
+    /// Returns the body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    /// The body as text: of a page what it shows, without the sentences that it carries for the browser.
+    /// Returns the body as text; of a page the visible part, without texts for the browser's scripts.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.body).into_owned();
         if let Some(start) = text.find("<template id=\"words\"") {
@@ -91,14 +91,14 @@ impl Answer {
         text
     }
 
-    /// The JSON, if it is of this status.
-    pub fn ok(self, status: u16) -> Value {
+    /// Checks the status and returns the JSON.
+    pub fn expect_status(self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text());
         self.json()
     }
 
-    /// Checks that it is a problem document of this status and code.
-    pub fn problem(self, status: u16, code: &str) -> Value {
+    /// Checks that it is a problem document with this status and code.
+    pub fn expect_problem(self, status: u16, code: &str) -> Value {
         let document = self.json();
         assert_eq!((self.status.as_u16(), document["code"].as_str()), (status, Some(code)), "{document}");
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
@@ -109,92 +109,92 @@ impl Answer {
     }
 }
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Debug, Clone)]
-pub enum By {
+pub enum Actor {
     Nobody,
     Admin,
-    Worker(Agent),
+    Worker(TestAgent),
     Job(String),
     Token(String),
     Cookie(String),
 }
 
-impl By {
-    /// An agent with this token.
+impl Actor {
+    /// Returns an agent with this token.
     pub fn worker(token: impl Into<String>) -> Self {
-        Self::Worker(Agent::new(token.into()))
+        Self::Worker(TestAgent::new(token.into()))
     }
 }
 
-fn policy() -> Policy {
-    Policy {
+fn policy() -> ServerPolicy {
+    ServerPolicy {
         artifact_limit: 1_000,
         max_streams: 8,
         leader_term: Millis(300),
         server_life: Millis(300),
-        ..Policy::default()
+        ..ServerPolicy::default()
     }
 }
 
-impl Server {
+impl TestServer {
     pub async fn start() -> Self {
-        Self::start_as(Mode::Accounts).await
+        Self::start_as(AuthMode::Accounts).await
     }
 
-    pub async fn start_as(mode: Mode) -> Self {
-        Self::start_alone(mode, &policy()).await
+    pub async fn start_as(mode: AuthMode) -> Self {
+        Self::start_sqlite(mode, &policy()).await
     }
 
-    /// One with other numbers.
-    pub async fn start_with(change: impl FnOnce(&mut Policy)) -> Self {
+    /// Starts a server with a changed policy.
+    pub async fn start_with(change: impl FnOnce(&mut ServerPolicy)) -> Self {
         let mut policy = policy();
         change(&mut policy);
-        Self::start_alone(Mode::Accounts, &policy).await
+        Self::start_sqlite(AuthMode::Accounts, &policy).await
     }
 
-    /// One that speaks TLS, as whoever serves its router has to.
-    pub async fn start_over(tls: Tls) -> Self {
-        Self::start_as_with(Mode::Accounts, &policy(), Some(tls)).await
+    /// Starts a server with TLS settings; serving over TLS is up to the caller.
+    pub async fn start_with_tls(tls: Tls) -> Self {
+        Self::start_with_all(AuthMode::Accounts, &policy(), Some(tls)).await
     }
 
-    async fn start_alone(mode: Mode, policy: &Policy) -> Self {
-        Self::start_as_with(mode, policy, None).await
+    async fn start_sqlite(mode: AuthMode, policy: &ServerPolicy) -> Self {
+        Self::start_with_all(mode, policy, None).await
     }
 
-    async fn start_as_with(mode: Mode, policy: &Policy, tls: Option<Tls>) -> Self {
+    async fn start_with_all(mode: AuthMode, policy: &ServerPolicy, tls: Option<Tls>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
-        let server = Self::with_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
-        server.app.core.take_part().await.expect("a database");
+        let server = Self::from_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
+        server.app.core.renew_leadership().await.expect("a database");
         server
     }
 
-    /// One of several servers on a PostgreSQL database, which leads for so long if it does. It hears what the others
-    /// change, and takes part in nothing yet.
-    pub async fn start_beside(name: &str, database: &str, leader_term: Millis) -> Self {
-        Self::start_beside_with(name, database, |policy| policy.leader_term = leader_term).await
+    /// Starts one of several servers on a PostgreSQL database, with this leader term. It receives the others' changes, but runs
+    /// no background tasks.
+    pub async fn start_shared(name: &str, database: &str, leader_term: Millis) -> Self {
+        Self::start_shared_with(name, database, |policy| policy.leader_term = leader_term).await
     }
 
-    /// The same, with other numbers.
-    pub async fn start_beside_with(name: &str, database: &str, change: impl FnOnce(&mut Policy)) -> Self {
+    /// Like `start_shared`, with a changed policy.
+    pub async fn start_shared_with(name: &str, database: &str, change: impl FnOnce(&mut ServerPolicy)) -> Self {
         let store = PostgresStore::open(database, name).await.expect("a database");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut policy = policy();
         change(&mut policy);
-        let server = Self::with_store(Mode::Accounts, &policy, directory, Arc::new(store), name, None).await;
+        let server = Self::from_store(AuthMode::Accounts, &policy, directory, Arc::new(store), name, None).await;
         let core = Arc::clone(&server.app.core);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
-                core.hear().await;
+                core.follow_changes().await;
             }
         }));
         server
     }
 
-    async fn with_store(
-        mode: Mode,
-        policy: &Policy,
+    async fn from_store(
+        mode: AuthMode,
+        policy: &ServerPolicy,
         directory: tempfile::TempDir,
         store: Arc<dyn Store>,
         name: &str,
@@ -203,37 +203,39 @@ impl Server {
         let (clock, disk) = (Arc::new(ManualClock::new()), Arc::new(ManualDisk::new()));
         let core = Arc::new(Core {
             store,
-            hub: Hub::default(),
+            notifier: ChangeNotifier::default(),
             presence: Presence::default(),
-            readings: Readings::default(),
-            histories: Histories::at(directory.path()),
-            contention: Contention::default(),
-            doors: Doors::default(),
-            floods: Floods::default(),
-            signer: Signer::new(Checkpoints::open(directory.path(), "sqlite", [7; 32]).expect("fresh")),
+            gpu_readings: GpuReadings::default(),
+            gpu_history: GpuHistoryStore::open(directory.path()),
+            takeovers: TakeoverTracker::default(),
+            authenticator: Authenticator::default(),
+            audit_limiter: AuditRateLimiter::default(),
+            audit_signer: AuditSigner::new(
+                AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("fresh"),
+            ),
             clock: clock.clone(),
-            random: Arc::new(CountedRandom::named(name)),
-            logs: Logs::open(directory.path().join("logs")).expect("fresh"),
-            searches: policy.bounds.searches(),
-            event_streams: policy.bounds.event_streams(),
-            uploads: Uploads::open(directory.path().join("uploads")).expect("fresh"),
-            artifacts: Artifacts::open(&directory.path().join("artifacts")).expect("fresh"),
-            storing: Storing::default(),
+            random: Arc::new(CountingRandom::with_seed(name)),
+            logs: LogStore::open(directory.path().join("logs")).expect("fresh"),
+            log_searches: policy.usage_limits.new_log_searches(),
+            event_streams: policy.usage_limits.new_event_streams(),
+            uploads: UploadStore::open(directory.path().join("uploads")).expect("fresh"),
+            artifacts: ArtifactStore::open(&directory.path().join("artifacts")).expect("fresh"),
+            finalizer: UploadFinalizer::default(),
             policy: *policy,
-            vault: Vault::at(directory.path().join("secrets.key")),
+            vault: Vault::new(directory.path().join("secrets.key")),
             job_token_key: b"key".to_vec(),
             last_job_id: Mutex::default(),
             server: name.to_owned(),
             leadership: Leadership::default(),
-            file_bytes: crate::service::file_bytes::FileBytes::default(),
+            file_bytes: crate::service::file_usage::FileUsageCache::default(),
             metrics: Metrics::new(clock.now()),
-            room: Room::new(disk.clone(), Floor::Bytes(2 << 30), Floor::Bytes(512 << 20)),
+            disk_space: DiskSpaceGuard::new(disk.clone(), DiskFloor::Bytes(2 << 30), DiskFloor::Bytes(512 << 20)),
         });
-        core.store.attach(hooks(&core));
-        if mode == Mode::Accounts {
-            core.bootstrap_token(ADMIN).await.expect("a fresh database");
+        core.store.set_hooks(store_hooks(&core));
+        if mode == AuthMode::Accounts {
+            core.apply_bootstrap_token(ADMIN).await.expect("a fresh database");
         }
-        let app = App::new(Parts {
+        let app = AppState::new(AppParts {
             core,
             mode,
             shutdown: CancellationToken::new(),
@@ -242,29 +244,29 @@ impl Server {
             tls,
             trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
             flashes: Flashes::default(),
-            making: Making::default(),
-            data: directory.path().to_owned(),
+            render_limiter: RenderLimiter::default(),
+            data_dir: directory.path().to_owned(),
             settings: Vec::new(),
-            leptos: LeptosOptions::builder().output_name("simpletuner").build(),
+            leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        app.core.look_at_disk().expect("a disk by hand");
+        app.core.refresh_disk_space().expect("a disk by hand");
         Self { router: crate::http::router(app.clone()), app, clock, disk, directory }
     }
 
-    /// Sends a request; nothing of the body is read yet.
-    pub async fn open(&self, by: &By, method: &str, path: &str, body: impl Into<Body>) -> axum::response::Response {
+    /// Sends a request and returns the response with an unread body.
+    pub async fn open(&self, by: &Actor, method: &str, path: &str, body: impl Into<Body>) -> axum::response::Response {
         let request = Request::builder().method(Method::try_from(method).expect("a method")).uri(path);
         let request = request.header(header::HOST, "localhost:8001");
         let request = match by {
-            By::Nobody => request,
-            By::Admin => request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")),
-            By::Worker(agent) => {
-                let (name, value) = agent.header(self, path).await;
+            Actor::Nobody => request,
+            Actor::Admin => request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}")),
+            Actor::Worker(agent) => {
+                let (name, value) = agent.auth_header(self, path).await;
                 request.header(name, value)
             }
-            By::Job(token) => request.header("x-upload-token", token),
-            By::Token(token) => request.header("x-api-key", token),
-            By::Cookie(cookie) => request.header(header::COOKIE, cookie),
+            Actor::Job(token) => request.header("x-upload-token", token),
+            Actor::Token(token) => request.header("x-api-key", token),
+            Actor::Cookie(cookie) => request.header(header::COOKIE, cookie),
         };
         let request = if path.starts_with("/ui/") {
             request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -272,82 +274,91 @@ impl Server {
             request
         };
         let answer = self.send(request.body(body.into()).expect("a request")).await;
-        if let By::Worker(agent) = by { agent.answered(path, answer).await } else { answer }
+        if let Actor::Worker(agent) = by { agent.record_session(path, answer).await } else { answer }
     }
 
-    /// Sends a request as it is.
+    /// Sends a request unchanged.
     pub async fn send(&self, request: Request<Body>) -> axum::response::Response {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let answer = self.router.clone().oneshot(request).await.expect("the router always answers");
-        described::check(&self.app, method, &path, answer).await
+        api_contract::check(&self.app, method, &path, answer).await
     }
 
-    /// Sends a request and reads its answer.
-    pub async fn call(&self, by: &By, method: &str, path: &str, body: impl Into<Body>) -> Answer {
-        read(self.open(by, method, path, body).await).await
+    /// Sends a request and reads the response.
+    pub async fn call(&self, by: &Actor, method: &str, path: &str, body: impl Into<Body>) -> TestResponse {
+        read_response(self.open(by, method, path, body).await).await
     }
 
-    pub async fn get(&self, by: &By, path: &str) -> Answer {
+    pub async fn get(&self, by: &Actor, path: &str) -> TestResponse {
         self.call(by, "GET", path, Body::empty()).await
     }
 
-    pub async fn post(&self, by: &By, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, by: &Actor, path: &str, body: Value) -> TestResponse {
         self.call(by, "POST", path, body.to_string()).await
     }
 
-    /// Adds somebody; returns their browser, which is logged in.
-    pub async fn person(&self, name: &str, role: &str) -> By {
+    /// Adds a user; returns their signed-in browser.
+    pub async fn add_user(&self, name: &str, role: &str) -> Actor {
         let body = json!({"name": name, "role": role, "password": PASSWORD});
-        self.post(&By::Admin, "/api/admin/users", body).await.ok(201);
+        self.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
         self.log_in(name, PASSWORD).await.expect("the password is right")
     }
 
-    /// The id of somebody.
-    pub async fn id_of(&self, name: &str) -> String {
-        let page = self.get(&By::Admin, "/api/admin/users").await.ok(200);
-        let user = page["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
-        user.expect("somebody of this name")["id"].as_str().expect("text").to_owned()
+    /// Adds a user with a token that sees only their own jobs and no workers.
+    pub async fn restricted_token(&self, name: &str) -> Actor {
+        let by = self.add_user(name, "researcher").await;
+        let scopes = ["account.manage", "config.edit", "job.submit", "job.view.own", "job.cancel.own"];
+        let made =
+            self.post(&by, "/api/account/tokens", json!({"name": "own", "scopes": scopes})).await.expect_status(201);
+        Actor::Token(made["secret"].as_str().expect("text").to_owned())
     }
 
-    /// Logs in; returns the browser, if it was let in.
-    pub async fn log_in(&self, name: &str, password: &str) -> Option<By> {
+    /// Returns the id of a user.
+    pub async fn user_id(&self, name: &str) -> String {
+        let page = self.get(&Actor::Admin, "/api/admin/users").await.expect_status(200);
+        let user = page["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
+        user.expect("a user of this name")["id"].as_str().expect("text").to_owned()
+    }
+
+    /// Signs in; returns the browser on success.
+    pub async fn log_in(&self, name: &str, password: &str) -> Option<Actor> {
         let form = format!("name={name}&password={password}");
-        let answer = self.call(&By::Nobody, "POST", "/ui/login", form).await;
+        let answer = self.call(&Actor::Nobody, "POST", "/ui/login", form).await;
         let cookies = answer.headers.get_all(header::SET_COOKIE).into_iter().filter_map(|cookie| cookie.to_str().ok());
         let session = cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with("sid="));
-        session.map(|session| By::Cookie(session.to_owned()))
+        session.map(|session| Actor::Cookie(session.to_owned()))
     }
 
-    /// Makes a worker; returns its id and its key.
-    pub async fn worker(&self, name: &str) -> (String, By) {
-        let made = self.post(&By::Admin, "/api/admin/workers", json!({"name": name})).await.ok(201);
+    /// Creates a worker; returns its id and token.
+    pub async fn create_worker(&self, name: &str) -> (String, Actor) {
+        let made = self.post(&Actor::Admin, "/api/admin/workers", json!({"name": name})).await.expect_status(201);
         let text = |key: &str| made[key].as_str().expect("text").to_owned();
-        (text("worker_id"), By::worker(text("token")))
+        (text("worker_id"), Actor::worker(text("token")))
     }
 
-    pub async fn config(&self, name: &str) {
+    pub async fn put_config(&self, name: &str) {
         let body = json!({"files": {"config.json": "{\"--num_processes\": 1}", "multidatabackend.json": "[]"}});
-        self.call(&By::Admin, "PUT", &format!("/api/configs/{name}"), body.to_string()).await.ok(200);
+        self.call(&Actor::Admin, "PUT", &format!("/api/configs/{name}"), body.to_string()).await.expect_status(200);
     }
 
     /// Submits a job; returns its id.
     pub async fn submit(&self, config: &str) -> String {
         let body = json!({"config_name": config, "target": "worker"});
-        let answer = self.post(&By::Admin, "/api/queue/submit", body).await.ok(201);
+        let answer = self.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
         answer["job_id"].as_str().expect("text").to_owned()
     }
 
     pub async fn job(&self, id: &str) -> Value {
-        self.get(&By::Admin, &format!("/api/queue/{id}")).await.ok(200)
+        self.get(&Actor::Admin, &format!("/api/queue/{id}")).await.expect_status(200)
     }
 
-    pub async fn status_of(&self, id: &str) -> String {
+    pub async fn job_status(&self, id: &str) -> String {
         self.job(id).await["status"].as_str().expect("text").to_owned()
     }
 
-    /// Moves the clock, and lets the reconcilers run once.
-    pub async fn pass(&self, span: Millis) {
-        self.clock.advance(span);
+    /// Advances the clock, and runs the reconcilers once.
+    pub async fn advance(&self, duration: Millis) {
+        self.clock.advance(duration);
         self.app.core.check_health().await.expect("a database");
         self.app.core.sweep_offers().await.expect("a database");
         self.app.core.sweep_sessions().await.expect("a database");
@@ -355,9 +366,9 @@ impl Server {
     }
 }
 
-/// Reads an answer whole.
-pub async fn read(answer: axum::response::Response) -> Answer {
+/// Reads a whole response.
+pub async fn read_response(answer: axum::response::Response) -> TestResponse {
     let (parts, body) = answer.into_parts();
     let body = body.collect().await.expect("a whole body").to_bytes().to_vec();
-    Answer { status: parts.status, headers: parts.headers, body }
+    TestResponse { status: parts.status, headers: parts.headers, body }
 }

@@ -1,16 +1,16 @@
-//! Every field of every request with what it cannot be: a 4xx that is a problem document, nothing changed, and everybody
-//! else served.
+//! Sends invalid values for every field of every request: the response is a 4xx problem document, nothing changes, and other
+//! requests are served.
 
 use serde_json::{Value, json};
 
-use super::harness::{By, Server};
+use super::harness::{Actor, TestServer};
 
-/// What no text is.
+/// Returns values that are no text.
 fn no_text() -> Vec<Value> {
     vec![json!(5), json!(true), json!([]), json!({})]
 }
 
-/// What no count is.
+/// Returns values that are no count.
 fn no_count() -> Vec<Value> {
     vec![json!("five"), json!(-1), json!(1.5), json!(1e30), json!([]), json!(true)]
 }
@@ -33,9 +33,9 @@ fn or(mut values: Vec<Value>, more: &[Value]) -> Vec<Value> {
     values
 }
 
-/// A route, a body that it takes, and for each field what it does not take.
+/// A route, a valid body, and invalid values for each field.
 struct Route {
-    by: By,
+    by: Actor,
     method: &'static str,
     path: String,
     body: Value,
@@ -43,7 +43,7 @@ struct Route {
 }
 
 fn of_people(worker: &str, job: &str) -> Vec<Route> {
-    let route = |method, path: String, body, wrong| Route { by: By::Admin, method, path, body, wrong };
+    let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong };
     let name = || or(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
     let kind = || or(no_text(), &[json!("banana")]);
     vec![
@@ -114,7 +114,7 @@ fn of_people(worker: &str, job: &str) -> Vec<Route> {
     ]
 }
 
-fn of_workers(key: &By, other: &By, job: &str) -> Vec<Route> {
+fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
     let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong };
     let text = || or(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
     let attempts = || {
@@ -201,17 +201,17 @@ fn of_workers(key: &By, other: &By, job: &str) -> Vec<Route> {
 }
 
 #[tokio::test]
-async fn what_a_field_cannot_be_is_refused_and_changes_nothing() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    let (worker, key, mut events) = server.online("gpu-1").await;
-    let (_, other, _others) = server.online("gpu-2").await;
+async fn invalid_field_values_are_rejected_and_change_nothing() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (worker, key, mut events) = server.connect_worker("gpu-1").await;
+    let (_, other, _others) = server.connect_worker("gpu-2").await;
     let job = server.submit("digits").await;
-    events.offer().await;
+    events.next_offer().await;
     let state = async || {
         let mut all = Vec::new();
         for path in ["/api/admin/workers", "/api/queue", "/api/configs"] {
-            let mut page = server.get(&By::Admin, path).await.ok(200);
+            let mut page = server.get(&Actor::Admin, path).await.expect_status(200);
             page.as_object_mut().expect("an object").remove("server_time");
             all.push(page);
         }

@@ -1,19 +1,19 @@
-//! Logs by their lines, and what is found in them.
+//! Log lines and log search.
 
 use std::fmt::Write;
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::harness::{By, Server};
+use super::harness::{Actor, TestServer};
 use super::log_gaps::running;
 
-async fn put(server: &Server, job: &str, token: &By, query: &str, text: String) {
-    server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.ok(200);
+async fn put(server: &TestServer, job: &str, token: &Actor, query: &str, text: String) {
+    server.call(token, "PUT", &format!("/api/workers/job/{job}/logs?attempt=1&{query}"), text).await.expect_status(200);
 }
 
-/// A log of so many numbered lines.
+/// Returns a log with this many numbered lines.
 fn numbered(lines: u64) -> String {
     (1..=lines).fold(String::new(), |mut text, number| {
         writeln!(text, "line {number}").expect("memory");
@@ -21,12 +21,12 @@ fn numbered(lines: u64) -> String {
     })
 }
 
-async fn lines(server: &Server, job: &str, query: &str) -> Value {
-    server.get(&By::Admin, &format!("/api/queue/{job}/logs/lines?{query}")).await.ok(200)
+async fn lines(server: &TestServer, job: &str, query: &str) -> Value {
+    server.get(&Actor::Admin, &format!("/api/queue/{job}/logs/lines?{query}")).await.expect_status(200)
 }
 
-async fn found(server: &Server, job: &str, query: &str) -> Value {
-    server.get(&By::Admin, &format!("/api/queue/{job}/logs/search?{query}")).await.ok(200)
+async fn found(server: &TestServer, job: &str, query: &str) -> Value {
+    server.get(&Actor::Admin, &format!("/api/queue/{job}/logs/search?{query}")).await.expect_status(200)
 }
 
 fn texts(answer: &Value) -> Vec<&str> {
@@ -34,7 +34,7 @@ fn texts(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn any_line_of_a_log_that_grows_is_told_by_its_number() {
+async fn lines_of_a_growing_log_are_returned_by_number() {
     let (server, job, token) = running().await;
     let nothing = lines(&server, &job, "").await;
     assert_eq!((&nothing["total"], &nothing["lines"], &nothing["offset"]), (&json!(0), &json!([]), &Value::Null));
@@ -53,24 +53,27 @@ async fn any_line_of_a_log_that_grows_is_told_by_its_number() {
     assert_eq!(last["lines"][1]["matches"], json!([[2, 3]]), "without what colours it");
     assert_eq!(lines(&server, &job, "from=0&limit=1").await["from"], 1);
     assert_eq!(lines(&server, &job, "from=99999999").await["lines"], json!([]));
-    server.get(&By::Admin, &format!("/api/queue/{job}/logs/lines?attempt=2")).await.problem(404, "attempt_not_found");
+    server
+        .get(&Actor::Admin, &format!("/api/queue/{job}/logs/lines?attempt=2"))
+        .await
+        .expect_problem(404, "attempt_not_found");
 }
 
 #[tokio::test]
-async fn a_gap_is_a_line_and_lines_keep_the_numbers_of_the_download() {
+async fn gap_is_a_line_and_numbers_match_the_download() {
     let (server, job, token) = running().await;
     put(&server, &job, &token, "offset=0", "before".into()).await;
     put(&server, &job, &token, "offset=9000&dropped=8994", "after\n".into()).await;
     let all = lines(&server, &job, "from=1").await;
     assert_eq!(texts(&all).len(), 3);
     assert_eq!((&all["lines"][1]["gap"], &all["lines"][2]["text"]), (&json!(8_994), &json!("after")));
-    let raw = server.get(&By::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text();
+    let raw = server.get(&Actor::Admin, &format!("/api/queue/{job}/logs?raw=1")).await.text();
     assert_eq!(raw.lines().position(|line| line == "after"), Some(2));
-    assert_eq!(found(&server, &job, "q=missing").await["count"], 0, "our own words are nobody's log");
+    assert_eq!(found(&server, &job, "q=missing").await["count"], 0, "marks of gaps are not searched");
 }
 
 #[tokio::test]
-async fn a_log_is_searched_both_ways_and_counted() {
+async fn log_is_searched_in_both_directions_and_counted() {
     let (server, job, token) = running().await;
     put(&server, &job, &token, "offset=0", numbered(30_000)).await;
     let all = found(&server, &job, "q=LINE%20777&limit=2").await;
@@ -84,15 +87,15 @@ async fn a_log_is_searched_both_ways_and_counted() {
     assert_eq!(found(&server, &job, "q=LINE&case=true").await["count"], 0);
     assert_eq!(found(&server, &job, "q=%5Eline%20%5Cd%24&regex=true").await["count"], 9);
     let search = format!("/api/queue/{job}/logs/search");
-    server.get(&By::Admin, &format!("{search}?q=a%28b&regex=true")).await.problem(422, "invalid_pattern");
-    server.get(&By::Admin, &format!("{search}?q=")).await.problem(422, "out_of_range");
-    server.get(&By::Admin, &search).await.problem(400, "invalid_query");
+    server.get(&Actor::Admin, &format!("{search}?q=a%28b&regex=true")).await.expect_problem(422, "invalid_pattern");
+    server.get(&Actor::Admin, &format!("{search}?q=")).await.expect_problem(422, "out_of_range");
+    server.get(&Actor::Admin, &search).await.expect_problem(400, "invalid_query");
 }
 
 #[tokio::test]
-async fn a_pattern_that_takes_too_long_is_refused_and_lines_are_told_without_marks() {
+async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
     let (server, job, token) = running().await;
-    // Letters that lead to states which do not come again.
+    // Letters that lead to new states each time.
     let mut seed = 1_u32;
     let mut letter = || {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -102,33 +105,33 @@ async fn a_pattern_that_takes_too_long_is_refused_and_lines_are_told_without_mar
     put(&server, &job, &token, "offset=0", text).await;
     let q = "q=%5Ba-z%5D%5Ba-z0-9%20%5D%7B600%7D%5BA-Z%5D&regex=true&case=true";
     let search = format!("/api/queue/{job}/logs/search?{q}");
-    let refused = server.get(&By::Admin, &search).await.problem(422, "pattern_too_costly");
+    let refused = server.get(&Actor::Admin, &search).await.expect_problem(422, "pattern_too_costly");
     assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{refused}");
     let told = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
-    assert_eq!(told["lines"].as_array().map(Vec::len), Some(100), "every line is told");
+    assert_eq!(told["lines"].as_array().map(Vec::len), Some(100), "every line is returned");
     assert!(told["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", told["unmarked_from"]);
     assert_eq!(lines(&server, &job, "q=x&from=1&limit=100").await["unmarked_from"], Value::Null);
 }
 
 #[tokio::test]
-async fn who_hangs_up_stops_the_search_and_gives_the_turn_back() {
+async fn disconnect_stops_the_search_and_frees_its_slot() {
     let (server, job, _token) = running().await;
     let core = &server.app.core;
     let job = JobId::parse(&job).expect("an id");
     let (begun, has_begun) = oneshot::channel();
-    // One of her two turns is taken for the whole test.
-    let _held = core.searches.searching("ada").await;
-    let turn = core.searches.searching("ada").await;
-    let search = core.read_log_lines(turn, &job, Attempt(1), move |_, budget| {
+    // One of the user's two slots is held for the whole test.
+    let _held = core.log_searches.acquire_search("ada").await;
+    let turn = core.log_searches.acquire_search("ada").await;
+    let search = core.read_log_lines(turn, &job, AttemptNumber(1), move |_, budget| {
         begun.send(()).expect("the test waits for it");
-        while !budget.is_over() {
+        while !budget.is_exhausted() {
             std::thread::yield_now();
         }
         Ok(())
     });
     tokio::select! {
-        _ = search => unreachable!("it ends when nobody waits for it"),
+        _ = search => unreachable!("it stops after a disconnect"),
         begun = has_begun => begun.expect("it has begun"),
     }
-    let _again = core.searches.searching("ada").await;
+    let _again = core.log_searches.acquire_search("ada").await;
 }

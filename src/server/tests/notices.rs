@@ -1,54 +1,54 @@
-//! What people are told of their accounts.
+//! Account notices of users.
 
 use app::domain::time::Millis;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::harness::totp::{cookies, enrolled, password};
-use super::harness::{By, PASSWORD, Server, read};
+use super::harness::totp::{log_in_with_password, set_cookies, user_with_totp};
+use super::harness::{Actor, PASSWORD, TestServer, read_response};
 use crate::http::request::Peer;
 
-/// Logs in from an address, with a browser that has these cookies; the cookies that it has then.
-async fn log_in(server: &Server, host: [u8; 4], before: &str) -> String {
+/// Signs in from an address, with a browser that has these cookies; returns its new cookies.
+async fn log_in(server: &TestServer, host: [u8; 4], before: &str) -> String {
     let request = Request::builder().method("POST").uri("/ui/login").header(header::HOST, "localhost:8001");
     let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
     let request =
         request.header(header::COOKIE, before).header(header::USER_AGENT, "Browser/1").extension(Peer(host.into()));
     let body = Body::from(format!("name=ada&password={PASSWORD}"));
-    let answer = read(server.send(request.body(body).expect("a request")).await).await;
+    let answer = read_response(server.send(request.body(body).expect("a request")).await).await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
-    cookies(&answer)
+    set_cookies(&answer)
 }
 
-async fn notices(server: &Server, by: &By) -> Vec<Value> {
-    server.get(by, "/api/account/notices").await.ok(200)["notices"].as_array().expect("a list").clone()
+async fn notices(server: &TestServer, by: &Actor) -> Vec<Value> {
+    server.get(by, "/api/account/notices").await.expect_status(200)["notices"].as_array().expect("a list").clone()
 }
 
 fn kinds(notices: &[Value]) -> Vec<&str> {
     notices.iter().map(|notice| notice["kind"].as_str().expect("text")).collect()
 }
 
-async fn unread(server: &Server, by: &By) -> Value {
-    server.get(by, "/api/session").await.ok(200)["unread_notices"].clone()
+async fn unread(server: &TestServer, by: &Actor) -> Value {
+    server.get(by, "/api/session").await.expect_status(200)["unread_notices"].clone()
 }
 
 #[tokio::test]
-async fn a_login_from_an_unfamiliar_browser_or_network_is_told_and_can_be_ended() {
-    let server = Server::start().await;
+async fn unfamiliar_sign_in_makes_a_notice_and_can_be_ended() {
+    let server = TestServer::start().await;
     server
-        .post(&By::Admin, "/api/admin/users", json!({"name": "ada", "role": "viewer", "password": PASSWORD}))
+        .post(&Actor::Admin, "/api/admin/users", json!({"name": "ada", "role": "viewer", "password": PASSWORD}))
         .await
-        .ok(201);
+        .expect_status(201);
     let first = log_in(&server, [192, 0, 2, 1], "").await;
-    let ada = By::Cookie(first.clone());
+    let ada = Actor::Cookie(first.clone());
     assert_eq!((notices(&server, &ada).await, unread(&server, &ada).await), (vec![], json!(0)), "a first login");
     let device = first.split("; ").find(|pair| pair.starts_with("device=")).expect("a device");
     let again = log_in(&server, [192, 0, 2, 200], device).await;
-    assert_eq!(notices(&server, &By::Cookie(again)).await, Vec::<Value>::new(), "a known browser nearby");
+    assert_eq!(notices(&server, &Actor::Cookie(again)).await, Vec::<Value>::new(), "a known browser nearby");
 
     server.clock.advance(Millis(1));
-    let thief = By::Cookie(log_in(&server, [198, 51, 100, 7], "").await);
+    let thief = Actor::Cookie(log_in(&server, [198, 51, 100, 7], "").await);
     let told = notices(&server, &ada).await;
     assert_eq!(kinds(&told), ["new_browser"]);
     assert_eq!((&told[0]["host"], &told[0]["agent"]), (&json!("198.51.100.7"), &json!("Browser/1")));
@@ -68,10 +68,10 @@ async fn a_login_from_an_unfamiliar_browser_or_network_is_told_and_can_be_ended(
 }
 
 #[tokio::test]
-async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
-    let server = Server::start().await;
-    let ada = enrolled(&server, "ada").await.browser;
-    let id = server.id_of("ada").await;
+async fn sign_in_changes_make_notices_until_read() {
+    let server = TestServer::start().await;
+    let ada = user_with_totp(&server, "ada").await.browser;
+    let id = server.user_id("ada").await;
     let step = Millis(1);
     for (path, body) in [
         ("/api/account/recovery-codes", json!({})),
@@ -81,10 +81,10 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
         assert!(server.post(&ada, path, body).await.status.is_success(), "{path}");
     }
     server.clock.advance(step);
-    let (_, pending) = password(&server, "ada", "").await;
-    server.call(&By::Cookie(pending), "POST", "/ui/login/code", "code=000000").await;
+    let (_, pending) = log_in_with_password(&server, "ada", "").await;
+    server.call(&Actor::Cookie(pending), "POST", "/ui/login/code", "code=000000").await;
     server.clock.advance(step);
-    server.call(&By::Admin, "DELETE", &format!("/api/admin/users/{id}/factors"), "").await.ok(200);
+    server.call(&Actor::Admin, "DELETE", &format!("/api/admin/users/{id}/factors"), "").await.expect_status(200);
     let told = notices(&server, &ada).await;
     let all = ["factors_removed", "wrong_code", "password_changed", "recovery_codes_renewed", "factor_added"];
     assert_eq!(kinds(&told), all);
@@ -100,9 +100,9 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
     }
     assert_eq!(unread(&server, &ada).await, json!(5));
 
-    // What comes after the page was made stays.
+    // Notices after the page was rendered stay.
     let until = told[1]["at"].clone();
-    server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.ok(200);
+    server.post(&ada, "/api/account/notices/read", json!({"until": until})).await.expect_status(200);
     assert_eq!(
         (kinds(&notices(&server, &ada).await), unread(&server, &ada).await),
         (vec!["factors_removed"], json!(1))
@@ -112,20 +112,20 @@ async fn changes_of_how_somebody_logs_in_are_told_until_they_are_read() {
     assert_eq!(unread(&server, &ada).await, json!(0));
     assert!(!server.get(&ada, "/jobs").await.text().contains("/account#notices"));
     server
-        .post(&By::Admin, &format!("/api/admin/users/{id}/password"), json!({"password": "given-by-an-admin"}))
+        .post(&Actor::Admin, &format!("/api/admin/users/{id}/password"), json!({"password": "given-by-an-admin"}))
         .await
-        .ok(200);
+        .expect_status(200);
     let ada = server.log_in("ada", "given-by-an-admin").await.expect("in");
     assert_eq!(kinds(&notices(&server, &ada).await), ["password_reset"]);
 }
 
 #[tokio::test]
-async fn notices_of_one_kind_from_one_browser_take_one_place() {
-    let server = Server::start().await;
-    let ada = enrolled(&server, "ada").await;
-    let (_, pending) = password(&server, "ada", "").await;
+async fn notices_of_one_kind_and_browser_are_merged() {
+    let server = TestServer::start().await;
+    let ada = user_with_totp(&server, "ada").await;
+    let (_, pending) = log_in_with_password(&server, "ada", "").await;
     for _ in 0..3 {
-        server.call(&By::Cookie(pending.clone()), "POST", "/ui/login/code", "code=000000").await;
+        server.call(&Actor::Cookie(pending.clone()), "POST", "/ui/login/code", "code=000000").await;
     }
     let told = notices(&server, &ada.browser).await;
     assert_eq!(kinds(&told).iter().filter(|kind| **kind == "wrong_code").count(), 1);

@@ -1,4 +1,4 @@
-//! The description of the API is whole, valid and true. That answers keep to it is watched by `described` in every test.
+//! The `OpenAPI` document is complete, valid and correct. `api_contract` compares all responses with it in every test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use axum::http::StatusCode;
 use serde_json::Value;
 
-use super::harness::{By, Server, read};
+use super::harness::{Actor, TestServer, read_response};
 use crate::http::problem::codes::CODES;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-pub async fn description(server: &Server) -> Value {
-    server.get(&By::Nobody, "/api/openapi.json").await.ok(200)
+pub async fn description(server: &TestServer) -> Value {
+    server.get(&Actor::Nobody, "/api/openapi.json").await.expect_status(200)
 }
 
-/// Every operation: method, path, and what is said of it.
+/// Returns every operation: method, path and description.
 pub fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     let paths = document["paths"].as_object().expect("paths").iter();
     let of_path = |(path, item): (&String, &'_ Value)| (path.clone(), item.as_object().expect("operations").clone());
@@ -43,20 +43,22 @@ fn root(path: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn every_route_is_described_and_nothing_else() {
-    let server = Server::start().await;
+async fn exactly_all_routes_are_documented() {
+    let server = TestServer::start().await;
     let document = description(&server).await;
     let described: BTreeSet<_> =
         operations(&document).into_iter().map(|(method, path, _)| (method.to_uppercase(), path)).collect();
-    let declared: Vec<_> =
-        crate::http::declared(&server.app).iter().map(|route| (route.method.to_string(), route.template())).collect();
+    let declared: Vec<_> = crate::http::declared_routes(&server.app)
+        .iter()
+        .map(|route| (route.method.to_string(), route.template()))
+        .collect();
     assert_eq!(declared.len(), described.len(), "each is declared once");
     assert_eq!(declared.into_iter().collect::<BTreeSet<_>>(), described);
     for (method, path) in described {
-        let answer = server.open(&By::Admin, &method, &path.replace(['{', '}'], ""), "").await;
+        let answer = server.open(&Actor::Admin, &method, &path.replace(['{', '}'], ""), "").await;
         assert_ne!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path} is not served");
         if answer.status() == StatusCode::NOT_FOUND {
-            assert_ne!(read(answer).await.json()["code"], "no_such_route", "{method} {path} is not served");
+            assert_ne!(read_response(answer).await.json()["code"], "no_such_route", "{method} {path} is not served");
         }
     }
 }
@@ -75,10 +77,10 @@ fn routes_are_declared_in_one_way() {
 }
 
 #[tokio::test]
-async fn the_description_is_valid() {
-    let server = Server::start().await;
+async fn document_is_valid() {
+    let server = TestServer::start().await;
     for (path, version) in [("/api/openapi.json", "3.2."), ("/api/openapi-3.1.json", "3.1.")] {
-        let document = server.get(&By::Nobody, path).await.ok(200);
+        let document = server.get(&Actor::Nobody, path).await.expect_status(200);
         assert!(document["openapi"].as_str().is_some_and(|text| text.starts_with(version)));
         let tags: BTreeSet<_> =
             document["tags"].as_array().expect("tags").iter().map(|tag| tag["name"].to_string()).collect();
@@ -86,7 +88,7 @@ async fn the_description_is_valid() {
         for (method, path, operation) in operations(&document) {
             let place = format!("{method} {path}");
             assert!(METHODS.contains(&method.as_str()), "{place}");
-            assert!(ids.insert(operation["operationId"].to_string()), "{place}: an id of its own");
+            assert!(ids.insert(operation["operationId"].to_string()), "{place}: a unique id");
             let summary = operation["summary"].as_str().expect("a summary");
             assert!(summary.ends_with('.') && summary.len() < 120, "{place}: one sentence");
             assert!(
@@ -129,12 +131,36 @@ fn well_described(document: &Value, place: &str, path: &str, operation: &Value) 
     let text = operation["description"].as_str().expect("a description");
     assert!(permissions.iter().all(|name| text.contains(name.as_str().expect("text"))), "{place}: {text}");
     let named = |word: &str| text.contains(word);
-    assert!(named("Takes ") || open && named("Open to everybody"), "{place}: who may: {text}");
+    assert!(named("Requires ") && (!open || named("Requires no authentication")), "{place}: who may: {text}");
+}
+
+/// The requirements of `scripts/clients`, as far as they can be tested without generating clients.
+#[tokio::test]
+async fn generated_clients_get_named_enums_and_complete_types() {
+    let server = TestServer::start().await;
+    let document = description(&server).await;
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    assert_eq!(schemas["JobStatus"]["enum"][0], "queued");
+    walk(&document["components"]["schemas"], &mut |fields| {
+        let choices = fields.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+        for choice in choices {
+            assert!(choice.get("const").is_none(), "an enum has a name in every language: {choice}");
+        }
+        let beside = fields.contains_key("$ref") && fields.contains_key("properties");
+        assert!(!beside, "most programs read nothing beside a reference: {fields:?}");
+    });
+    for (name, schema) in schemas {
+        // In Python, a field and its accessor share the namespace of one function and one type.
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let mut typed = fields.filter(|(_, schema)| schema["type"] != "boolean");
+        let own = typed.find(|(field, _)| field.replace('_', "") == name.to_lowercase());
+        assert!(own.is_none(), "{name} has a field with its own name");
+    }
 }
 
 #[tokio::test]
-async fn events_are_typed_where_the_version_can_say_so() {
-    let server = Server::start().await;
+async fn events_are_typed_in_version_3_2() {
+    let server = TestServer::start().await;
     let document = description(&server).await;
     let item = |path: &str| {
         let media = &document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"];
@@ -147,31 +173,32 @@ async fn events_are_typed_where_the_version_can_say_so() {
 
 /// `RENEW=1 cargo test --no-default-features --features ssr --bin simpletuner openapi` writes what is compared.
 #[tokio::test]
-async fn changes_of_the_api_are_seen_in_review() {
-    let server = Server::start().await;
+async fn api_changes_are_reviewed() {
+    let server = TestServer::start().await;
     let now = serde_json::to_string_pretty(&description(&server).await).expect("JSON") + "\n";
     as_reviewed("docs/openapi.json", &now);
 }
 
-/// Compares with a file that is checked in, so that a change of it is seen; with `RENEW=1` it is written.
+/// Compares with a file in the repository, so that changes are reviewed; `RENEW=1` writes the file.
 pub fn as_reviewed(file: &str, now: &str) {
     if std::env::var_os("RENEW").is_some() {
         fs::write(root(file), now).expect("writable");
     }
     let then = fs::read_to_string(root(file)).unwrap_or_default();
     let changed = then.lines().zip(now.lines()).find(|(then, now)| then != now);
-    assert!(then == now, "{file} is not so any more ({changed:?}); if that is meant, run this test with RENEW=1");
+    assert!(then == now, "{file} has changed ({changed:?}); if that is intended, run this test with RENEW=1");
 }
 
 #[test]
-fn every_code_is_in_the_table_and_in_the_guide() {
+fn every_problem_code_is_in_the_table_and_the_guide() {
     let sources = [
         "problem.rs",
         "problem/access.rs",
         "problem/configs.rs",
         "problem/invalid.rs",
         "problem/secrets.rs",
-        "problem/turned_away.rs",
+        "problem/transitions.rs",
+        "problem/unauthorized.rs",
     ];
     let source: String =
         sources.map(|file| fs::read_to_string(root(&format!("src/server/http/{file}"))).expect("text")).concat();
@@ -180,7 +207,7 @@ fn every_code_is_in_the_table_and_in_the_guide() {
     // A constant is the name of a field.
     let lines = source.lines().filter(|line| !line.contains("const "));
     let mut used: BTreeSet<&str> = lines.flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_name).collect();
-    // What is answered before there is any HTTP is text.
+    // Responses before the HTTP layer are text.
     let edge = fs::read_to_string(root("src/server/boot/serve.rs")).expect("text");
     used.extend(edge.split(r#"\"code\":\""#).skip(1).filter_map(|rest| rest.split('\\').next()));
     let table: BTreeSet<&str> = CODES.iter().map(|code| code.name).collect();

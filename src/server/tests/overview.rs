@@ -1,29 +1,29 @@
-//! `/api/overview`: how the fleet stands, and what somebody should look at.
+//! `/api/overview`: state of the fleet and alerts.
 
 use app::domain::time::Millis;
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use super::harness::{By, Server};
+use super::harness::{Actor, TestServer};
 
-async fn overview(server: &Server) -> Value {
-    server.get(&By::Admin, "/api/overview").await.ok(200)
+async fn overview(server: &TestServer) -> Value {
+    server.get(&Actor::Admin, "/api/overview").await.expect_status(200)
 }
 
-/// What is told, as kind and severity.
-fn told(overview: &Value) -> Vec<(&str, &str)> {
+/// Returns the kind and severity of alerts.
+fn alerts(overview: &Value) -> Vec<(&str, &str)> {
     let entries = overview["attention"].as_array().expect("a list");
     entries.iter().filter_map(|entry| Some((entry["kind"].as_str()?, entry["severity"].as_str()?))).collect()
 }
 
-/// GPUs by state, of which none is busy or in use.
+/// Returns GPUs by state, with none busy or in use.
 fn gpus(free: u64, quarantined: u64, not_connected: u64) -> Value {
     json!({"busy": 0, "free": free, "in_use": 0, "quarantined": quarantined, "not_connected": not_connected})
 }
 
-/// A worker with two GPUs, of which the second shows an error.
-async fn broken(server: &Server) -> (String, By) {
-    let (id, key) = server.worker("rack-1").await;
+/// A worker with two GPUs, of which the second reports an error.
+async fn worker_with_bad_gpu(server: &TestServer) -> (String, Actor) {
+    let (id, key) = server.create_worker("rack-1").await;
     let error = json!({"reason": "quarantined", "detail": "XID 79"});
     let gpus = json!([
         {"index": 0, "uuid": "G0", "name": "A100", "vram_gb": 80},
@@ -31,41 +31,45 @@ async fn broken(server: &Server) -> (String, By) {
     ]);
     let body =
         json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "tls_verify": false});
-    server.post(&key, "/api/workers/register", body).await.ok(200);
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
     (id, key)
 }
 
 #[tokio::test]
-async fn a_quiet_server_says_that_nothing_needs_a_look() {
-    let server = Server::start().await;
+async fn idle_server_has_no_alerts() {
+    let server = TestServer::start().await;
     let now = overview(&server).await;
-    assert_eq!((told(&now), &now["more_attention"], &now["fleet"]), (vec![], &json!(0), &json!([])));
+    assert_eq!((alerts(&now), &now["more_attention"], &now["fleet"]), (vec![], &json!(0), &json!([])));
     assert_eq!(now["gpus"], gpus(0, 0, 0));
-    let lead = server.person("rita", "researcher").await;
-    server.call(&lead, "GET", "/api/overview", Body::empty()).await.problem(403, "permission_denied");
+    let lead = server.add_user("rita", "researcher").await;
+    server.call(&lead, "GET", "/api/overview", Body::empty()).await.expect_problem(403, "permission_denied");
 }
 
 #[tokio::test]
-async fn it_counts_and_tells_what_is_wrong_the_most_urgent_first() {
-    let server = Server::start().await;
-    server.config("digits").await;
-    server.worker("a-never-seen").await;
-    let (id, key) = broken(&server).await;
-    let events = server.stream(&key).await;
+async fn overview_counts_and_lists_alerts_by_severity() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    server.create_worker("a-never-seen").await;
+    let (id, key) = worker_with_bad_gpu(&server).await;
+    let events = server.open_stream(&key).await;
     let now = overview(&server).await;
-    assert_eq!(told(&now), [("gpus_withheld", "warning"), ("unverified", "warning")]);
+    assert_eq!(alerts(&now), [("gpus_withheld", "warning"), ("unverified", "warning")]);
     let first = &now["attention"][0];
     assert_eq!((&first["worker_id"], &first["count"]), (&json!(id), &json!(1)));
     assert!(first["detail"].as_str().is_some_and(|detail| detail.starts_with("GPU 1")), "{first}");
-    assert_eq!(now["gpus"], gpus(1, 1, 0));
+    assert_eq!((&now["gpus"], &now["gpus_measured"]), (&gpus(1, 1, 0), &json!(0)));
+    let readings = json!([{"uuid": "G0", "utilization_percent": 40.0}, {"uuid": "G1", "withheld": {"reason": "quarantined", "detail": "XID 79"}}]);
+    let telemetry = json!({"telemetry": [{"at": "2024-01-15T10:30:00Z", "gpus": readings}]});
+    server.post(&key, "/api/workers/heartbeat", telemetry).await.expect_status(200);
+    assert_eq!(overview(&server).await["gpus_measured"], 1);
     let names: Vec<_> = now["fleet"].as_array().expect("a list").iter().map(|worker| &worker["name"]).collect();
     assert_eq!(names, ["rack-1", "a-never-seen"], "who needs a look comes first");
 
     let job = server.submit("digits").await;
-    server.report(&key, &job, json!({"status": "running", "attempt": 1})).await.ok(200);
+    server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     let labels = json!({"team": "nlp"});
     let body = json!({"config_name": "digits", "worker_labels": labels, "gpu_count": 9});
-    let stuck = server.post(&By::Admin, "/api/queue/submit", body).await.ok(201)["job_id"].clone();
+    let stuck = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)["job_id"].clone();
     let now = overview(&server).await;
     assert_eq!((&now["jobs"]["running"], &now["jobs"]["waiting"]), (&json!(1), &json!(1)));
     assert_eq!(now["jobs"]["oldest_waiting"]["job_id"], stuck);
@@ -74,10 +78,11 @@ async fn it_counts_and_tells_what_is_wrong_the_most_urgent_first() {
     assert_eq!((&shown["queue_position"], &shown["fits_none"]), (&json!(1), &json!(true)));
 
     drop(events);
-    server.pass(Millis::seconds(1_860)).await;
+    server.advance(Millis::from_secs(1_860)).await;
     let now = overview(&server).await;
-    let kinds: Vec<_> = told(&now).into_iter().map(|(kind, _)| kind).collect();
+    let kinds: Vec<_> = alerts(&now).into_iter().map(|(kind, _)| kind).collect();
     assert!(kinds.starts_with(&["offline_with_job"]) && kinds.contains(&"stuck"), "{kinds:?}");
     assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
-    assert_eq!(now["gpus"], gpus(0, 0, 2), "what is gone is counted as that");
+    assert_eq!(now["gpus"], gpus(0, 0, 2), "offline ones are counted as offline");
+    assert_eq!(now["gpus_measured"], 0, "it is offline");
 }

@@ -1,15 +1,15 @@
-//! What a password may be, and how pages ask for one.
+//! Rules for passwords, and how pages ask for one.
 
 use serde_json::json;
 
-use super::harness::{By, PASSWORD, Server};
+use super::harness::{Actor, PASSWORD, TestServer};
 use super::pages::{log_in, page};
-use crate::http::access::Mode;
+use crate::http::access::AuthMode;
 use crate::text::percent_escaped;
 
 #[tokio::test]
-async fn any_characters_make_a_password_and_it_may_be_long() {
-    let server = Server::start().await;
+async fn passwords_may_be_long_with_any_characters() {
+    let server = TestServer::start().await;
     let long = "otter sings at dawn, purple ".repeat(4);
     let longest = format!("{long}{}", "é".repeat((1_024 - long.len()) / 2));
     assert!(long.len() > 64 && longest.len() == 1_024);
@@ -24,22 +24,22 @@ async fn any_characters_make_a_password_and_it_may_be_long() {
         ("longest", &longest),
     ] {
         let body = json!({"name": name, "role": "viewer", "password": password});
-        server.post(&By::Admin, "/api/admin/users", body).await.ok(201);
+        server.post(&Actor::Admin, "/api/admin/users", body).await.expect_status(201);
         assert!(server.log_in(name, &percent_escaped(password)).await.is_some(), "{name}");
         let cut: String = password.chars().take(password.chars().count() - 1).collect();
         assert!(server.log_in(name, &percent_escaped(&cut)).await.is_none(), "{name}: the last character counts");
     }
     let body = json!({"name": "longer", "role": "viewer", "password": format!("{longest}é")});
-    server.post(&By::Admin, "/api/admin/users", body).await.problem(422, "weak_password");
+    server.post(&Actor::Admin, "/api/admin/users", body).await.expect_problem(422, "weak_password");
 }
 
 #[tokio::test]
-async fn password_fields_hide_what_is_typed_and_work_with_password_managers() {
-    let server = Server::start().await;
-    let By::Cookie(ada) = server.person("ada", "admin").await else { panic!("a browser") };
-    let somebody = format!("/admin/users/{}", server.id_of("ada").await);
-    let fresh = Server::start_as(Mode::SingleUser).await;
-    fresh.app.core.setup_code().await.expect("a database").expect("nobody can log in yet");
+async fn password_fields_hide_input_and_support_password_managers() {
+    let server = TestServer::start().await;
+    let Actor::Cookie(ada) = server.add_user("ada", "admin").await else { panic!("a browser") };
+    let somebody = format!("/admin/users/{}", server.user_id("ada").await);
+    let fresh = TestServer::start_as(AuthMode::SingleUser).await;
+    fresh.app.core.issue_setup_code().await.expect("a database").expect("no users yet");
     let pages = [
         (page(&server, "", "/login").await, 1),
         (page(&fresh, "", "/login").await, 1),
@@ -47,7 +47,7 @@ async fn password_fields_hide_what_is_typed_and_work_with_password_managers() {
         (page(&server, &ada, "/admin/users").await, 1),
         (page(&server, &ada, &somebody).await, 1),
         (page(&server, &ada, "/confirm").await, 1),
-        // Whoever came with a token gives that once more, in the same field.
+        // A user with a token enters it again in the same field.
         (page(&server, &log_in(&server).await, "/confirm").await, 1),
     ];
     for (html, count) in pages {

@@ -1,50 +1,53 @@
-//! Errors read alike, and a database that is away is no disaster.
+//! Problems have one format, and the server survives an unavailable database.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 
-use super::harness::{ADMIN, Answer, By, Server, read};
+use super::harness::{ADMIN, Actor, TestResponse, TestServer, read_response};
 use crate::store::Store;
 
 #[tokio::test]
-async fn what_is_no_route_is_a_problem_document() {
-    let server = Server::start().await;
-    server.get(&By::Admin, "/api/nowhere").await.problem(404, "no_such_route");
-    server.call(&By::Admin, "PATCH", "/api/queue", "").await.problem(405, "method_not_allowed");
+async fn unknown_route_is_a_problem_document() {
+    let server = TestServer::start().await;
+    for path in ["/api/nowhere", "/api/queue/j_1/nowhere", "/api/admin/nowhere", "/api/workers/no/where", "/api"] {
+        let told = server.get(&Actor::Admin, path).await.expect_problem(404, "no_such_route");
+        assert_eq!(told["detail"], format!("{path:?} not found."), "the path is repeated as requested");
+    }
+    server.call(&Actor::Admin, "PATCH", "/api/queue", "").await.expect_problem(405, "method_not_allowed");
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_503_and_health_says_so() {
-    let server = Server::start().await;
-    let (_, key) = server.worker("gpu-1").await;
-    assert_eq!(server.get(&By::Nobody, "/readyz").await.status, StatusCode::OK);
+async fn unavailable_database_is_503_and_not_ready() {
+    let server = TestServer::start().await;
+    let (_, key) = server.create_worker("gpu-1").await;
+    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::OK);
     let store: &std::sync::Arc<dyn Store> = &server.app.core.store;
     store.close().await;
-    let answer = server.get(&By::Admin, "/api/queue").await;
+    let answer = server.get(&Actor::Admin, "/api/queue").await;
     assert_eq!(answer.headers[header::RETRY_AFTER], "2");
-    let problem = answer.problem(503, "database_unavailable");
+    let problem = answer.expect_problem(503, "database_unavailable");
     assert!(!problem.to_string().to_lowercase().contains("sqlite"), "no inner text leaves: {problem}");
-    server.post(&key, "/api/workers/heartbeat", json!({})).await.problem(503, "database_unavailable");
-    assert_eq!(server.get(&By::Nobody, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(server.get(&By::Nobody, "/healthz").await.status, StatusCode::OK);
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(503, "database_unavailable");
+    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.get(&Actor::Nobody, "/healthz").await.status, StatusCode::OK);
 }
 
-/// What a browser is answered that speaks this language.
-async fn browse(server: &Server, by: &By, method: &str, path: &str, language: &str) -> Answer {
+/// Returns the response to a browser with this language.
+async fn browse(server: &TestServer, by: &Actor, method: &str, path: &str, language: &str) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
     let request = request.header(header::ACCEPT, "text/html,*/*").header(header::ACCEPT_LANGUAGE, language);
     let request = match by {
-        By::Cookie(cookie) => request.header(header::COOKIE, cookie),
+        Actor::Cookie(cookie) => request.header(header::COOKIE, cookie),
         _ => request,
     };
-    read(server.send(request.body(Body::empty()).expect("a request")).await).await
+    read_response(server.send(request.body(Body::empty()).expect("a request")).await).await
 }
 
 #[tokio::test]
-async fn a_browser_is_told_of_problems_on_pages_in_its_language() {
-    let server = Server::start().await;
-    let lea = server.person("lea", "lead").await;
+async fn problem_pages_are_localized() {
+    let server = TestServer::start().await;
+    let lea = server.add_user("lea", "lead").await;
     let cases = [
         ("POST", "/jobs", 405, "formularios"),
         ("GET", "/ui/logout", 405, "formularios"),
@@ -71,19 +74,19 @@ async fn a_browser_is_told_of_problems_on_pages_in_its_language() {
         assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
         assert!(framed.contains(&format!("Solicitud {id}")), "{framed}");
     }
-    // The API stays with its documents, whoever asks.
-    browse(&server, &lea, "GET", "/api/nowhere", "es").await.problem(404, "no_such_route");
+    // The API always returns JSON.
+    browse(&server, &lea, "GET", "/api/nowhere", "es").await.expect_problem(404, "no_such_route");
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_a_page_that_says_since_when() {
-    let server = Server::start().await;
-    let lea = server.person("lea", "lead").await;
+async fn unavailable_database_page_shows_since_when() {
+    let server = TestServer::start().await;
+    let lea = server.add_user("lea", "lead").await;
     server.app.core.store.close().await;
-    assert!(server.app.core.take_part().await.is_err());
+    assert!(server.app.core.renew_leadership().await.is_err());
     let since = server.app.core.now();
-    server.clock.advance(app::domain::time::Millis::seconds(90));
-    assert!(server.app.core.take_part().await.is_err(), "it is away still");
+    server.clock.advance(app::domain::time::Millis::from_secs(90));
+    assert!(server.app.core.renew_leadership().await.is_err(), "it is away still");
     let answer = browse(&server, &lea, "GET", "/jobs", "en").await;
     assert_eq!(
         (answer.status.as_u16(), &answer.headers[header::RETRY_AFTER]),
@@ -96,31 +99,33 @@ async fn a_database_that_is_away_is_a_page_that_says_since_when() {
 }
 
 #[tokio::test]
-async fn the_api_speaks_the_language_of_the_page_that_asks_and_english_to_scripts() {
-    let server = Server::start().await;
-    let By::Cookie(session) = server.person("lea", "viewer").await else { panic!("a browser") };
-    let in_japanese = By::Cookie(format!("{session}; language=ja"));
+async fn api_problems_are_localized_for_pages_only() {
+    let server = TestServer::start().await;
+    let Actor::Cookie(session) = server.add_user("lea", "viewer").await else { panic!("a browser") };
+    let in_japanese = Actor::Cookie(format!("{session}; language=ja"));
     let answer = server.get(&in_japanese, "/api/admin/users").await;
     assert_eq!(answer.headers[header::CONTENT_LANGUAGE], "ja");
-    let told = answer.problem(403, "permission_denied");
+    let told = answer.expect_problem(403, "permission_denied");
     assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{told}");
     assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
-    let english = server.get(&By::Cookie(session), "/api/admin/users").await;
+    let english = server.get(&Actor::Cookie(session), "/api/admin/users").await;
     assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
-    // What has no sentence of its own stays, and is not called Japanese.
+    // A detail without a translation stays, and is not marked as Japanese.
     let other = server.get(&in_japanese, "/api/queue/j_none").await;
     assert!(!other.headers.contains_key(header::CONTENT_LANGUAGE));
-    other.problem(404, "job_not_found");
-    let By::Cookie(admin) = server.person("ada", "admin").await else { panic!("a browser") };
-    // A script's browser may ask for what it likes.
+    other.expect_problem(404, "job_not_found");
+    let Actor::Cookie(admin) = server.add_user("ada", "admin").await else { panic!("a browser") };
+    // A script may send any `Accept`.
     let request = |name: &'static str, value: &str| {
         let request = Request::builder().uri("/api/admin/workers?sort=x").header(header::HOST, "localhost:8001");
         let request = request.header(header::ACCEPT_LANGUAGE, "ja").header(name, value);
         server.send(request.body(Body::empty()).expect("a request"))
     };
-    let by_token = read(request("authorization", &format!("Bearer {ADMIN}")).await).await.problem(422, "out_of_range");
+    let by_token = read_response(request("authorization", &format!("Bearer {ADMIN}")).await)
+        .await
+        .expect_problem(422, "out_of_range");
     assert!(by_token["detail"].as_str().is_some_and(str::is_ascii), "{by_token}");
-    let by_page = read(request("cookie", &admin).await).await.problem(422, "out_of_range");
+    let by_page = read_response(request("cookie", &admin).await).await.expect_problem(422, "out_of_range");
     assert!(
         by_page["detail"].as_str().is_some_and(|detail| detail.contains("sort") && !detail.is_ascii()),
         "{by_page}"
@@ -128,16 +133,16 @@ async fn the_api_speaks_the_language_of_the_page_that_asks_and_english_to_script
 }
 
 #[tokio::test]
-async fn what_a_form_refuses_is_said_in_the_readers_language() {
-    let server = Server::start().await;
-    let By::Cookie(session) = server.person("ada", "admin").await else { panic!("a browser") };
+async fn form_errors_are_localized() {
+    let server = TestServer::start().await;
+    let Actor::Cookie(session) = server.add_user("ada", "admin").await else { panic!("a browser") };
     let post = async |path: &str, form: &str| -> String {
-        let by = By::Cookie(format!("{session}; language=ja"));
+        let by = Actor::Cookie(format!("{session}; language=ja"));
         let answer = server.call(&by, "POST", path, form.to_owned()).await;
         let flash =
             answer.headers[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a pair").to_owned();
         let to = answer.headers[header::LOCATION].to_str().expect("text").to_owned();
-        browse(&server, &By::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
+        browse(&server, &Actor::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
     };
     let taken = post("/ui/users", "name=ada&role=viewer").await;
     assert!(taken.contains("この名前はすでに使われています"), "{taken}");

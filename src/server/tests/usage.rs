@@ -1,53 +1,53 @@
-//! `/api/usage`, from a fleet that did something.
+//! `/api/usage` of an active fleet.
 
 use app::domain::time::Millis;
 use serde_json::{Value, json};
 
-use super::harness::{By, PASSWORD, Server};
+use super::harness::{Actor, TestServer};
 
-const HOUR: Millis = Millis::seconds(3_600);
+const HOUR: Millis = Millis::from_secs(3_600);
 
-fn near(value: &Value, expected: f64) -> bool {
+fn is_close(value: &Value, expected: f64) -> bool {
     value.as_f64().is_some_and(|value| (value - expected).abs() < 0.001)
 }
 
-/// A worker with so many GPUs that listens.
-async fn with_gpus(server: &Server, name: &str, gpus: usize) -> (String, By) {
-    let (id, key) = server.worker(name).await;
+/// Connects a worker with this many GPUs.
+async fn with_gpus(server: &TestServer, name: &str, gpus: usize) -> (String, Actor) {
+    let (id, key) = server.create_worker(name).await;
     let gpus: Vec<Value> = (0..gpus)
         .map(|index| json!({"index": index, "uuid": format!("{name}-{index}"), "name": "A100", "vram_gb": 80}))
         .collect();
     let body = json!({"name": name, "protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus});
-    server.post(&key, "/api/workers/register", body).await.ok(200);
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
     (id, key)
 }
 
-/// Lets the clock go on while the agent is heard of.
-async fn hours(server: &Server, key: &By, number: i64) {
+/// Advances the clock while the agent sends heartbeats.
+async fn hours(server: &TestServer, key: &Actor, number: i64) {
     for _ in 0..number * 60 {
         server.clock.advance(Millis(HOUR.0 / 60));
         server.heartbeat(key, json!([])).await;
     }
 }
 
-async fn submit(server: &Server, by: &By, body: Value) -> String {
-    server.post(by, "/api/queue/submit", body).await.ok(201)["job_id"].as_str().expect("text").to_owned()
+async fn submit(server: &TestServer, by: &Actor, body: Value) -> String {
+    server.post(by, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
 }
 
 #[tokio::test]
-async fn who_held_what_is_counted_and_a_researcher_is_told_of_their_own() {
-    let server = Server::start().await;
-    server.config("digits").await;
+async fn usage_is_counted_and_limited_to_visible_jobs() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
     let (id, key) = with_gpus(&server, "rack-1", 2).await;
-    let events = server.stream(&key).await;
-    let eve = server.person("eve", "researcher").await;
+    let events = server.open_stream(&key).await;
+    let eve = server.restricted_token("eve").await;
     let labels = json!({"team": "nlp"});
     let job = submit(&server, &eve, json!({"config_name": "digits", "target": "worker"})).await;
     for status in ["starting", "running"] {
-        server.report(&key, &job, json!({"status": status, "attempt": 1})).await.ok(200);
+        server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
-    // It fits no worker, so somebody waits. The only worker is busy meanwhile.
-    submit(&server, &By::Admin, json!({"config_name": "digits", "target": "worker", "worker_labels": labels})).await;
+    // It matches no worker, so it stays pending. The only worker is busy meanwhile.
+    submit(&server, &Actor::Admin, json!({"config_name": "digits", "target": "worker", "worker_labels": labels})).await;
     let held = async |hours: i64| {
         for _ in 0..hours * 60 {
             server.clock.advance(Millis(HOUR.0 / 60));
@@ -55,42 +55,46 @@ async fn who_held_what_is_counted_and_a_researcher_is_told_of_their_own() {
         }
     };
     held(3).await;
-    server.report(&key, &job, json!({"status": "completed", "attempt": 1})).await.ok(200);
+    server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     hours(&server, &key, 1).await;
-    let all = server.get(&By::Admin, "/api/usage").await.ok(200);
-    assert!(near(&all["total"]["gpu_hours"], 6.0) && near(&all["total"]["run_hours"], 3.0), "{all}");
+    let all = server.get(&Actor::Admin, "/api/usage").await.expect_status(200);
+    assert!(is_close(&all["total"]["gpu_hours"], 6.0) && is_close(&all["total"]["run_hours"], 3.0), "{all}");
     assert_eq!((&all["own"], &all["total"]["jobs"]), (&json!(false), &json!(1)));
     assert_eq!(all["groups"][0]["name"], "eve");
-    assert!(near(&all["fleet"]["gpu_hours"], 8.0), "two for four hours: {}", all["fleet"]);
-    assert!(near(&all["fleet"]["idle_while_queued_minutes"], 60.0), "{}", all["fleet"]);
+    assert!(is_close(&all["fleet"]["gpu_hours"], 8.0), "two for four hours: {}", all["fleet"]);
+    assert!(is_close(&all["fleet"]["idle_while_queued_minutes"], 60.0), "{}", all["fleet"]);
     assert_eq!(all["waits"]["jobs"], 1);
     assert_eq!(all["week"].as_array().map(Vec::len), Some(168));
-    let by_worker = server.get(&By::Admin, "/api/usage?by=worker").await.ok(200);
+    let by_worker = server.get(&Actor::Admin, "/api/usage?by=worker").await.expect_status(200);
     assert_eq!((&by_worker["groups"][0]["name"], &by_worker["groups"][0]["worker_id"]), (&json!("rack-1"), &json!(id)));
 
-    // Nobody has used her browser for hours.
-    let eve = server.log_in("eve", PASSWORD).await.expect("the password is right");
-    let theirs = server.get(&eve, "/api/usage").await.ok(200);
-    assert!(near(&theirs["total"]["gpu_hours"], 6.0), "{theirs}");
+    let theirs = server.get(&eve, "/api/usage").await.expect_status(200);
+    assert!(is_close(&theirs["total"]["gpu_hours"], 6.0), "{theirs}");
     assert_eq!((&theirs["own"], theirs.get("fleet")), (&json!(true), None));
-    let mallory = server.person("mallory", "researcher").await;
-    let nothing = server.get(&mallory, "/api/usage").await.ok(200);
+    let bob = server.add_user("bob", "viewer").await;
+    assert_eq!(
+        server.get(&bob, "/api/usage").await.expect_status(200)["fleet"],
+        all["fleet"],
+        "all users see the fleet"
+    );
+    let mallory = server.restricted_token("mallory").await;
+    let nothing = server.get(&mallory, "/api/usage").await.expect_status(200);
     assert_eq!(
         (&nothing["total"]["jobs"], &nothing["groups"], &nothing["waits"]["jobs"]),
         (&json!(0), &json!([]), &json!(0))
     );
 
-    let csv = server.get(&By::Admin, "/api/usage/export?by=config").await;
+    let csv = server.get(&Actor::Admin, "/api/usage/export?by=config").await;
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
     assert_eq!(csv.text(), "config,gpu_hours,run_hours,jobs,attempts\r\ndigits,6.0000,3.0000,1,1\r\n");
     drop(events);
 }
 
 #[tokio::test]
-async fn only_the_asked_time_counts_and_nonsense_is_refused() {
-    let server = Server::start().await;
+async fn usage_counts_the_requested_range_and_rejects_invalid_ones() {
+    let server = TestServer::start().await;
     let now = server.app.core.now();
-    let day = server.get(&By::Admin, &format!("/api/usage?until={}", now + HOUR)).await.ok(200);
+    let day = server.get(&Actor::Admin, &format!("/api/usage?until={}", now + HOUR)).await.expect_status(200);
     assert_eq!(day["until"], json!(now), "what has not been yet does not count");
     for query in [
         "since=yesterday".to_owned(),
@@ -98,23 +102,23 @@ async fn only_the_asked_time_counts_and_nonsense_is_refused() {
         format!("since={now}&until={}", app::domain::time::Timestamp(0)),
         "since=2020-01-01T00:00:00Z".to_owned(),
     ] {
-        server.get(&By::Admin, &format!("/api/usage?{query}")).await.problem(422, "out_of_range");
+        server.get(&Actor::Admin, &format!("/api/usage?{query}")).await.expect_problem(422, "out_of_range");
     }
-    server.get(&By::Admin, "/api/usage?by=shoe-size").await.problem(400, "invalid_query");
+    server.get(&Actor::Admin, "/api/usage?by=shoe-size").await.expect_problem(400, "invalid_query");
 }
 
 #[tokio::test]
-async fn of_a_time_that_the_trail_does_not_reach_the_fleet_is_not_told() {
-    let server = Server::start_with(|policy| policy.audit_retention = Some(Millis::seconds(86_400))).await;
+async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
+    let server = TestServer::start_with(|policy| policy.audit_retention = Some(Millis::from_secs(86_400))).await;
     let (_, key) = with_gpus(&server, "rack-1", 2).await;
-    let _events = server.stream(&key).await;
+    let _events = server.open_stream(&key).await;
     for _ in 0..4 {
         hours(&server, &key, 12).await;
-        server.worker(&format!("w-{}", server.app.core.now().0)).await;
+        server.create_worker(&format!("w-{}", server.app.core.now().0)).await;
     }
-    while server.app.core.expire_audit().await.expect("a database") > 0 {}
+    while server.app.core.prune_audit().await.expect("a database") > 0 {}
     let since = |hours: i64| format!("/api/usage?since={}", server.app.core.now() + Millis(-hours * HOUR.0));
-    assert_eq!(server.get(&By::Admin, &since(40)).await.ok(200).get("fleet"), None);
-    let lately = server.get(&By::Admin, &since(10)).await.ok(200);
-    assert!(near(&lately["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", lately["fleet"]);
+    assert_eq!(server.get(&Actor::Admin, &since(40)).await.expect_status(200).get("fleet"), None);
+    let lately = server.get(&Actor::Admin, &since(10)).await.expect_status(200);
+    assert!(is_close(&lately["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", lately["fleet"]);
 }

@@ -1,14 +1,14 @@
-//! Workers by the forms of their pages.
+//! Worker forms on pages.
 
 use serde_json::json;
 
-use super::harness::{By, Server};
+use super::harness::{Actor, TestServer};
 use super::pages::{log_in, page, post};
 use crate::text::percent_escaped;
 
 #[tokio::test]
-async fn a_worker_is_made_by_a_form_and_its_token_shown_once() {
-    let server = Server::start().await;
+async fn form_creates_a_worker_and_shows_its_token_once() {
+    let server = TestServer::start().await;
     let session = log_in(&server).await;
     let form = "name=gpu-1&worker_type=persistent&labels=team%3Dnlp%0D%0Agpu%3Da100";
     let (to, cookies) = post(&server, &session, "/ui/workers", form).await;
@@ -18,7 +18,7 @@ async fn a_worker_is_made_by_a_form_and_its_token_shown_once() {
     let token: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     assert!(token.starts_with("wt_") && token.len() > 40, "{token}");
     assert!(!page(&server, &cookies, &to).await.contains(&token), "it is shown once");
-    let listed = server.get(&By::Admin, "/api/admin/workers").await.ok(200);
+    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     assert_eq!(listed["workers"][0]["labels"]["gpu"], "a100");
     let (back, cookies) = post(&server, &session, "/ui/workers", "name=gpu-1").await;
     assert_eq!(back, "/admin/workers/new");
@@ -26,10 +26,10 @@ async fn a_worker_is_made_by_a_form_and_its_token_shown_once() {
 }
 
 #[tokio::test]
-async fn a_drain_is_taken_back_by_a_form() {
-    let server = Server::start().await;
+async fn drain_is_undone_by_a_form() {
+    let server = TestServer::start().await;
     let session = log_in(&server).await;
-    let (id, _) = server.worker("gpu-1").await;
+    let (id, _) = server.create_worker("gpu-1").await;
     let (to, cookies) = post(&server, &session, &format!("/ui/workers/{id}/drain"), "").await;
     let shown = page(&server, &cookies, &to).await;
     let undo = format!("/ui/workers/{id}/resume");
@@ -37,11 +37,11 @@ async fn a_drain_is_taken_back_by_a_form() {
     assert!(banner.rsplit_once("<form").expect("a form").1.contains(&undo), "{banner}");
     let (to, cookies) = post(&server, &session, &undo, "").await;
     assert!(page(&server, &cookies, &to).await.contains("The worker takes jobs again."));
-    let worker = server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(worker["draining"], false);
 }
 
-/// The hidden fields of a form, as a browser sends them.
+/// Returns the hidden fields of a form, as a browser sends them.
 fn hidden(page: &str, form: &str) -> String {
     let (_, form) = page.split_once(&format!("action=\"{form}\"")).expect("the form");
     let form = form.split_once("</form>").expect("whole").0;
@@ -54,15 +54,15 @@ fn hidden(page: &str, form: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
-    let server = Server::start().await;
+async fn form_edits_a_worker_without_lost_updates() {
+    let server = TestServer::start().await;
     let session = log_in(&server).await;
     let wanted = json!({
         "name": "gpu-1", "worker_type": "persistent", "labels": {"note": "a, b"}, "allowed_networks": ["10.0.0.0/8", "::1"],
     });
-    let made = server.post(&By::Admin, "/api/admin/workers", wanted).await.ok(201);
+    let made = server.post(&Actor::Admin, "/api/admin/workers", wanted).await.expect_status(201);
     let id = made["worker_id"].as_str().expect("text");
-    let view = async || server.get(&By::Admin, &format!("/api/admin/workers/{id}")).await.ok(200);
+    let view = async || server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     let (there, edit, form) =
         (format!("/admin/workers/{id}"), format!("/admin/workers/{id}/edit"), format!("/ui/workers/{id}/edit"));
     let shown = page(&server, &session, &edit).await;
@@ -86,7 +86,7 @@ async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
     assert_eq!(changed["allowed_networks"], json!([]));
     let undo = hidden(&page(&server, &cookies, &to).await, &form);
 
-    // Somebody else was slower.
+    // Another user sends an outdated form.
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-3", &seen)).await;
     assert_eq!(to, edit);
     let told = page(&server, &cookies, &to).await;
@@ -95,7 +95,7 @@ async fn a_worker_is_edited_by_a_form_that_writes_over_nobody() {
     assert_eq!(view().await["name"], "gpu-2");
     let (to, cookies) = post(&server, &session, &form, &typed("", &hidden(&told, &form))).await;
     let told = page(&server, &cookies, &to).await;
-    assert!(told.contains("class=\"notice notice-bad\"") && !told.contains("Somebody else"), "{told}");
+    assert!(told.contains("id=\"name-error\"") && !told.contains("Somebody else"), "{told}");
 
     let (to, _) = post(&server, &session, &form, &undo).await;
     assert_eq!(to, there);

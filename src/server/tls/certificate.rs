@@ -14,74 +14,74 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, RootCertStore};
 use sha2::{Digest, Sha256};
 
-use super::provider;
+use super::crypto_provider;
 use super::validity::ends_at;
 
-/// Two files.
+/// The paths of both files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// The certificate, and those between it and an authority.
+pub struct CertificatePaths {
+    /// The certificate and its intermediates.
     pub chain: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// What stood in them.
+/// The contents of both files.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Contents {
+pub struct CertificateFiles {
     pub chain: Vec<u8>,
     pub key: Vec<u8>,
 }
 
-impl Pair {
-    /// What stands in the files.
-    pub fn read(&self) -> Result<Contents, String> {
+impl CertificatePaths {
+    /// Reads both files.
+    pub fn read(&self) -> Result<CertificateFiles, String> {
         let read =
-            |path: &PathBuf| std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()));
-        Ok(Contents { chain: read(&self.chain)?, key: read(&self.key)? })
+            |path: &PathBuf| std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+        Ok(CertificateFiles { chain: read(&self.chain)?, key: read(&self.key)? })
     }
 
-    /// Says which files are meant.
-    pub fn unusable(&self, why: &str) -> String {
-        format!("the certificate {} with the key {} cannot be used: {why}", self.chain.display(), self.key.display())
+    /// Returns a message with the names of the files.
+    pub fn describe_unusable(&self, why: &str) -> String {
+        format!("cannot use the certificate {} with the key {}: {why}", self.chain.display(), self.key.display())
     }
 }
 
-/// A certificate that can be shown.
+/// A usable certificate.
 #[derive(Debug)]
-pub struct Certificate {
-    /// With its chain and key.
+pub struct ServerCertificate {
+    /// With chain and private key.
     pub key: Arc<CertifiedKey>,
-    /// Of the key.
+    /// Fingerprint of the key.
     pub fingerprint: Fingerprint,
-    /// Whether another one's signature is on it.
-    pub vouched_for: bool,
-    /// When it ends.
+    /// Whether another certificate has signed it.
+    pub is_ca_signed: bool,
+    /// When it expires.
     pub ends_at: Option<Timestamp>,
 }
 
-/// Reads a chain and its key, and checks that they belong together.
-pub fn parse(contents: &Contents, now: Timestamp) -> Result<Certificate, String> {
+/// Parses a chain and its key, and checks that they belong together.
+pub fn parse(contents: &CertificateFiles, now: Timestamp) -> Result<ServerCertificate, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.chain).collect();
-    let chain = chain.map_err(|error| format!("the certificate is not in PEM form ({error})"))?;
+    let chain = chain.map_err(|error| format!("the certificate is not valid PEM ({error})"))?;
     let Some(own) = chain.first().cloned() else {
-        return Err("there is no certificate in it; it must be in PEM form".to_owned());
+        return Err("the file contains no certificate in PEM format".to_owned());
     };
     let key = PrivateKeyDer::from_pem_slice(&contents.key)
-        .map_err(|error| format!("the key is no private key in PEM form without a password ({error})"))?;
-    let key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
-        Error::InconsistentKeys(_) => "the key belongs to another certificate".to_owned(),
+        .map_err(|error| format!("the key is not an unencrypted private key in PEM format ({error})"))?;
+    let key = CertifiedKey::from_der(chain, key, &crypto_provider()).map_err(|error| match error {
+        Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
         other => other.to_string(),
     })?;
     let parsed = ParsedCertificate::try_from(&own).map_err(|error| error.to_string())?;
     let fingerprint = Fingerprint(Sha256::digest(parsed.subject_public_key_info()).into());
     let unknown_issuer = Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
-    let vouched_for = trusted_by_itself(&own, &parsed, now) == unknown_issuer;
-    Ok(Certificate { key: Arc::new(key), fingerprint, vouched_for, ends_at: ends_at(&own) })
+    let vouched_for = verify_self_signed(&own, &parsed, now) == unknown_issuer;
+    Ok(ServerCertificate { key: Arc::new(key), fingerprint, is_ca_signed: vouched_for, ends_at: ends_at(&own) })
 }
 
-/// What somebody says of a certificate who trusts it and nothing else: nothing against it if it has signed itself.
-pub fn trusted_by_itself(
+/// Verifies a certificate with itself as the only trust anchor; succeeds if it is self-signed.
+pub fn verify_self_signed(
     der: &CertificateDer<'_>,
     parsed: &ParsedCertificate<'_>,
     now: Timestamp,
@@ -94,6 +94,6 @@ pub fn trusted_by_itself(
         &roots,
         &[],
         now,
-        provider().signature_verification_algorithms.all,
+        crypto_provider().signature_verification_algorithms.all,
     )
 }

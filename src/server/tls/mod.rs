@@ -1,6 +1,6 @@
-//! TLS of this server: the certificate that it shows, and a watch over the files that hold it.
+//! TLS of this server: its certificate, which is reloaded when its files change.
 //!
-//! A new certificate is for new connections; those that are open stay as they are.
+//! A new certificate applies to new connections; open ones are not affected.
 
 mod certificate;
 pub mod self_signed;
@@ -19,137 +19,138 @@ use rustls::sign::CertifiedKey;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use self::certificate::Certificate;
-pub use self::certificate::Pair;
+pub use self::certificate::CertificatePaths;
+use self::certificate::ServerCertificate;
 use crate::clock::Clock;
 
-/// How often the files are looked at. A change counts once two looks agree: the other file may not be written yet.
-pub const LOOK: Duration = Duration::from_secs(5);
+/// How often the files are checked. A change is loaded when two checks agree, because the second file may not be written yet.
+pub const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Which certificate to show, as the command line says it.
+/// The certificate to use, as set on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
-    /// None: plain HTTP.
-    Nothing,
-    /// One of our own making.
-    Own,
+pub enum TlsMode {
+    /// Plain HTTP.
+    Off,
+    /// A generated self-signed one.
+    SelfSigned,
     /// The one in these files.
-    Given(Pair),
+    Files(CertificatePaths),
 }
 
-impl Wanted {
-    /// What `--ssl`, `--ssl-cert` and `--ssl-key` say together.
-    pub fn of(ssl: bool, chain: Option<&Path>, key: Option<&Path>) -> Result<Self, &'static str> {
+impl TlsMode {
+    /// Combines `--ssl`, `--ssl-cert` and `--ssl-key`.
+    pub fn from_flags(ssl: bool, chain: Option<&Path>, key: Option<&Path>) -> Result<Self, &'static str> {
         match (ssl, chain, key) {
-            (false, None, None) => Ok(Self::Nothing),
-            (true, None, None) => Ok(Self::Own),
-            (true, Some(chain), Some(key)) => Ok(Self::Given(Pair { chain: chain.to_owned(), key: key.to_owned() })),
-            (false, ..) => Err("--ssl-cert and --ssl-key are for HTTPS; add --ssl, or leave them out"),
-            (true, Some(_), None) => Err("--ssl-cert needs the key of its certificate; name its file with --ssl-key"),
-            (true, None, Some(_)) => {
-                Err("--ssl-key needs the certificate that it is for; name its file with --ssl-cert")
+            (false, None, None) => Ok(Self::Off),
+            (true, None, None) => Ok(Self::SelfSigned),
+            (true, Some(chain), Some(key)) => {
+                Ok(Self::Files(CertificatePaths { chain: chain.to_owned(), key: key.to_owned() }))
             }
+            (false, ..) => Err("--ssl-cert and --ssl-key require HTTPS; add --ssl, or omit them"),
+            (true, Some(_), None) => Err("--ssl-cert requires the private key; set --ssl-key"),
+            (true, None, Some(_)) => Err("--ssl-key requires the certificate; set --ssl-cert"),
         }
     }
 }
 
-/// The provider of cryptography, chosen by name: where the database's driver brings another one, rustls has no default.
-fn provider() -> Arc<CryptoProvider> {
+/// The cryptography provider, selected explicitly: the database driver brings another one, so rustls has no default.
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// Whoever asks rustls for its default gets this provider too.
-pub fn install_provider() {
-    // Only a second call fails, and it would install the same.
+/// Makes this provider rustls' default.
+pub fn install_crypto_provider() {
+    // Only a second call fails, and it would install the same provider.
     let _ = aws_lc_rs::default_provider().install_default();
 }
 
-/// TLS as it is now.
+/// The current TLS configuration.
 #[derive(Clone)]
 pub struct Tls {
-    shown: watch::Sender<Arc<Certificate>>,
+    current: watch::Sender<Arc<ServerCertificate>>,
     config: Arc<ServerConfig>,
-    pair: Pair,
+    paths: CertificatePaths,
 }
 
 impl Tls {
-    /// With the certificate in these files.
-    pub fn open(pair: Pair, clock: &dyn Clock) -> Result<Self, String> {
-        let first = certificate::parse(&pair.read()?, clock.now()).map_err(|error| pair.unusable(&error))?;
+    /// Loads the certificate in these files.
+    pub fn open(pair: CertificatePaths, clock: &dyn Clock) -> Result<Self, String> {
+        let first = certificate::parse(&pair.read()?, clock.now()).map_err(|error| pair.describe_unusable(&error))?;
         let shown = watch::Sender::new(Arc::new(first));
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let mut config = ServerConfig::builder_with_provider(crypto_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(Shown(shown.subscribe())));
+            .with_cert_resolver(Arc::new(CertificateResolver(shown.subscribe())));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { shown, config: Arc::new(config), pair })
+        Ok(Self { current: shown, config: Arc::new(config), paths: pair })
     }
 
-    /// What takes the server's side of a handshake.
+    /// Returns the acceptor of the server's side.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config))
     }
 
-    /// The fingerprint of the key.
+    /// Returns the fingerprint of the key.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.shown.borrow().fingerprint
+        self.current.borrow().fingerprint
     }
 
-    /// When the certificate ends.
+    /// Returns when the certificate expires.
     pub fn ends_at(&self) -> Option<Timestamp> {
-        self.shown.borrow().ends_at
+        self.current.borrow().ends_at
     }
 
-    /// Whether somebody else has signed the certificate: then browsers may be told to insist on it.
-    pub fn is_vouched_for(&self) -> bool {
-        self.shown.borrow().vouched_for
+    /// Returns whether a certificate authority has signed the certificate. Then HSTS can be used.
+    pub fn is_ca_signed(&self) -> bool {
+        self.current.borrow().is_ca_signed
     }
 
-    /// What agents have to know of the key, because nobody vouches for it.
-    pub fn to_pin(&self) -> Option<Fingerprint> {
-        (!self.is_vouched_for()).then(|| self.fingerprint())
+    /// Returns the fingerprint that agents must pin, if no authority has signed the certificate.
+    pub fn pin(&self) -> Option<Fingerprint> {
+        (!self.is_ca_signed()).then(|| self.fingerprint())
     }
 
-    /// Waits until the key is another one.
-    pub async fn another_key(&self, than: Fingerprint) {
-        // The sender lives as long as `self`; an error cannot come.
-        let _ = self.shown.subscribe().wait_for(|now| now.fingerprint != than).await;
+    /// Waits until the key has changed.
+    pub async fn key_changed(&self, than: Fingerprint) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.current.subscribe().wait_for(|now| now.fingerprint != than).await;
     }
 
-    /// Looks at the files again and again, and shows what they hold. What cannot be used is said once, and not shown.
-    pub async fn follow(self, clock: Arc<dyn Clock>, every: Duration) {
-        let mut acted_on = self.pair.read();
+    /// Checks the files periodically and loads changes. An unusable certificate is logged once and ignored.
+    pub async fn watch_files(self, clock: Arc<dyn Clock>, every: Duration) {
+        let mut acted_on = self.paths.read();
         let mut last_look = acted_on.clone();
         loop {
             tokio::time::sleep(every).await;
-            let pair = self.pair.clone();
+            let pair = self.paths.clone();
             let Ok(look) = tokio::task::spawn_blocking(move || pair.read()).await else { continue };
             if look == last_look && look != acted_on {
-                self.show(&look, &*clock);
+                self.update(&look, &*clock);
                 acted_on = look.clone();
             }
             last_look = look;
         }
     }
 
-    fn show(&self, found: &Result<certificate::Contents, String>, clock: &dyn Clock) {
-        let parse = |contents| certificate::parse(contents, clock.now()).map_err(|error| self.pair.unusable(&error));
+    fn update(&self, found: &Result<certificate::CertificateFiles, String>, clock: &dyn Clock) {
+        let parse =
+            |contents| certificate::parse(contents, clock.now()).map_err(|error| self.paths.describe_unusable(&error));
         match found.as_ref().map_err(String::clone).and_then(parse) {
             Ok(certificate) => {
-                tracing::info!(fingerprint = %certificate.fingerprint, "new connections get the new certificate");
-                self.shown.send_replace(Arc::new(certificate));
+                tracing::info!(fingerprint = %certificate.fingerprint, "tls: certificate reloaded for new connections");
+                self.current.send_replace(Arc::new(certificate));
             }
-            Err(error) => tracing::error!("the new certificate is not used, the old one stays: {error}"),
+            Err(error) => tracing::error!("tls: cannot load the new certificate, keeping the old one: {error}"),
         }
     }
 }
 
-/// Hands the certificate of the moment to each handshake.
+/// Gives each handshake the current certificate.
 #[derive(Debug)]
-struct Shown(watch::Receiver<Arc<Certificate>>);
+struct CertificateResolver(watch::Receiver<Arc<ServerCertificate>>);
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0.borrow().key))
     }
@@ -160,29 +161,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_that_do_not_go_together_are_refused() {
+    fn incompatible_flags_are_rejected() {
         let (chain, key) = (Path::new("cert.pem"), Path::new("key.pem"));
-        let pair = Pair { chain: chain.to_owned(), key: key.to_owned() };
-        assert_eq!(Wanted::of(false, None, None), Ok(Wanted::Nothing));
-        assert_eq!(Wanted::of(true, None, None), Ok(Wanted::Own));
-        assert_eq!(Wanted::of(true, Some(chain), Some(key)), Ok(Wanted::Given(pair)));
+        let pair = CertificatePaths { chain: chain.to_owned(), key: key.to_owned() };
+        assert_eq!(TlsMode::from_flags(false, None, None), Ok(TlsMode::Off));
+        assert_eq!(TlsMode::from_flags(true, None, None), Ok(TlsMode::SelfSigned));
+        assert_eq!(TlsMode::from_flags(true, Some(chain), Some(key)), Ok(TlsMode::Files(pair)));
         for (ssl, chain, key, says) in [
             (false, Some(chain), Some(key), "add --ssl"),
             (false, Some(chain), None, "add --ssl"),
-            (true, Some(chain), None, "with --ssl-key"),
-            (true, None, Some(key), "with --ssl-cert"),
+            (true, Some(chain), None, "set --ssl-key"),
+            (true, None, Some(key), "set --ssl-cert"),
         ] {
-            assert!(Wanted::of(ssl, chain, key).is_err_and(|said| said.contains(says)), "{ssl} {chain:?} {key:?}");
+            assert!(
+                TlsMode::from_flags(ssl, chain, key).is_err_and(|said| said.contains(says)),
+                "{ssl} {chain:?} {key:?}"
+            );
         }
     }
 
     #[test]
-    fn a_broken_pair_leaves_the_old_one_in_place() {
+    fn invalid_pair_keeps_the_old_certificate() {
         let directory = tempfile::tempdir().expect("a directory");
         let clock = crate::clock::ManualClock::new();
         let made = |folder: &str| {
             let names = ["localhost".to_owned()];
-            self_signed::keep(&directory.path().join(folder), &names, clock.now()).expect("a pair")
+            self_signed::load_or_create(&directory.path().join(folder), &names, clock.now()).expect("a pair")
         };
         let (first, second) = (made("first"), made("second"));
         let tls = Tls::open(first.clone(), &clock).expect("a certificate");
@@ -190,18 +194,18 @@ mod tests {
         let (good, other) = (first.read().expect("files"), second.read().expect("files"));
         let none = || b"none".to_vec();
         for broken in [
-            certificate::Contents { key: other.key.clone(), ..good.clone() },
-            certificate::Contents { chain: none(), ..good.clone() },
-            certificate::Contents { key: none(), ..good.clone() },
-            certificate::Contents { chain: other.chain[..other.chain.len() / 2].to_vec(), ..other.clone() },
+            certificate::CertificateFiles { key: other.key.clone(), ..good.clone() },
+            certificate::CertificateFiles { chain: none(), ..good.clone() },
+            certificate::CertificateFiles { key: none(), ..good.clone() },
+            certificate::CertificateFiles { chain: other.chain[..other.chain.len() / 2].to_vec(), ..other.clone() },
         ] {
             assert!(certificate::parse(&broken, clock.now()).is_err());
-            tls.show(&Ok(broken), &clock);
+            tls.update(&Ok(broken), &clock);
             assert_eq!(tls.fingerprint(), old);
         }
-        tls.show(&Err("gone".to_owned()), &clock);
+        tls.update(&Err("gone".to_owned()), &clock);
         assert_eq!(tls.fingerprint(), old);
-        tls.show(&Ok(other), &clock);
+        tls.update(&Ok(other), &clock);
         assert_ne!(tls.fingerprint(), old);
     }
 }

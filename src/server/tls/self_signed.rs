@@ -1,7 +1,7 @@
-//! A certificate of our own making, for a server that was given none.
+//! A self-signed certificate for a server without one.
 //!
-//! Its key is made once and kept, and with it the fingerprint by which agents know the server. The certificate is made
-//! anew, at a start, when it comes to its end or when the machine has got another name or address.
+//! Its key is created once and stored, so that the fingerprint for agents stays the same. The certificate is renewed at startup
+//! when it is about to expire, or when the host has a new name or address.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,33 +21,33 @@ use rustls::server::ParsedCertificate;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
-use super::certificate::{Pair, trusted_by_itself};
-use crate::files::whole;
+use super::certificate::{CertificatePaths, verify_self_signed};
+use crate::files::atomic_write;
 
-const DAY: Millis = Millis::seconds(24 * 3_600);
-/// How long a certificate is good for: as long as browsers take any.
-const LIFE: i64 = 397;
-/// With so many days left it is made anew.
-const MARGIN: i64 = 60;
+const DAY: Millis = Millis::from_secs(24 * 3_600);
+/// Validity of a certificate: the maximum that browsers accept.
+const LIFETIME_DAYS: i64 = 397;
+/// Renewed when this many days remain.
+const RENEWAL_DAYS: i64 = 60;
 
-/// The pair in this directory, made or renewed where that is needed.
-pub fn keep(directory: &Path, names: &[String], now: Timestamp) -> Result<Pair, String> {
-    let pair = Pair { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
-    let unusable = |error: io::Error| format!("{} cannot be used for a certificate: {error}", directory.display());
+/// Returns the pair in this directory, created or renewed if needed.
+pub fn load_or_create(directory: &Path, names: &[String], now: Timestamp) -> Result<CertificatePaths, String> {
+    let pair = CertificatePaths { chain: directory.join("cert.pem"), key: directory.join("key.pem") };
+    let unusable = |error: io::Error| format!("cannot use {} for a certificate: {error}", directory.display());
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
-    let key = key(&pair.key)?;
-    if !serves(&pair.chain, &key, names, now) {
-        let made = make(&key, names, now).map_err(|error| format!("no certificate can be made: {error}"))?;
-        whole::replace(&pair.chain, 0o644, made.as_bytes()).map_err(unusable)?;
-        tracing::info!(names = names.join(", "), "made a certificate, {}", pair.chain.display());
+    let key = load_or_create_key(&pair.key)?;
+    if !is_current(&pair.chain, &key, names, now) {
+        let made = issue(&key, names, now).map_err(|error| format!("cannot create a certificate: {error}"))?;
+        atomic_write::replace(&pair.chain, 0o644, made.as_bytes()).map_err(unusable)?;
+        tracing::info!(names = names.join(", "), "tls: created a self-signed certificate, {}", pair.chain.display());
     }
     Ok(pair)
 }
 
-/// What the certificate should say of a server that listens here.
-pub fn names(host: IpAddr, interfaces: Vec<IpAddr>, hostname: &str) -> Vec<String> {
+/// Returns the names for the certificate of a server that listens here.
+pub fn subject_names(host: IpAddr, interfaces: Vec<IpAddr>, hostname: &str) -> Vec<String> {
     let mut names = vec!["localhost".to_owned()];
-    // Some machines have names that are none.
+    // Some hosts have invalid names.
     if ServerName::try_from(hostname).is_ok() && hostname != "localhost" {
         names.push(hostname.to_owned());
     }
@@ -58,8 +58,8 @@ pub fn names(host: IpAddr, interfaces: Vec<IpAddr>, hostname: &str) -> Vec<Strin
     names
 }
 
-/// The addresses of this machine that others can reach.
-pub fn interfaces() -> Vec<IpAddr> {
+/// Returns the addresses of this host that others can reach.
+pub fn interface_addresses() -> Vec<IpAddr> {
     let Ok(found) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let address = |address: nix::sys::socket::SockaddrStorage| {
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
@@ -72,43 +72,44 @@ pub fn interfaces() -> Vec<IpAddr> {
     found.filter_map(|interface| address(interface.address?)).filter(reachable).collect()
 }
 
-/// The key in the file, or a new one. Of servers that share the file and start at once, one makes it.
-fn key(path: &Path) -> Result<KeyPair, String> {
+/// Returns the key in the file, or a new one. If several servers share the file and start together, one of them creates it.
+fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
     let unusable = |error: &dyn std::fmt::Display| {
-        format!("the key {} cannot be used: {error}; remove it, and a new one is made", path.display())
+        format!("cannot use the key {}: {error}; remove it to create a new one", path.display())
     };
     if !path.exists() {
         let made = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|error| unusable(&error))?;
-        whole::leave(path, 0o600, made.serialize_pem().as_bytes()).map_err(|error| unusable(&error))?;
+        atomic_write::write_if_absent(path, 0o600, made.serialize_pem().as_bytes())
+            .map_err(|error| unusable(&error))?;
     }
     let text = fs::read_to_string(path).map_err(|error| unusable(&error))?;
     KeyPair::from_pem(&text).map_err(|error| unusable(&error))
 }
 
-/// Whether the certificate in the file is of this key and these names, and not near its end.
-fn serves(path: &Path, key: &KeyPair, names: &[String], now: Timestamp) -> bool {
+/// Returns whether the certificate in the file has this key and these names, and does not expire soon.
+fn is_current(path: &Path, key: &KeyPair, names: &[String], now: Timestamp) -> bool {
     let Ok(der) = CertificateDer::from_pem_file(path) else { return false };
     let Ok(parsed) = ParsedCertificate::try_from(&der) else { return false };
     let covers = |name: &String| {
         ServerName::try_from(name.as_str()).is_ok_and(|name| verify_server_name(&parsed, &name).is_ok())
     };
-    let later = now + Millis(DAY.0 * MARGIN);
+    let later = now + Millis(DAY.0 * RENEWAL_DAYS);
     parsed.subject_public_key_info().as_ref() == key.subject_public_key_info()
         && names.iter().all(covers)
-        && [now, later].iter().all(|moment| trusted_by_itself(&der, &parsed, *moment).is_ok())
+        && [now, later].iter().all(|moment| verify_self_signed(&der, &parsed, *moment).is_ok())
 }
 
-fn make(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcgen::Error> {
+fn issue(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, "simpletuner");
     params.distinguished_name.push(DnType::CommonName, "simpletuner server");
-    // Other clocks may be late.
-    params.not_before = second(now + Millis(-DAY.0));
-    params.not_after = second(now + Millis(DAY.0 * LIFE));
+    // Other clocks may be slow.
+    params.not_before = to_date_time(now + Millis(-DAY.0));
+    params.not_after = to_date_time(now + Millis(DAY.0 * LIFETIME_DAYS));
     params.is_ca = IsCa::ExplicitNoCa;
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    // Browsers refuse a second certificate of the same issuer and number.
+    // Browsers reject a second certificate with the same issuer and serial number.
     let mut number = Sha256::digest(key.subject_public_key_info())[..8].to_vec();
     number[0] &= 0x7f;
     number.extend(now.0.to_be_bytes());
@@ -116,7 +117,7 @@ fn make(key: &KeyPair, names: &[String], now: Timestamp) -> Result<String, rcgen
     Ok(params.self_signed(key)?.pem())
 }
 
-fn second(moment: Timestamp) -> OffsetDateTime {
+fn to_date_time(moment: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp(moment.0 / 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
@@ -134,15 +135,15 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_once_and_renewed_with_its_key() {
+    fn certificate_is_created_once_and_renewed_with_its_key() {
         let directory = tempfile::tempdir().expect("a directory");
         let directory = directory.path().join("tls");
         let at = |names: &[&str], days: i64| {
             let now = NOW + Millis(DAY.0 * days);
-            let pair = keep(&directory, &here(names), now).expect("a pair");
+            let pair = load_or_create(&directory, &here(names), now).expect("a pair");
             let contents = pair.read().expect("two files");
             let certificate = parse(&contents, now).expect("a certificate");
-            assert!(!certificate.vouched_for);
+            assert!(!certificate.is_ca_signed);
             (contents.chain, certificate.fingerprint)
         };
         let first = at(&["localhost", "10.0.0.7"], 0);
@@ -164,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_none_says_what_to_do() {
+    fn invalid_key_error_says_what_to_do() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("key.pem"), "none").expect("a file");
-        let kept = keep(directory.path(), &here(&["localhost"]), NOW);
+        let kept = load_or_create(directory.path(), &here(&["localhost"]), NOW);
         assert!(kept.is_err_and(|said| said.contains("key.pem") && said.contains("remove it")));
     }
 
     #[test]
-    fn names_of_the_machine() {
+    fn certificate_names_of_the_host() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         let interfaces = || vec![ip("127.0.0.1"), ip("10.0.0.7"), ip("10.0.0.7"), ip("fd00::7")];
-        assert_eq!(names(ip("10.0.0.9"), interfaces(), "rack-7"), here(&["localhost", "rack-7", "10.0.0.9"]));
+        assert_eq!(subject_names(ip("10.0.0.9"), interfaces(), "rack-7"), here(&["localhost", "rack-7", "10.0.0.9"]));
         let every = here(&["localhost", "rack_7", "10.0.0.7", "127.0.0.1", "fd00::7"]);
-        assert_eq!(names(ip("0.0.0.0"), interfaces(), "rack_7"), every);
-        assert_eq!(names(ip("::1"), interfaces(), "bad name"), here(&["localhost", "::1"]));
-        assert!(super::interfaces().contains(&ip("127.0.0.1")), "this machine has a loopback address");
+        assert_eq!(subject_names(ip("0.0.0.0"), interfaces(), "rack_7"), every);
+        assert_eq!(subject_names(ip("::1"), interfaces(), "bad name"), here(&["localhost", "::1"]));
+        assert!(super::interface_addresses().contains(&ip("127.0.0.1")), "this machine has a loopback address");
     }
 }

@@ -1,4 +1,4 @@
-//! When a certificate ends: the one thing of it that no library of ours tells.
+//! Reads the expiry of a certificate, which the libraries in use do not expose.
 
 use app::domain::time::Timestamp;
 
@@ -7,24 +7,24 @@ const EXPLICIT_VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The end of a certificate's validity (RFC 5280, 4.1); none if it is not in DER.
+/// Returns the end of a certificate's validity (RFC 5280, 4.1); `None` if it is not valid DER.
 pub fn ends_at(certificate: &[u8]) -> Option<Timestamp> {
-    let signed = inside(certificate, SEQUENCE)?;
-    let mut rest = inside(signed, SEQUENCE)?;
+    let signed = element_content(certificate, SEQUENCE)?;
+    let mut rest = element_content(signed, SEQUENCE)?;
     if rest.first() == Some(&EXPLICIT_VERSION) {
-        rest = element(rest)?.2;
+        rest = read_element(rest)?.2;
     }
     // Serial number, algorithm, issuer.
     for _ in 0..3 {
-        rest = element(rest)?.2;
+        rest = read_element(rest)?.2;
     }
-    let (_, _, after_begin) = element(inside(rest, SEQUENCE)?)?;
-    let (tag, text, _) = element(after_begin)?;
-    moment(tag, std::str::from_utf8(text).ok()?)
+    let (_, _, after_begin) = read_element(element_content(rest, SEQUENCE)?)?;
+    let (tag, text, _) = read_element(after_begin)?;
+    parse_time(tag, std::str::from_utf8(text).ok()?)
 }
 
-/// `YYMMDDhhmmssZ` until 2049, `YYYYMMDDhhmmssZ` from then on.
-fn moment(tag: u8, text: &str) -> Option<Timestamp> {
+/// Parses `YYMMDDhhmmssZ` (until 2049) or `YYYYMMDDhhmmssZ` (from 2050).
+fn parse_time(tag: u8, text: &str) -> Option<Timestamp> {
     let (year, rest) = match tag {
         UTC_TIME => {
             let (year, rest) = text.split_at_checked(2)?;
@@ -38,12 +38,12 @@ fn moment(tag: u8, text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
 }
 
-fn inside(der: &[u8], wanted: u8) -> Option<&[u8]> {
-    element(der).filter(|(tag, ..)| *tag == wanted).map(|(_, content, _)| content)
+fn element_content(der: &[u8], wanted: u8) -> Option<&[u8]> {
+    read_element(der).filter(|(tag, ..)| *tag == wanted).map(|(_, content, _)| content)
 }
 
-/// The first element: its tag, its content, and what follows it.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+/// Reads the first element: tag, content, and the remaining bytes.
+fn read_element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
     let (length, rest) = if first < 0x80 {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_read_in_both_ways_of_writing_it() {
+    fn expiry_is_read_in_both_formats() {
         for (year, text) in [(2031, "2031-05-06T07:08:09Z"), (2061, "2061-05-06T07:08:09Z")] {
             let key = rcgen::KeyPair::generate().expect("a key");
             let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("names");

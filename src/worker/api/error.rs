@@ -1,59 +1,52 @@
-//! Why a request did not succeed, sorted by what to do about it.
+//! Errors of requests to the orchestrator, sorted by what to do about them.
 
 use std::time::Duration;
 
-use app::remote::{distrust, innermost};
+use app::remote::{distrust, root_cause};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 
 use super::body;
 
-/// Why a request did not succeed. Every sentence is for a person.
+/// Why a request failed. Every message is for users.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ApiError {
-    /// Try again later.
+pub enum OrchestratorError {
+    /// Retry later.
     #[error("{sentence}")]
     Transient {
-        /// What happened.
         sentence: String,
-        /// When the server wants to be asked again.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// The orchestrator's certificate was refused here. Try again later: it may be replaced.
+    /// This host rejected the orchestrator's certificate. Retry later: it may be replaced.
     #[error("{0}")]
-    Untrusted(String),
-    /// The token was refused.
+    UntrustedCertificate(String),
+    /// The orchestrator rejected the token.
     #[error("{0}")]
-    Refused(String),
-    /// 409: this is no longer how things stand.
+    Unauthorized(String),
+    /// 409: the request does not match the current state.
     #[error("{detail}")]
     Conflict {
-        /// The problem's stable name.
+        /// The problem's code.
         code: String,
-        /// In words.
         detail: String,
-        /// What the server has of a log or file.
+        /// How many bytes of a log or file the server has.
         durable: Option<u64>,
-        /// The file that it means.
+        /// The file concerned.
         path: Option<String>,
     },
-    /// The orchestrator does not know this (any more).
+    /// 404: unknown or deleted.
     #[error("{0}")]
-    Gone(String),
-    /// Another refusal, which trying again does not change.
+    NotFound(String),
+    /// Another rejection; a retry does not help.
     #[error("{detail} ({status})")]
-    Rejected {
-        /// The HTTP status.
-        status: u16,
-        /// In words.
-        detail: String,
-    },
-    /// An answer that is none of the orchestrator's.
+    Rejected { status: u16, detail: String },
+    /// The response is not one of an orchestrator.
     #[error("{0}")]
-    Answer(String),
+    InvalidResponse(String),
 }
 
-/// The parts of a problem document that matter here.
+/// The fields of a problem document that the agent uses.
 #[derive(Debug, Default, Deserialize)]
 struct ProblemParts {
     #[serde(default)]
@@ -66,67 +59,68 @@ struct ProblemParts {
     path: Option<String>,
 }
 
-impl ApiError {
-    /// Try again later.
+impl OrchestratorError {
+    /// Creates a retryable error.
     pub fn transient(sentence: impl Into<String>) -> Self {
         Self::Transient { sentence: sentence.into(), retry_after: None }
     }
 
-    /// No answer at all.
+    /// The error for a request without a response.
     pub fn unreachable(error: &reqwest::Error, base: &Url) -> Self {
         if let Some(sentence) = distrust(error, base) {
-            return Self::Untrusted(sentence);
+            return Self::UntrustedCertificate(sentence);
         }
-        let cause = innermost(error);
+        let cause = root_cause(error);
         let lower = cause.to_lowercase();
         let advice = if error.is_timeout() {
-            "no answer in time: check the URL and any firewall between"
+            "no response in time: check the URL and any firewall"
         } else if lower.contains("invalidcontenttype") {
-            "it speaks no TLS there: write http:// in place of https:// if the network is trusted, or give it TLS"
+            "the server does not use TLS: use http:// if the network is trusted, or enable TLS on the server"
         } else if lower.contains("refused") {
-            "check URL and port, that the orchestrator runs, and that it listens with --host 0.0.0.0"
+            "check the URL and port, that the orchestrator runs, and that it listens with --host 0.0.0.0"
         } else if lower.contains("dns") || lower.contains("lookup") {
-            "the host name is not known: check --orchestrator-url"
+            "host name not found: check --orchestrator-url"
         } else {
             "check --orchestrator-url and the network"
         };
         Self::transient(format!("cannot reach the orchestrator at {base} ({cause}): {advice}"))
     }
 
-    /// An answer that is no success, with its text of at most so many bytes.
-    pub async fn of(response: Response, base: &Url, most: usize) -> Self {
+    /// The error for an unsuccessful response, of which at most `most` bytes are read.
+    pub async fn from_response(response: Response, base: &Url, most: usize) -> Self {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = header("retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let location = header("location");
-        // What is larger is no problem document.
-        let body = body::read(response, most).await.unwrap_or_default();
+        // A larger body is no problem document.
+        let body = body::read_limited(response, most).await.unwrap_or_default();
         let parts: ProblemParts = serde_json::from_slice(&body).unwrap_or_default();
-        Self::sorted(status, parts, retry_after, location.as_deref(), base)
+        Self::classify(status, parts, retry_after, location.as_deref(), base)
     }
 
-    fn sorted(
+    fn classify(
         status: StatusCode,
         parts: ProblemParts,
         retry_after: Option<Duration>,
         location: Option<&str>,
         base: &Url,
     ) -> Self {
-        let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} answers {status}"));
+        let detail = parts.detail.unwrap_or_else(|| format!("the orchestrator at {base} responded with {status}"));
         match (status.as_u16(), parts.code) {
-            (401 | 403, Some(_)) => Self::Refused(detail),
+            (401 | 403, Some(_)) => Self::Unauthorized(detail),
             (409, code) => {
                 Self::Conflict { code: code.unwrap_or_default(), detail, durable: parts.durable, path: parts.path }
             }
-            (404 | 410, Some(_)) => Self::Gone(detail),
+            (404 | 410, Some(_)) => Self::NotFound(detail),
             (300..=399, _) => Self::transient(format!(
-                "{base} redirects to {}; give that address as --orchestrator-url",
+                "{base} redirects to {}; set that address with --orchestrator-url",
                 location.unwrap_or("another address")
             )),
             (404 | 410, None) => Self::transient(format!(
-                "there is no orchestrator at {base} ({status}): check --orchestrator-url, and any path that a proxy adds"
+                "no orchestrator at {base} ({status}): check --orchestrator-url, and any path that a proxy adds"
             )),
-            // Our orchestrator always says which problem it is: without, it is a proxy's word, or its maintenance page.
+            // The orchestrator always sends a problem code. A response without one is from a proxy, or its maintenance
+            // page.
             (408 | 425 | 429 | 500..=599, _) | (_, None) => Self::Transient { sentence: detail, retry_after },
             (number, Some(_)) => Self::Rejected { status: number, detail },
         }
@@ -138,24 +132,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_sorted_by_what_to_do() {
+    fn responses_map_to_error_kinds() {
         let base = Url::parse("http://h/").unwrap_or_else(|_| panic!("url"));
         let sorted = |status: u16, code: Option<&str>| {
             let parts = ProblemParts { code: code.map(str::to_owned), ..ProblemParts::default() };
             let status = StatusCode::from_u16(status).unwrap_or_default();
-            ApiError::sorted(status, parts, Some(Duration::from_secs(3)), None, &base)
+            OrchestratorError::classify(status, parts, Some(Duration::from_secs(3)), None, &base)
         };
         for status in [408, 425, 429, 500, 502, 503] {
-            assert!(matches!(sorted(status, Some("x")), ApiError::Transient { retry_after: Some(_), .. }), "{status}");
+            assert!(
+                matches!(sorted(status, Some("x")), OrchestratorError::Transient { retry_after: Some(_), .. }),
+                "{status}"
+            );
         }
-        assert!(matches!(sorted(401, Some("invalid_token")), ApiError::Refused(_)));
+        assert!(matches!(sorted(401, Some("invalid_token")), OrchestratorError::Unauthorized(_)));
         for status in [400, 401, 403, 407, 413] {
-            assert!(matches!(sorted(status, None), ApiError::Transient { .. }), "{status} is a proxy's, not ours");
+            assert!(
+                matches!(sorted(status, None), OrchestratorError::Transient { .. }),
+                "{status} is a proxy's, not ours"
+            );
         }
-        assert!(matches!(sorted(409, Some("log_gap")), ApiError::Conflict { code, .. } if code == "log_gap"));
-        assert!(matches!(sorted(404, Some("job_unknown")), ApiError::Gone(_)));
-        assert!(matches!(sorted(404, None), ApiError::Transient { .. }), "a proxy's page, not ours");
-        assert!(matches!(sorted(302, None), ApiError::Transient { .. }));
-        assert!(matches!(sorted(413, Some("body_too_large")), ApiError::Rejected { status: 413, .. }));
+        assert!(matches!(sorted(409, Some("log_gap")), OrchestratorError::Conflict { code, .. } if code == "log_gap"));
+        assert!(matches!(sorted(404, Some("job_unknown")), OrchestratorError::NotFound(_)));
+        assert!(matches!(sorted(404, None), OrchestratorError::Transient { .. }), "a proxy's page, not ours");
+        assert!(matches!(sorted(302, None), OrchestratorError::Transient { .. }));
+        assert!(matches!(sorted(413, Some("body_too_large")), OrchestratorError::Rejected { status: 413, .. }));
     }
 }

@@ -1,48 +1,47 @@
-//! The endpoints of one attempt, opened by its job token.
+//! The endpoints of one attempt, authenticated by its job token.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use app::domain::trace::Trace;
-use app::protocol::checkpoints::WholeCheckpoint;
+use app::domain::trace_context::TraceContext;
+use app::protocol::checkpoints::CompletedCheckpoint;
 use app::protocol::dispatch::BundleRef;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
 use app::protocol::worker::{
-    Accepted, ArtifactAck, EarlierCheckpoint, LogAck, ProgressReport, StatusReport, UploadProgress,
+    ArtifactAck, LogAck, ProgressReport, ReportResponse, ResumeCheckpoint, StatusReport, UploadProgress,
 };
 use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Api, ApiError, SHORT};
+use super::{Api, OrchestratorError, REQUEST_TIMEOUT};
 use crate::clock;
-use crate::files::Key;
+use crate::files::AttemptKey;
 use crate::secret::Secret;
 
-const JOB_TOKEN: &str = "X-Upload-Token";
-const TRACEPARENT: &str = "traceparent";
-/// An upload slower than this is given up and begun again.
-const SLOWEST_BYTES_PER_SECOND: u64 = 50_000;
+const JOB_TOKEN_HEADER: &str = "X-Upload-Token";
+const TRACEPARENT_HEADER: &str = "traceparent";
+/// A slower upload is aborted and retried.
+const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 50_000;
 
-/// One attempt at the orchestrator.
+/// The API of one attempt.
 #[derive(Debug, Clone)]
 pub struct JobApi {
     api: Api,
-    key: Key,
+    key: AttemptKey,
     token: Secret,
-    trace: Option<Trace>,
+    trace: Option<TraceContext>,
 }
 
 impl JobApi {
-    /// For this attempt.
-    pub fn new(api: Api, key: Key, token: Secret, trace: Option<Trace>) -> Self {
+    pub fn new(api: Api, key: AttemptKey, token: Secret, trace: Option<TraceContext>) -> Self {
         Self { api, key, token, trace }
     }
 
-    fn url(&self, rest: &[&str], query: &str) -> Result<Url, ApiError> {
-        let mut url = self.api.locate("api/workers/job/")?;
+    fn url(&self, rest: &[&str], query: &str) -> Result<Url, OrchestratorError> {
+        let mut url = self.api.resolve_url("api/workers/job/")?;
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().push(self.key.job_id.as_str()).extend(rest);
         }
@@ -50,89 +49,101 @@ impl JobApi {
         Ok(url)
     }
 
-    async fn ask<T: DeserializeOwned>(&self, request: impl FnOnce() -> RequestBuilder) -> Result<T, ApiError> {
+    async fn send_json<T: DeserializeOwned>(
+        &self,
+        request: impl FnOnce() -> RequestBuilder,
+    ) -> Result<T, OrchestratorError> {
         let sent = clock::boot_ms();
-        let answer = self.api.json(self.traced(request()).header(JOB_TOKEN, self.token.header())).await;
-        // A report of an attempt that is in force is a sign of life.
+        let answer =
+            self.api.json(self.with_trace_header(request()).header(JOB_TOKEN_HEADER, self.token.header())).await;
+        // An accepted report of a current attempt counts as a sign of life.
         if answer.is_ok() {
             self.api.lease.renew(sent);
         }
         answer
     }
 
-    fn traced(&self, request: RequestBuilder) -> RequestBuilder {
+    fn with_trace_header(&self, request: RequestBuilder) -> RequestBuilder {
         match &self.trace {
-            Some(trace) => request.header(TRACEPARENT, trace.to_string()),
+            Some(trace) => request.header(TRACEPARENT_HEADER, trace.to_string()),
             None => request,
         }
     }
 
     /// `POST …/status`.
-    pub async fn status(&self, report: &StatusReport) -> Result<(), ApiError> {
+    pub async fn report_status(&self, report: &StatusReport) -> Result<(), OrchestratorError> {
         let url = self.url(&["status"], "")?;
-        self.ask::<Accepted>(|| self.api.http.post(url.clone()).json(report).timeout(SHORT)).await.map(drop)
+        self.send_json::<ReportResponse>(|| self.api.http.post(url.clone()).json(report).timeout(REQUEST_TIMEOUT))
+            .await
+            .map(drop)
     }
 
     /// `POST …/progress`.
-    pub async fn progress(&self, report: &ProgressReport) -> Result<(), ApiError> {
+    pub async fn report_progress(&self, report: &ProgressReport) -> Result<(), OrchestratorError> {
         let url = self.url(&["progress"], "")?;
-        let send = || self.api.http.post(url.clone()).json(report).timeout(SHORT);
-        self.ask::<serde::de::IgnoredAny>(send).await.map(drop)
+        let send = || self.api.http.post(url.clone()).json(report).timeout(REQUEST_TIMEOUT);
+        self.send_json::<serde::de::IgnoredAny>(send).await.map(drop)
     }
 
-    /// `PUT …/logs`: bytes from this offset on, before which so many were dropped that the orchestrator does not have.
-    pub async fn logs(&self, offset: u64, dropped: u64, bytes: Bytes) -> Result<LogAck, ApiError> {
+    /// `PUT …/logs`: bytes from this offset on, after `dropped` bytes that the orchestrator will not get.
+    pub async fn upload_log(&self, offset: u64, dropped: u64, bytes: Bytes) -> Result<LogAck, OrchestratorError> {
         let gap = if dropped > 0 { format!("&dropped={dropped}") } else { String::new() };
         let url = self.url(&["logs"], &format!("attempt={}&offset={offset}{gap}", self.key.attempt))?;
-        self.ask(|| {
+        self.send_json(|| {
             let request = self.api.http.put(url.clone()).header("Content-Type", "application/octet-stream");
-            request.body(bytes.clone()).timeout(SHORT * 3)
+            request.body(bytes.clone()).timeout(REQUEST_TIMEOUT * 3)
         })
         .await
     }
 
-    /// `GET …/bundle`: the body as it came.
-    pub async fn bundle(&self, bundle: &BundleRef) -> Result<Bytes, ApiError> {
-        let url = self.api.locate(&bundle.url)?;
-        let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header()).timeout(SHORT * 6);
-        let response = self.api.send(self.traced(request)).await?;
-        self.api.read(response, self.api.bounds.max_bundle).await
+    /// `GET …/bundle`: the body, unchecked.
+    pub async fn fetch_bundle(&self, bundle: &BundleRef) -> Result<Bytes, OrchestratorError> {
+        let url = self.api.resolve_url(&bundle.url)?;
+        let request = self.api.http.get(url).header(JOB_TOKEN_HEADER, self.token.header()).timeout(REQUEST_TIMEOUT * 6);
+        let response = self.api.send(self.with_trace_header(request)).await?;
+        self.api.read(response, self.api.limits.max_bundle).await
     }
 
-    /// `POST …/secrets`: what the job is given.
-    pub async fn secrets(&self) -> Result<BTreeMap<String, String>, ApiError> {
+    /// `POST …/secrets`: the job's secrets.
+    pub async fn fetch_secrets(&self) -> Result<BTreeMap<String, String>, OrchestratorError> {
         let url = self.url(&["secrets"], &format!("attempt={}", self.key.attempt))?;
-        self.ask::<JobSecrets>(|| self.api.http.post(url.clone()).timeout(SHORT)).await.map(|given| given.secrets)
+        self.send_json::<JobSecrets>(|| self.api.http.post(url.clone()).timeout(REQUEST_TIMEOUT))
+            .await
+            .map(|given| given.secrets)
     }
 
-    /// `PUT …/artifacts/{path}`, the whole file at once. `body` is asked for anew at each try.
-    pub async fn artifact(&self, file: &Upload<'_>, body: impl Fn() -> Body) -> Result<ArtifactAck, ApiError> {
-        let query = format!("attempt={}&kind={}", self.key.attempt, file.kind.as_str());
-        self.put(file, &query, file.size, body).await
-    }
-
-    /// `PUT …/artifacts/{path}` with `offset`: so many bytes from there on.
-    pub async fn piece(
+    /// `PUT …/artifacts/{path}`: the whole file in one request. `body` is called for each try.
+    pub async fn upload_artifact(
         &self,
-        file: &Upload<'_>,
+        file: &FileUpload<'_>,
+        body: impl Fn() -> Body,
+    ) -> Result<ArtifactAck, OrchestratorError> {
+        let query = format!("attempt={}&kind={}", self.key.attempt, file.kind.as_str());
+        self.put_artifact(file, &query, file.size, body).await
+    }
+
+    /// `PUT …/artifacts/{path}` with `offset`: a part of the file.
+    pub async fn upload_chunk(
+        &self,
+        file: &FileUpload<'_>,
         (offset, length): (u64, u64),
         body: impl Fn() -> Body,
-    ) -> Result<Taken, ApiError> {
+    ) -> Result<ChunkAck, OrchestratorError> {
         let (attempt, kind, size) = (self.key.attempt, file.kind.as_str(), file.size);
         let query = format!("attempt={attempt}&kind={kind}&offset={offset}&size={size}");
-        self.put(file, &query, length, body).await
+        self.put_artifact(file, &query, length, body).await
     }
 
-    async fn put<T: DeserializeOwned>(
+    async fn put_artifact<T: DeserializeOwned>(
         &self,
-        file: &Upload<'_>,
+        file: &FileUpload<'_>,
         query: &str,
         length: u64,
         body: impl Fn() -> Body,
-    ) -> Result<T, ApiError> {
-        let url = self.url(&below("artifacts", file.path), query)?;
-        let limit = SHORT * 3 + Duration::from_secs(length / SLOWEST_BYTES_PER_SECOND);
-        self.ask(|| {
+    ) -> Result<T, OrchestratorError> {
+        let url = self.url(&join_segments("artifacts", file.path), query)?;
+        let limit = REQUEST_TIMEOUT * 3 + Duration::from_secs(length / MIN_UPLOAD_BYTES_PER_SECOND);
+        self.send_json(|| {
             let request = self.api.http.put(url.clone()).header("Content-Type", "application/octet-stream");
             let request = request.header("Content-Length", length).header("X-Content-SHA256", file.sha256);
             request.body(body()).timeout(limit)
@@ -140,55 +151,57 @@ impl JobApi {
         .await
     }
 
-    /// `GET …/artifacts/{path}`: how much of exactly this file has arrived.
-    pub async fn received(&self, file: &Upload<'_>) -> Result<u64, ApiError> {
+    /// `GET …/artifacts/{path}`: how many bytes of exactly this file have arrived.
+    pub async fn fetch_received_bytes(&self, file: &FileUpload<'_>) -> Result<u64, OrchestratorError> {
         let query = format!("attempt={}&size={}&sha256={}", self.key.attempt, file.size, file.sha256);
-        let url = self.url(&below("artifacts", file.path), &query)?;
-        let progress: UploadProgress = self.ask(|| self.api.http.get(url.clone()).timeout(SHORT)).await?;
+        let url = self.url(&join_segments("artifacts", file.path), &query)?;
+        let progress: UploadProgress =
+            self.send_json(|| self.api.http.get(url.clone()).timeout(REQUEST_TIMEOUT)).await?;
         Ok(progress.received)
     }
 
-    /// `POST …/checkpoint`: all of its files were sent.
-    pub async fn checkpoint_is_whole(&self, whole: &WholeCheckpoint) -> Result<(), ApiError> {
+    /// `POST …/checkpoint`: all files of a checkpoint were sent.
+    pub async fn complete_checkpoint(&self, whole: &CompletedCheckpoint) -> Result<(), OrchestratorError> {
         let url = self.url(&["checkpoint"], &format!("attempt={}", self.key.attempt))?;
-        self.ask::<Accepted>(|| self.api.http.post(url.clone()).json(whole).timeout(SHORT * 3)).await.map(drop)
+        self.send_json::<ReportResponse>(|| self.api.http.post(url.clone()).json(whole).timeout(REQUEST_TIMEOUT * 3))
+            .await
+            .map(drop)
     }
 
-    /// `GET …/checkpoint`: what earlier attempts have left.
-    pub async fn earlier_checkpoint(&self) -> Result<EarlierCheckpoint, ApiError> {
+    /// `GET …/checkpoint`: the newest checkpoint of earlier attempts.
+    pub async fn fetch_resume_checkpoint(&self) -> Result<ResumeCheckpoint, OrchestratorError> {
         let url = self.url(&["checkpoint"], &format!("attempt={}", self.key.attempt))?;
-        self.ask(|| self.api.http.get(url.clone()).timeout(SHORT)).await
+        self.send_json(|| self.api.http.get(url.clone()).timeout(REQUEST_TIMEOUT)).await
     }
 
-    /// `GET …/checkpoint/{path}`: one of its files, from an offset on. The answer's body has no limit in time of its own.
-    pub async fn earlier_file(&self, path: &str, offset: u64) -> Result<Response, ApiError> {
-        let url = self.url(&below("checkpoint", path), &format!("attempt={}", self.key.attempt))?;
-        let request = self.api.http.get(url).header(JOB_TOKEN, self.token.header());
+    /// `GET …/checkpoint/{path}`: one of its files, from an offset on. The response body has no overall timeout.
+    pub async fn download_checkpoint_file(&self, path: &str, offset: u64) -> Result<Response, OrchestratorError> {
+        let url = self.url(&join_segments("checkpoint", path), &format!("attempt={}", self.key.attempt))?;
+        let request = self.api.http.get(url).header(JOB_TOKEN_HEADER, self.token.header());
         let request = if offset > 0 { request.header("Range", format!("bytes={offset}-")) } else { request };
-        let sent = tokio::time::timeout(SHORT, self.api.send(self.traced(request)));
-        sent.await.unwrap_or_else(|_| Err(ApiError::transient(format!("{} does not answer", self.api.base))))
+        let sent = tokio::time::timeout(REQUEST_TIMEOUT, self.api.send(self.with_trace_header(request)));
+        sent.await.unwrap_or_else(|_| Err(OrchestratorError::transient(format!("{} does not respond", self.api.base))))
     }
 }
 
-/// The answer to a piece of a file.
+/// The response to a chunk of a file.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub struct Taken {
-    /// How much of it has arrived; none if that was the last piece, and the file is stored.
+pub struct ChunkAck {
+    /// How many bytes have arrived; `None` if that was the last chunk and the file is stored.
     #[serde(default)]
     pub received: Option<u64>,
 }
 
-/// A path's segments below one of the job's routes; each is escaped by itself.
-fn below<'a>(route: &'a str, path: &'a str) -> Vec<&'a str> {
+/// Splits a path into segments below one of the job's routes; each is escaped separately.
+fn join_segments<'a>(route: &'a str, path: &'a str) -> Vec<&'a str> {
     std::iter::once(route).chain(path.split('/')).collect()
 }
 
-/// A file on its way.
+/// A file to upload.
 #[derive(Debug, Clone, Copy)]
-pub struct Upload<'a> {
-    /// Path below the output directory.
+pub struct FileUpload<'a> {
+    /// Relative to the output directory.
     pub path: &'a str,
-    /// What kind of file.
     pub kind: ArtifactKind,
     /// In bytes.
     pub size: u64,

@@ -1,62 +1,67 @@
-//! Asking again until there is an answer.
+//! Retries requests until there is an answer.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::ApiError;
+use super::OrchestratorError;
 use crate::backoff::Backoff;
 use crate::clock;
 
-/// A refused token may be a proxy's mistake: so often it is tried again.
-const REFUSED_TRIES: u32 = 5;
+/// A proxy may reject a token by mistake, so a rejection is retried this often.
+const MAX_UNAUTHORIZED_TRIES: u32 = 5;
 
-/// Tells whoever waits to try again that the orchestrator is back.
+/// Wakes waiting retries when the orchestrator can be reached again.
 #[derive(Debug)]
-pub struct Online(watch::Sender<u64>);
+pub struct ReconnectSignal(watch::Sender<u64>);
 
-impl Default for Online {
+impl Default for ReconnectSignal {
     fn default() -> Self {
         Self(watch::Sender::new(0))
     }
 }
 
-impl Online {
-    /// It was reached again.
-    pub fn announce(&self) {
+impl ReconnectSignal {
+    pub fn notify(&self) {
         self.0.send_modify(|times| *times += 1);
     }
 
-    /// Waits, but not longer than until it is reached again.
-    pub async fn pause(&self, longest: Duration) {
+    /// Waits for `longest`, or until the orchestrator can be reached again.
+    pub async fn wait_or_reconnect(&self, longest: Duration) {
         let mut back = self.0.subscribe();
-        // The sender lives as long as `self`; an error cannot come.
+        // Cannot fail: the sender lives as long as `self`.
         let _ = tokio::time::timeout(longest, back.changed()).await;
     }
 }
 
-/// Calls until the answer is no longer "try again".
+/// Repeats a request while its error is retryable.
 ///
 /// # Errors
-/// Whatever trying again does not change.
-pub async fn until_answered<T, F>(online: &Online, what: &str, mut call: F) -> Result<T, ApiError>
+/// Those that are not retryable.
+pub async fn retry_until_answered<T, F>(
+    online: &ReconnectSignal,
+    what: &str,
+    mut call: F,
+) -> Result<T, OrchestratorError>
 where
-    F: AsyncFnMut() -> Result<T, ApiError>,
+    F: AsyncFnMut() -> Result<T, OrchestratorError>,
 {
     let mut backoff = Backoff::default();
     let mut refused = 0;
     loop {
         let (error, after) = match call().await {
-            Err(ApiError::Transient { sentence, retry_after }) => (sentence, retry_after),
-            Err(ApiError::Answer(sentence) | ApiError::Untrusted(sentence)) => (sentence, None),
-            Err(ApiError::Refused(sentence)) if refused < REFUSED_TRIES => {
+            Err(OrchestratorError::Transient { sentence, retry_after }) => (sentence, retry_after),
+            Err(OrchestratorError::InvalidResponse(sentence) | OrchestratorError::UntrustedCertificate(sentence)) => {
+                (sentence, None)
+            }
+            Err(OrchestratorError::Unauthorized(sentence)) if refused < MAX_UNAUTHORIZED_TRIES => {
                 refused += 1;
                 (sentence, None)
             }
             answered => return answered,
         };
-        let wait = backoff.next_after(clock::roll(), after);
-        tracing::warn!("{what}: {error}; trying again in {} s", wait.as_secs_f32().round());
-        online.pause(wait).await;
+        let wait = backoff.next_delay_after(clock::random_u64(), after);
+        tracing::warn!("{what}: {error}; retrying in {} s", wait.as_secs_f32().round());
+        online.wait_or_reconnect(wait).await;
     }
 }

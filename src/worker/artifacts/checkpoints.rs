@@ -1,117 +1,122 @@
-//! Which of a trainer's checkpoints are whole, and which of those is to be sent.
+//! Which of a trainer's checkpoints are complete, and which of those to upload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use app::protocol::dispatch::CheckpointPolicy;
 
 use super::Artifact;
-use crate::files::Exit;
-use crate::files::TRY_AGAIN;
+use crate::files::AttemptExit;
+use crate::files::EX_TEMPFAIL;
 
-/// A checkpoint in which nothing has changed for so long is finished, in ms: the trainer writes its files one by one.
-const SETTLED_MS: i64 = 5_000;
+/// A checkpoint without changes for this long is complete, in ms: trainers write its files one by one.
+const STABLE_AFTER_MS: i64 = 5_000;
 
-/// The exit code of those who end in order on SIGTERM, by convention.
-const TERMINATED: i32 = 143;
+/// The conventional exit code of a clean exit on SIGTERM.
+const SIGTERM_EXIT_CODE: i32 = 143;
 
-/// A checkpoint's directory.
+/// The directory of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// Its directory's name.
+pub struct LocalCheckpoint {
+    /// The name of the directory.
     pub name: String,
-    /// When its newest file was changed, in ms.
-    pub changed_ms: i64,
-    /// Its files.
+    /// When its newest file was modified, in ms.
+    pub modified_ms: i64,
     pub files: Vec<Artifact>,
 }
 
-/// Checkpoints by step.
-pub type Checkpoints = BTreeMap<u64, Checkpoint>;
+pub type CheckpointsByStep = BTreeMap<u64, LocalCheckpoint>;
 
-/// What the trainer has said of its checkpoints.
+/// What the trainer has reported about its checkpoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
-    /// Checkpoints that it has called finished, by name.
+pub struct ReportedCheckpoints {
+    /// Names of checkpoints reported as complete.
     pub finished: BTreeSet<String>,
-    /// The step at which it is.
+    /// The current step.
     pub step: u64,
 }
 
-/// How its end bears upon the last checkpoint.
+/// How the trainer's state affects its last checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trainer {
-    /// It goes on; this is the time, in ms.
-    Runs(i64),
-    /// It ended in order: nothing is half done.
+pub enum TrainerState {
+    /// Running; the current time, in ms.
+    Running(i64),
+    /// Exited cleanly: nothing is incomplete.
     Ended,
-    /// It was cut off, and lived until this time in ms: perhaps in the middle of a checkpoint.
-    CutOff(i64),
+    /// Killed at this time in ms, possibly while writing a checkpoint.
+    Interrupted(i64),
 }
 
-impl Trainer {
-    /// By its end; `last_sign` is when something was last heard of it, in ms, for an end that nobody saw.
-    pub fn after(exit: &Exit, last_sign: i64) -> Self {
+impl TrainerState {
+    /// From the exit; `last_sign` is the last sign of life in ms, for an exit that was not observed.
+    pub fn from_exit(exit: &AttemptExit, last_sign: i64) -> Self {
         match (exit.code, exit.signal) {
-            (Some(0 | TRY_AGAIN | TERMINATED), _) => Self::Ended,
-            (None, None) => Self::CutOff(last_sign),
-            _ => Self::CutOff(exit.ended_at.0),
+            (Some(0 | EX_TEMPFAIL | SIGTERM_EXIT_CODE), _) => Self::Ended,
+            (None, None) => Self::Interrupted(last_sign),
+            _ => Self::Interrupted(exit.ended_at.0),
         }
     }
 }
 
-/// The step of a checkpoint, by its directory's name: `checkpoint-` and digits; SimpleTuner's rolling ones end in `-rolling`.
-pub fn step(name: &str) -> Option<u64> {
+/// The step of a checkpoint by its directory name: `checkpoint-` and digits; SimpleTuner's rolling ones end in
+/// `-rolling`.
+pub fn parse_step(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("checkpoint-")?;
-    let digits = digits.strip_suffix(ROLLING).unwrap_or(digits);
+    let digits = digits.strip_suffix(ROLLING_SUFFIX).unwrap_or(digits);
     digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// How the name of a checkpoint ends that the trainer replaces by the next one.
-const ROLLING: &str = "-rolling";
+/// Suffix of checkpoints that the trainer replaces by the next one.
+const ROLLING_SUFFIX: &str = "-rolling";
 
-/// The checkpoints among files. One that has no file is none yet. Of two of one step, the one that stays counts.
-pub fn among(files: Vec<Artifact>) -> Checkpoints {
-    let mut found = Checkpoints::new();
+/// Groups files by checkpoint. A directory without files is no checkpoint. If two have the same step, the one that is
+/// not rolling counts.
+pub fn group_by_step(files: Vec<Artifact>) -> CheckpointsByStep {
+    let mut found = CheckpointsByStep::new();
     for artifact in files {
         let Some((name, _)) = artifact.file.path.split_once('/') else { continue };
-        let Some(step) = step(name) else { continue };
-        let empty = || Checkpoint { name: name.to_owned(), changed_ms: i64::MIN, files: Vec::new() };
+        let Some(step) = parse_step(name) else { continue };
+        let empty = || LocalCheckpoint { name: name.to_owned(), modified_ms: i64::MIN, files: Vec::new() };
         let checkpoint = found.entry(step).or_insert_with(empty);
-        match (checkpoint.name == name, name.ends_with(ROLLING)) {
+        match (checkpoint.name == name, name.ends_with(ROLLING_SUFFIX)) {
             (true, _) => {}
             (false, true) => continue,
             (false, false) => *checkpoint = empty(),
         }
-        checkpoint.changed_ms = checkpoint.changed_ms.max(artifact.file.modified_ms);
+        checkpoint.modified_ms = checkpoint.modified_ms.max(artifact.file.modified_ms);
         checkpoint.files.push(artifact);
     }
     found
 }
 
-/// The steps of the whole checkpoints. Some trainers say it; of others it is known once nothing has changed for a while
-/// and they have gone on: to a later step, a later checkpoint, or their end.
-pub fn whole(found: &Checkpoints, said: &Said, trainer: Trainer) -> BTreeSet<u64> {
+/// The steps of complete checkpoints. Some trainers report completion. For others a checkpoint is complete once it has
+/// not changed for a while and the trainer has moved on: to a later step, a later checkpoint, or its exit.
+pub fn complete_steps(found: &CheckpointsByStep, said: &ReportedCheckpoints, trainer: TrainerState) -> BTreeSet<u64> {
     let newest = found.keys().next_back().copied();
-    let is_whole = |(step, checkpoint): &(&u64, &Checkpoint)| {
+    let is_whole = |(step, checkpoint): &(&u64, &LocalCheckpoint)| {
         let (now, went_on) = match trainer {
-            Trainer::Ended => return true,
-            Trainer::Runs(now) => (now, said.step > **step || newest > Some(**step)),
-            Trainer::CutOff(at) => (at, true),
+            TrainerState::Ended => return true,
+            TrainerState::Running(now) => (now, said.step > **step || newest > Some(**step)),
+            TrainerState::Interrupted(at) => (at, true),
         };
-        said.finished.contains(&checkpoint.name) || (went_on && now - checkpoint.changed_ms > SETTLED_MS)
+        said.finished.contains(&checkpoint.name) || (went_on && now - checkpoint.modified_ms > STABLE_AFTER_MS)
     };
     found.iter().filter(is_whole).map(|(step, _)| *step).collect()
 }
 
-/// The whole checkpoints that are to be sent, the most useful one first. `sent` are names.
-pub fn due(found: &Checkpoints, whole: &BTreeSet<u64>, policy: CheckpointPolicy, sent: &BTreeSet<String>) -> Vec<u64> {
+/// The complete checkpoints to upload, the most useful one first. `sent` are names.
+pub fn pending_uploads(
+    found: &CheckpointsByStep,
+    whole: &BTreeSet<u64>,
+    policy: CheckpointPolicy,
+    sent: &BTreeSet<String>,
+) -> Vec<u64> {
     let is_sent = |step: &u64| found.get(step).is_some_and(|checkpoint| sent.contains(&checkpoint.name));
     let newest_first = whole.iter().rev().copied();
     match policy {
         CheckpointPolicy::None => Vec::new(),
-        // One that a newer one has replaced is of no use any more, even if that is gone from this disk.
+        // A checkpoint that a newer one has replaced is useless, even if the newer one was deleted here.
         CheckpointPolicy::Last => {
-            let best = sent.iter().filter_map(|name| step(name)).max();
+            let best = sent.iter().filter_map(|name| parse_step(name)).max();
             newest_first.take(1).filter(|step| best.is_none_or(|best| *step > best)).collect()
         }
         CheckpointPolicy::All => newest_first.filter(|step| !is_sent(step)).collect(),
@@ -121,19 +126,19 @@ pub fn due(found: &Checkpoints, whole: &BTreeSet<u64>, policy: CheckpointPolicy,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifacts::kind;
-    use crate::files::Uploaded;
+    use crate::artifacts::classify;
+    use crate::files::UploadedFile;
 
-    fn files(list: &[(&str, i64)]) -> Checkpoints {
+    fn files(list: &[(&str, i64)]) -> CheckpointsByStep {
         let file = |(path, modified_ms): &(&str, i64)| Artifact {
-            kind: kind(path),
-            file: Uploaded { path: (*path).to_owned(), modified_ms: *modified_ms, ..Uploaded::default() },
+            kind: classify(path),
+            file: UploadedFile { path: (*path).to_owned(), modified_ms: *modified_ms, ..UploadedFile::default() },
         };
-        among(list.iter().map(file).collect())
+        group_by_step(list.iter().map(file).collect())
     }
 
     #[test]
-    fn names_and_steps() {
+    fn checkpoint_names_have_steps() {
         for (name, expected) in [
             ("checkpoint-500", Some(500)),
             ("checkpoint-0", Some(0)),
@@ -146,20 +151,20 @@ mod tests {
             ("checkpoint-99999999999999999999999", None),
             ("x-5", None),
         ] {
-            assert_eq!(step(name), expected, "{name}");
+            assert_eq!(parse_step(name), expected, "{name}");
         }
     }
 
     #[test]
-    fn files_are_gathered() {
+    fn files_are_grouped_by_checkpoint() {
         let found =
             files(&[("checkpoint-5/a", 1), ("checkpoint-5/sub/b", 7), ("checkpoint-10/a", 3), ("w", 9), ("x/y", 9)]);
-        let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.changed_ms, it.files.len())).collect();
+        let seen: Vec<_> = found.iter().map(|(step, it)| (*step, it.modified_ms, it.files.len())).collect();
         assert_eq!(seen, [(5, 7, 2), (10, 3, 1)]);
     }
 
     #[test]
-    fn a_rolling_checkpoint_is_one_unless_there_is_another_of_its_step() {
+    fn rolling_checkpoint_counts_unless_another_has_its_step() {
         for list in [
             [("checkpoint-5-rolling/a", 1), ("checkpoint-10-rolling/a", 2), ("checkpoint-10/a", 3)],
             [("checkpoint-10/a", 3), ("checkpoint-10-rolling/a", 2), ("checkpoint-5-rolling/a", 1)],
@@ -171,46 +176,53 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_whole_when_said_or_when_the_trainer_has_gone_on() {
+    fn checkpoint_is_complete_when_reported_or_trainer_moved_on() {
         let found = files(&[("checkpoint-5/a", 1_000), ("checkpoint-10/a", 10_000)]);
-        let said =
-            |finished: &[&str], step| Said { finished: finished.iter().map(|name| (*name).to_owned()).collect(), step };
+        let said = |finished: &[&str], step| ReportedCheckpoints {
+            finished: finished.iter().map(|name| (*name).to_owned()).collect(),
+            step,
+        };
         for (said, trainer, expected) in [
-            (said(&[], 0), Trainer::Runs(6_000), &[][..]),
-            (said(&[], 0), Trainer::Runs(6_001), &[5]),
-            (said(&[], 10), Trainer::Runs(15_001), &[5]),
-            (said(&[], 11), Trainer::Runs(15_000), &[5]),
-            (said(&[], 11), Trainer::Runs(15_001), &[5, 10]),
-            (said(&["checkpoint-10"], 0), Trainer::Runs(10_000), &[5, 10]),
-            (said(&["checkpoint-10"], 0), Trainer::Runs(2_000), &[10]),
-            (said(&[], 0), Trainer::Ended, &[5, 10]),
-            (said(&[], 0), Trainer::CutOff(10_500), &[5]),
-            (said(&[], 0), Trainer::CutOff(15_001), &[5, 10]),
-            (said(&["checkpoint-10"], 0), Trainer::CutOff(10_500), &[5, 10]),
+            (said(&[], 0), TrainerState::Running(6_000), &[][..]),
+            (said(&[], 0), TrainerState::Running(6_001), &[5]),
+            (said(&[], 10), TrainerState::Running(15_001), &[5]),
+            (said(&[], 11), TrainerState::Running(15_000), &[5]),
+            (said(&[], 11), TrainerState::Running(15_001), &[5, 10]),
+            (said(&["checkpoint-10"], 0), TrainerState::Running(10_000), &[5, 10]),
+            (said(&["checkpoint-10"], 0), TrainerState::Running(2_000), &[10]),
+            (said(&[], 0), TrainerState::Ended, &[5, 10]),
+            (said(&[], 0), TrainerState::Interrupted(10_500), &[5]),
+            (said(&[], 0), TrainerState::Interrupted(15_001), &[5, 10]),
+            (said(&["checkpoint-10"], 0), TrainerState::Interrupted(10_500), &[5, 10]),
         ] {
-            let steps: Vec<_> = whole(&found, &said, trainer).into_iter().collect();
+            let steps: Vec<_> = complete_steps(&found, &said, trainer).into_iter().collect();
             assert_eq!(steps, expected, "{said:?} {trainer:?}");
         }
     }
 
     #[test]
-    fn ends_in_order_and_others() {
-        let exit = |code, signal| Exit { code, signal, ended_at: app::domain::time::Timestamp(9), ..Exit::default() };
+    fn clean_exits_differ_from_kills() {
+        let exit = |code, signal| AttemptExit {
+            code,
+            signal,
+            ended_at: app::domain::time::Timestamp(9),
+            ..AttemptExit::default()
+        };
         for (code, signal, expected) in [
-            (Some(0), None, Trainer::Ended),
-            (Some(75), None, Trainer::Ended),
-            (Some(143), None, Trainer::Ended),
-            (None, Some(15), Trainer::CutOff(9)),
-            (Some(1), None, Trainer::CutOff(9)),
-            (None, Some(9), Trainer::CutOff(9)),
-            (None, None, Trainer::CutOff(5)),
+            (Some(0), None, TrainerState::Ended),
+            (Some(75), None, TrainerState::Ended),
+            (Some(143), None, TrainerState::Ended),
+            (None, Some(15), TrainerState::Interrupted(9)),
+            (Some(1), None, TrainerState::Interrupted(9)),
+            (None, Some(9), TrainerState::Interrupted(9)),
+            (None, None, TrainerState::Interrupted(5)),
         ] {
-            assert_eq!(Trainer::after(&exit(code, signal), 5), expected, "{code:?} {signal:?}");
+            assert_eq!(TrainerState::from_exit(&exit(code, signal), 5), expected, "{code:?} {signal:?}");
         }
     }
 
     #[test]
-    fn what_is_sent_follows_the_policy() {
+    fn uploads_follow_the_policy() {
         let found = files(&[("checkpoint-5/a", 0), ("checkpoint-7/a", 0), ("checkpoint-10/a", 0)]);
         let all = BTreeSet::from([5, 7, 10]);
         for (policy, sent, expected) in [
@@ -223,10 +235,10 @@ mod tests {
             (CheckpointPolicy::All, &["checkpoint-7"], &[10, 5]),
         ] {
             let sent: BTreeSet<_> = sent.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(due(&found, &all, policy, &sent), expected, "{policy:?} {sent:?}");
+            assert_eq!(pending_uploads(&found, &all, policy, &sent), expected, "{policy:?} {sent:?}");
         }
         assert_eq!(
-            due(&found, &BTreeSet::from([5, 7]), CheckpointPolicy::Last, &BTreeSet::new()),
+            pending_uploads(&found, &BTreeSet::from([5, 7]), CheckpointPolicy::Last, &BTreeSet::new()),
             [7],
             "what is not whole waits"
         );

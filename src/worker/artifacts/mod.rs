@@ -1,8 +1,8 @@
-//! The files that a trainer makes: which there are, and what each is.
+//! Finds and classifies the files that a trainer writes.
 
 pub mod checkpoints;
-pub mod copies;
-pub mod inside;
+pub mod duplicates;
+pub mod nofollow;
 
 use std::io;
 use std::path::Path;
@@ -10,29 +10,27 @@ use std::time::UNIX_EPOCH;
 
 use app::protocol::status::ArtifactKind;
 
-use crate::files::Uploaded;
+use crate::files::UploadedFile;
 
-const MEDIA: &[&str] = &["png", "jpg", "jpeg", "webp", "gif", "mp4", "webm", "wav", "mp3", "flac", "ogg"];
-/// Where the content of events goes, and how its names begin.
-pub const FROM_EVENTS: &str = "validation_images/event_";
-/// Deeper directories are not searched.
-const DEEPEST: usize = 16;
+const MEDIA_EXTENSIONS: &[&str] = &["png", "jpg", "jpeg", "webp", "gif", "mp4", "webm", "wav", "mp3", "flac", "ogg"];
+/// Where media from events are stored, and the prefix of their names.
+pub const EVENT_MEDIA_PREFIX: &str = "validation_images/event_";
+/// Maximum depth of directories that are searched.
+const MAX_DEPTH: usize = 16;
 
-/// One file below the output directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// What it is on disk, and under which name it travels.
-    pub file: Uploaded,
-    /// What kind of file.
+    /// Its state on disk, and the name under which it is uploaded.
+    pub file: UploadedFile,
     pub kind: ArtifactKind,
 }
 
-/// What a file is, by its path below the output directory.
-pub fn kind(path: &str) -> ArtifactKind {
+/// The kind of a file by its path below the output directory.
+pub fn classify(path: &str) -> ArtifactKind {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).unwrap_or_default();
-    if is_of_a_checkpoint(path) {
+    if is_checkpoint_path(path) {
         ArtifactKind::Checkpoint
-    } else if path.starts_with("validation_images/") || MEDIA.contains(&extension.as_str()) {
+    } else if path.starts_with("validation_images/") || MEDIA_EXTENSIONS.contains(&extension.as_str()) {
         ArtifactKind::Sample
     } else if extension == "safetensors" && !path.contains('/') {
         ArtifactKind::Final
@@ -41,19 +39,19 @@ pub fn kind(path: &str) -> ArtifactKind {
     }
 }
 
-/// Whether a path is below a checkpoint's directory.
-pub fn is_of_a_checkpoint(path: &str) -> bool {
-    path.split_once('/').is_some_and(|(dir, _)| checkpoints::step(dir).is_some())
+pub fn is_checkpoint_path(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(dir, _)| checkpoints::parse_step(dir).is_some())
 }
 
-/// Every file below the output directory, by path. Symbolic links are not followed and not listed: they may lead anywhere.
+/// All files below the output directory, sorted by path. Symbolic links are neither followed nor listed: they may lead
+/// anywhere.
 ///
 /// # Errors
-/// If a directory cannot be listed, or the output directory is a link; one that vanishes meanwhile is no error.
+/// If a directory cannot be listed, or the output directory is a link. A directory that vanishes meanwhile is no error.
 pub fn list(output: &Path) -> io::Result<Vec<Artifact>> {
     let mut found = Vec::new();
     if std::fs::symlink_metadata(output).is_ok_and(|meta| !meta.is_dir()) {
-        return Err(io::Error::other("the trainer has put something else in its place, which is not followed"));
+        return Err(io::Error::other("the trainer has replaced it by something else, which is not followed"));
     }
     walk(output, "", 0, &mut found)?;
     found.sort_by(|a, b| a.file.path.cmp(&b.file.path));
@@ -70,21 +68,21 @@ fn walk(dir: &Path, prefix: &str, depth: usize, found: &mut Vec<Artifact>) -> io
         let entry = entry?;
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| !name.contains('\\')) else {
-            tracing::warn!("not sent, as its name is not plain text: {}", entry.path().display());
+            tracing::warn!("not uploaded, because its name is not valid text: {}", entry.path().display());
             continue;
         };
-        // Of the entry itself, not of what a link points to.
+        // Metadata of the entry itself, not of a link's target.
         let Ok(meta) = entry.metadata() else { continue };
         let path = format!("{prefix}{name}");
-        if meta.is_dir() && depth < DEEPEST {
+        if meta.is_dir() && depth < MAX_DEPTH {
             walk(&entry.path(), &format!("{path}/"), depth + 1, found)?;
         } else if meta.is_file() {
             let modified =
                 meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
             let modified_ms = i64::try_from(modified.as_millis()).unwrap_or_default();
             found.push(Artifact {
-                kind: kind(&path),
-                file: Uploaded { path, size: meta.len(), modified_ms, ..Uploaded::default() },
+                kind: classify(&path),
+                file: UploadedFile { path, size: meta.len(), modified_ms, ..UploadedFile::default() },
             });
         }
     }
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds() {
+    fn paths_have_artifact_kinds() {
         let cases = [
             ("pytorch_lora_weights.safetensors", ArtifactKind::Final),
             ("checkpoint-100/model.safetensors", ArtifactKind::Checkpoint),
@@ -107,12 +105,12 @@ mod tests {
             ("training_state.json", ArtifactKind::Other),
         ];
         for (path, expected) in cases {
-            assert_eq!(kind(path), expected, "{path}");
+            assert_eq!(classify(path), expected, "{path}");
         }
     }
 
     #[test]
-    fn no_link_is_listed() -> io::Result<()> {
+    fn links_are_not_listed() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         for path in ["checkpoint-10/b", "w.safetensors"] {
             let path = temp.path().join(path);

@@ -1,48 +1,48 @@
-//! Taking up what an earlier agent left.
+//! Adopts the attempts that an earlier agent left.
 
 use std::sync::Arc;
 
-use super::{Attempt, forget_secrets};
-use crate::files::{AttemptDir, Key, Secrets, Spec, State, VERSION, remove_tree};
-use crate::session::Context;
+use super::{AttemptRunner, remove_secrets};
+use crate::files::{AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, VERSION, remove_tree};
+use crate::session::AgentContext;
 
-/// What a directory below `jobs/` is.
-pub enum Found {
-    /// Something is left to do for it.
-    Live(Arc<Attempt>),
-    /// It is over and reported.
-    Over(Key),
-    /// Not to be touched: unreadable, or of a newer version.
-    Foreign,
+/// The state of a directory below `jobs/`.
+pub enum AdoptOutcome {
+    /// The attempt has not ended, or its end is not reported.
+    Active(Arc<AttemptRunner>),
+    /// Ended and reported.
+    Finished(AttemptKey),
+    /// Left untouched: unreadable, or written by a newer version.
+    Unrecognized,
 }
 
-impl Attempt {
-    /// Looks at a directory.
-    pub fn adopt(context: &Arc<Context>, dir: AttemptDir) -> Found {
-        let spec: Spec = match dir.read("spec.json") {
+impl AttemptRunner {
+    /// Reads the attempt in a directory.
+    pub fn adopt(context: &Arc<AgentContext>, dir: AttemptDir) -> AdoptOutcome {
+        let spec: AttemptSpec = match dir.read_json("spec.json") {
             Ok(Some(spec)) => spec,
             Ok(None) => {
-                // An agent ended between making the directory and writing it: nothing was accepted yet.
-                tracing::debug!("removing {}, which is unfinished", dir.path().display());
+                // An agent exited between creating and filling the directory: the offer was not accepted yet.
+                tracing::debug!("removing {}, which is incomplete", dir.path().display());
                 let _ = remove_tree(dir.path());
-                return Found::Foreign;
+                return AdoptOutcome::Unrecognized;
             }
             Err(error) => {
-                tracing::warn!("left alone, as it cannot be read: {error}");
-                return Found::Foreign;
+                tracing::warn!("left alone, because it cannot be read: {error}");
+                return AdoptOutcome::Unrecognized;
             }
         };
         if spec.version > VERSION {
-            tracing::warn!("left alone, as a newer version made it: {}", dir.path().display());
-            return Found::Foreign;
+            tracing::warn!("left alone, because a newer version created it: {}", dir.path().display());
+            return AdoptOutcome::Unrecognized;
         }
-        let state: State = dir.read("state.json").ok().flatten().unwrap_or_default();
+        let state: AttemptState = dir.read_json("state.json").ok().flatten().unwrap_or_default();
         if state.delivered {
-            // An agent may have been killed just before it did.
-            forget_secrets(&dir);
-            return Found::Over(spec.key);
+            // An agent may have been killed just before it removed them.
+            remove_secrets(&dir);
+            return AdoptOutcome::Finished(spec.key);
         }
-        let secrets: Secrets = dir.read("secrets.json").ok().flatten().unwrap_or_default();
-        Found::Live(Arc::new(Attempt::new(context, dir, spec, secrets, state)))
+        let secrets: AttemptSecrets = dir.read_json("secrets.json").ok().flatten().unwrap_or_default();
+        AdoptOutcome::Active(Arc::new(AttemptRunner::new(context, dir, spec, secrets, state)))
     }
 }

@@ -1,28 +1,30 @@
-//! The GPUs that the offer granted: fit before the trainer begins, and free before its end is reported.
+//! Checks the granted GPUs: healthy before the trainer starts, and free before the end is reported.
 
-use super::Attempt;
-use super::prepare::host_fault;
-use crate::files::Exit;
+use super::AttemptRunner;
+use super::prepare::host_fault_exit;
+use crate::files::AttemptExit;
 use crate::process;
 
-impl Attempt {
+impl AttemptRunner {
     /// # Errors
-    /// If one is not fit: then the job is better off elsewhere.
-    pub(super) async fn gpus_are_fit(&self) -> Result<(), Exit> {
+    /// If a GPU is unhealthy; the job is requeued for another host.
+    pub(super) async fn check_gpus(&self) -> Result<(), AttemptExit> {
         let fit = self.context.gpus.preflight(&self.spec.offer.gpus).await;
-        fit.map_err(|sentence| host_fault(&sentence))
+        fit.map_err(|sentence| host_fault_exit(&sentence))
     }
 
-    /// Waits, for as long as that makes sense.
-    pub(super) async fn gpus_are_free(&self) {
-        let marker = self.marker();
-        // In a container the ids may be the host's: then there is no such process here, and nobody is taken for a stranger.
-        let is_stranger = |pid: u32| i32::try_from(pid).is_ok_and(|pid| process::carries(pid, &marker) == Some(false));
-        self.context.gpus.freed(&self.spec.offer.gpus, is_stranger).await;
+    /// Waits until no process uses the GPUs, up to a limit.
+    pub(super) async fn wait_until_gpus_free(&self) {
+        let marker = self.environment_marker();
+        // In a container the PIDs may be those of the host. Then no such process exists here, and it is not counted as
+        // foreign.
+        let is_stranger =
+            |pid: u32| i32::try_from(pid).is_ok_and(|pid| process::has_environment_entry(pid, &marker) == Some(false));
+        self.context.gpus.wait_until_free(&self.spec.offer.gpus, is_stranger).await;
     }
 
-    /// What every process of this attempt has in its environment, and no other.
-    pub(super) fn marker(&self) -> String {
+    /// An environment entry that all processes of this attempt have, and no others.
+    pub(super) fn environment_marker(&self) -> String {
         format!("SIMPLETUNER_STOP_FILE={}", self.dir.stop_file().display())
     }
 }

@@ -1,5 +1,5 @@
-//! How several processes of one trainer are started: SimpleTuner's through `accelerate launch`; any other trainer learns the
-//! number from `TRAINING_NUM_PROCESSES`, and does it itself.
+//! How to start several processes of a trainer: SimpleTuner through `accelerate launch`; any other trainer reads the
+//! number from `TRAINING_NUM_PROCESSES` and starts them itself.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,26 +7,25 @@ use std::path::Path;
 
 use serde_json::Value;
 
-const MODULE: &str = "simpletuner.train";
-/// What `accelerate launch` takes for `--mixed_precision`.
+const SIMPLETUNER_MODULE: &str = "simpletuner.train";
+/// Valid values of `accelerate launch --mixed_precision`.
 const PRECISIONS: [&str; 4] = ["no", "fp16", "bf16", "fp8"];
 
-/// What the command depends on.
 #[derive(Debug, Clone)]
-pub struct Launch<'a> {
-    /// How many processes.
+pub struct LaunchOptions<'a> {
+    /// Number of processes.
     pub processes: u32,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: &'a str,
-    /// As the configuration has it.
+    /// From the configuration.
     pub mixed_precision: Option<&'a str>,
-    /// Where the processes meet on this host. Not 0: the main one would choose, and the others never hear of it.
+    /// Rendezvous port on this host. Not 0: then the main process would choose a port that the others do not learn.
     pub port: u16,
 }
 
-/// The trainer's command with `accelerate launch` in it; none if it is to be started as it is.
-pub fn command(trainer: &[String], launch: &Launch) -> Option<Vec<String>> {
-    let at = module(trainer).filter(|_| launch.processes > 1)?;
+/// The trainer's command with `accelerate launch`; `None` if the command is to be used unchanged.
+pub fn accelerate_command(trainer: &[String], launch: &LaunchOptions) -> Option<Vec<String>> {
+    let at = module_position(trainer).filter(|_| launch.processes > 1)?;
     let (python, rest) = trainer.split_at(at);
     let mut command = python.to_vec();
     let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
@@ -43,21 +42,21 @@ pub fn command(trainer: &[String], launch: &Launch) -> Option<Vec<String>> {
     Some(command)
 }
 
-/// Where `-m simpletuner.train` stands in the command of a Python.
-fn module(trainer: &[String]) -> Option<usize> {
+/// The position of `-m simpletuner.train` in a Python command.
+fn module_position(trainer: &[String]) -> Option<usize> {
     let (program, rest) = trainer.split_first()?;
     let is_python = Path::new(program).file_name()?.to_str()?.starts_with("python");
     let own_flags = rest.iter().take_while(|word| word.starts_with('-') && *word != "-m").count();
-    let names_it = rest[own_flags..].starts_with(&["-m".to_owned(), MODULE.to_owned()]);
+    let names_it = rest[own_flags..].starts_with(&["-m".to_owned(), SIMPLETUNER_MODULE.to_owned()]);
     (is_python && names_it).then_some(own_flags + 1)
 }
 
-/// What `config.json` says of mixed precision, under either spelling of the key.
+/// The mixed precision in `config.json`, under either spelling of the key.
 pub fn mixed_precision(config: &Value) -> Option<&str> {
     ["--mixed_precision", "mixed_precision"].iter().find_map(|key| config[*key].as_str())
 }
 
-/// A port of the loopback address that nobody uses now.
+/// An unused port of the loopback address.
 ///
 /// # Errors
 /// If the system has none.
@@ -72,12 +71,12 @@ mod tests {
 
     fn launched(trainer: &str, processes: u32, accelerator: &str, mixed_precision: Option<&str>) -> Option<String> {
         let trainer: Vec<_> = trainer.split(' ').map(str::to_owned).collect();
-        let launch = Launch { processes, accelerator, mixed_precision, port: 77 };
-        command(&trainer, &launch).map(|words| words.join(" "))
+        let launch = LaunchOptions { processes, accelerator, mixed_precision, port: 77 };
+        accelerate_command(&trainer, &launch).map(|words| words.join(" "))
     }
 
     #[test]
-    fn simpletuner_is_launched_by_accelerate() {
+    fn simpletuner_uses_accelerate_for_several_processes() {
         const LAUNCH: &str = "-m accelerate.commands.launch --num_processes";
         for (trainer, processes, accelerator, precision, expected) in [
             (
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn other_trainers_and_single_processes_are_not() {
+    fn other_trainers_and_single_processes_start_directly() {
         for (trainer, processes) in [
             ("python3 -m simpletuner.train", 1),
             ("python3 -m simpletuner.trainer", 2),
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn precision_has_two_spellings() {
+    fn mixed_precision_key_has_two_spellings() {
         assert_eq!(mixed_precision(&json!({"--mixed_precision": "bf16"})), Some("bf16"));
         assert_eq!(mixed_precision(&json!({"mixed_precision": "no"})), Some("no"));
         for none in [json!({}), json!([]), json!({"mixed_precision": 16})] {

@@ -1,24 +1,24 @@
-//! The lease of an exclusive job, written down for its supervisor, which acts on it without the agent.
+//! Writes the lease of an exclusive job for its supervisor, which enforces it without the agent.
 
-use super::{Attempt, blocking};
-use crate::files::Lease;
+use super::{AttemptRunner, run_blocking};
+use crate::files::LeaseRecord;
 
-impl Attempt {
-    /// Before the trainer can start: an exclusive job waits for a lease.
-    pub(super) async fn first_lease(&self) {
+impl AttemptRunner {
+    /// Waits until there is a lease. Before that, the trainer of an exclusive job must not start.
+    pub(super) async fn wait_for_lease(&self) {
         if !self.spec.offer.exclusive {
             return;
         }
         let mut leases = self.context.api.lease.subscribe();
-        // The sender is in the API's client, which lives as long as this.
+        // Cannot fail: the API client owns the sender and lives as long as this.
         let first = leases.wait_for(Option::is_some).await.map(|lease| *lease);
         if let Ok(Some(lease)) = first {
             self.write_lease(lease).await;
         }
     }
 
-    /// While the trainer runs.
-    pub(super) async fn keep_lease(&self) {
+    /// Keeps the written lease up to date while the trainer runs.
+    pub(super) async fn maintain_lease(&self) {
         if !self.spec.offer.exclusive {
             return;
         }
@@ -34,13 +34,10 @@ impl Attempt {
         }
     }
 
-    async fn write_lease(&self, lease: Lease) {
+    async fn write_lease(&self, lease: LeaseRecord) {
         let dir = self.dir.clone();
-        if let Err(error) = blocking(move || dir.write_lease(&lease)).await {
-            tracing::error!(
-                "{}: its lease cannot be written down, so its trainer will be stopped: {error}",
-                self.key()
-            );
+        if let Err(error) = run_blocking(move || dir.write_lease(&lease)).await {
+            tracing::error!("{}: cannot write its lease, so its trainer will be stopped: {error}", self.key());
         }
     }
 }

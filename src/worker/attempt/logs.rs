@@ -1,4 +1,4 @@
-//! The trainer's output on its way to the orchestrator: read from the file, so that nothing here can hold up the trainer.
+//! Uploads the trainer's output. It is read from the file, so that nothing here can block the trainer.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,132 +11,141 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Attempt, blocking, length};
-use crate::api::{ApiError, until_answered};
+use super::{AttemptRunner, file_size, run_blocking};
+use crate::api::{OrchestratorError, retry_until_answered};
 use crate::files::AttemptDir;
-use crate::secret::mask::{Mask, Tail};
+use crate::secret::mask::{Mask, TailState};
 
-/// The largest request.
-const CHUNK: usize = 256 * 1024;
-/// The orchestrator has no room for the mark of a smaller gap.
-const LEAST_GAP: u64 = 4 * 1024;
-/// With more than this waiting, the next request goes at once.
-const PROMPT: u64 = 64 * 1024;
-/// Otherwise so often.
-const PERIOD: Duration = Duration::from_millis(250);
-/// How often the acknowledged offset is written down; the orchestrator knows it too.
-const SAVE: Duration = Duration::from_secs(1);
-/// A log that has not grown for so long is quiet: a value that is cut by a line break comes in one write.
-const QUIET: Duration = Duration::from_secs(2);
+/// Maximum size of a request.
+const MAX_CHUNK_BYTES: usize = 256 * 1024;
+/// The orchestrator has no space for the marker of a smaller gap.
+const MIN_GAP_BYTES: u64 = 4 * 1024;
+/// If more than this is pending, the next request is sent immediately.
+const FLUSH_THRESHOLD_BYTES: u64 = 64 * 1024;
+/// Otherwise requests are sent this often.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
+/// How often the acknowledged offset is saved; the orchestrator stores it too.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+/// A log that has not grown for this long is idle: a value that a line break interrupts arrives in one write.
+const QUIET_AFTER: Duration = Duration::from_secs(2);
 
-impl Attempt {
-    /// Until all of it is there, after the end.
-    pub(super) async fn pump_log(&self, mut done: watch::Receiver<bool>) {
-        let path = self.dir.log();
+impl AttemptRunner {
+    /// Runs until all of the log is delivered after the end.
+    pub(super) async fn upload_log(&self, mut done: watch::Receiver<bool>) {
+        let path = self.dir.log_path();
         let mut offset = self.state().log_acked;
         let (mut saved, mut grown) = (Instant::now(), (0, Instant::now()));
         loop {
-            // In this order: after the end nothing is added.
+            // Order matters: nothing is added after the end.
             let ended = *done.borrow();
-            let length = length(path.clone()).await;
+            let length = file_size(path.clone()).await;
             if grown.0 != length {
                 grown = (length, Instant::now());
             }
             if offset < length {
                 let tail = match grown.1.elapsed() {
-                    _ if ended => Tail::Known,
-                    still if still > QUIET => Tail::Quiet,
-                    _ => Tail::Growing,
+                    _ if ended => TailState::Complete,
+                    still if still > QUIET_AFTER => TailState::Quiet,
+                    _ => TailState::Growing,
                 };
                 match self.send_chunk(offset, tail).await {
                     Ok(durable) if durable > offset => offset = durable.min(length),
                     Ok(durable) => {
-                        // It has no more than before, or less: whatever is wrong there needs time.
+                        // The server has no more than before, or less: it needs time.
                         offset = durable;
-                        tokio::time::sleep(SAVE).await;
+                        tokio::time::sleep(SAVE_INTERVAL).await;
                     }
                     Err(error) => {
-                        self.judge("sending its log", &error);
+                        self.handle_error("uploading its log", &error);
                         return;
                     }
                 }
-                if saved.elapsed() > SAVE {
+                if saved.elapsed() > SAVE_INTERVAL {
                     self.update(false, |state| state.log_acked = offset).await;
                     saved = Instant::now();
                 }
-                if ended || length - offset > PROMPT {
+                if ended || length - offset > FLUSH_THRESHOLD_BYTES {
                     continue;
                 }
             } else if ended {
                 break;
             }
-            let _ = tokio::time::timeout(PERIOD, done.wait_for(|done| *done)).await;
+            let _ = tokio::time::timeout(FLUSH_INTERVAL, done.wait_for(|done| *done)).await;
         }
         self.update(false, |state| state.log_acked = offset).await;
     }
 
-    /// Sends what follows an offset. Answers with how much the orchestrator then has.
-    async fn send_chunk(&self, offset: u64, tail: Tail) -> Result<u64, ApiError> {
-        let (given, dir) = (Arc::clone(self.given()), self.dir.clone());
-        let piece = match blocking(move || Piece::read(&dir, offset, &given.mask, tail)).await {
-            // Perhaps the beginning of a secret: the rest comes.
+    /// Sends what follows an offset. Returns how many bytes the orchestrator then has.
+    async fn send_chunk(&self, offset: u64, tail: TailState) -> Result<u64, OrchestratorError> {
+        let (given, dir) = (Arc::clone(self.job_secrets()), self.dir.clone());
+        let piece = match run_blocking(move || MaskedChunk::read(&dir, offset, &given.mask, tail)).await {
+            // Possibly the beginning of a secret: wait for the rest.
             Ok(piece) if piece.bytes.is_empty() => return Ok(offset),
             Ok(piece) => piece,
-            // Nothing more comes, and the end has to be told.
-            Err(error) if tail == Tail::Known => {
-                return Err(ApiError::Answer(format!("it cannot be read ({error}), so the rest is not sent")));
+            // Nothing more follows, and the end must be reported.
+            Err(error) if tail == TailState::Complete => {
+                return Err(OrchestratorError::InvalidResponse(format!(
+                    "it cannot be read ({error}), so the rest is not uploaded"
+                )));
             }
             Err(error) => {
-                tracing::warn!("{}: its log cannot be read: {error}", self.key());
+                tracing::warn!("{}: cannot read its log: {error}", self.key());
                 return Ok(offset);
             }
         };
-        let what = format!("sending the log of {}", self.key());
-        let dropped = piece.from - offset;
+        let what = format!("uploading the log of {}", self.key());
+        let dropped = piece.offset - offset;
         if dropped > 0 {
             tracing::warn!(
-                "{}: {dropped} bytes of its log were given up, as the disk has room for no more",
+                "{}: dropped {dropped} bytes of its log, because the disk has no space for more",
                 self.key()
             );
         }
-        let send = async || self.api.logs(piece.from, dropped, piece.bytes.clone()).await;
-        match until_answered(&self.context.online, &what, send).await {
+        let send = async || self.api.upload_log(piece.offset, dropped, piece.bytes.clone()).await;
+        match retry_until_answered(&self.context.reconnect_signal, &what, send).await {
             Ok(LogAck { durable }) => Ok(durable),
-            // It has less (a restored backup), or more (an answer that got lost). But one that has what we took it to have,
-            // and does not take the gap, would never go on.
-            Err(ApiError::Conflict { durable: Some(durable), code, .. })
+            // The server has less (a restored backup) or more (a response was lost). If it has exactly what was
+            // expected but rejects the gap, retrying would never make progress.
+            Err(OrchestratorError::Conflict { durable: Some(durable), code, .. })
                 if code == "log_gap" && (dropped == 0 || durable != offset) =>
             {
                 Ok(durable)
             }
-            Err(error @ ApiError::Conflict { .. }) if dropped > 0 && is_gap(&error) => Err(ApiError::Answer(format!(
-                "the orchestrator takes no log with a gap ({error}): the rest is not sent"
-            ))),
+            Err(error @ OrchestratorError::Conflict { .. }) if dropped > 0 && is_gap(&error) => {
+                Err(OrchestratorError::InvalidResponse(format!(
+                    "the orchestrator rejects a log with a gap ({error}): the rest is not uploaded"
+                )))
+            }
             Err(error) => Err(error),
         }
     }
 }
 
-fn is_gap(error: &ApiError) -> bool {
-    matches!(error, ApiError::Conflict { code, .. } if code == "log_gap")
+fn is_gap(error: &OrchestratorError) -> bool {
+    matches!(error, OrchestratorError::Conflict { code, .. } if code == "log_gap")
 }
 
-/// A piece of the log, without secrets.
-struct Piece {
-    /// Its first byte: where it was asked for, or behind what was given up.
-    from: u64,
+/// A chunk of the log, with secrets masked.
+struct MaskedChunk {
+    /// Offset of its first byte: as requested, or after a dropped part.
+    offset: u64,
     bytes: Bytes,
 }
 
-impl Piece {
+impl MaskedChunk {
     /// Reads what follows an offset.
-    fn read(dir: &AttemptDir, offset: u64, mask: &Mask, tail: Tail) -> std::io::Result<Self> {
-        let read = |from| read_chunk(&dir.log(), from, mask, tail);
-        Self::read_by(offset, |floor| behind_half(&dir.log(), floor, mask), read, || dir.floors().log)
+    fn read(dir: &AttemptDir, offset: u64, mask: &Mask, tail: TailState) -> std::io::Result<Self> {
+        let read = |from| read_chunk(&dir.log_path(), from, mask, tail);
+        Self::read_with(
+            offset,
+            |floor| end_of_partial_secret(&dir.log_path(), floor, mask),
+            read,
+            || dir.truncation_offsets().log,
+        )
     }
 
-    /// What was given up is looked for after reading, so that what has become a hole in between is not taken for output.
-    fn read_by(
+    /// The truncation offset is read after the data, so that a part dropped in between is not taken for output.
+    fn read_with(
         offset: u64,
         behind_half: impl Fn(u64) -> std::io::Result<u64>,
         read: impl Fn(u64) -> std::io::Result<Bytes>,
@@ -147,70 +156,70 @@ impl Piece {
             let bytes = read(from)?;
             let floor = floor();
             if from >= floor {
-                return Ok(Self { from, bytes });
+                return Ok(Self { offset: from, bytes });
             }
-            // Of a secret that the floor has cut in two, no mask knows the second half.
-            from = behind_half(floor)?.max(offset + LEAST_GAP);
+            // If truncation has cut a secret in two, no mask recognizes its second half.
+            from = behind_half(floor)?.max(offset + MIN_GAP_BYTES);
         }
     }
 }
 
-/// Where the second half of a secret that ends behind an offset has ended for sure.
-fn behind_half(path: &Path, offset: u64, mask: &Mask) -> std::io::Result<u64> {
-    let mut bytes = vec![0; mask.reach()];
+/// Where the second half of a secret that ends after an offset has certainly ended.
+fn end_of_partial_secret(path: &Path, offset: u64, mask: &Mask) -> std::io::Result<u64> {
+    let mut bytes = vec![0; mask.context_bytes()];
     let count = File::open(path)?.read_at(&mut bytes, offset)?;
-    Ok(offset + mask.half(&bytes[..count]) as u64)
+    Ok(offset + mask.partial_prefix_len(&bytes[..count]) as u64)
 }
 
-/// What follows an offset, without secrets.
-fn read_chunk(path: &Path, offset: u64, mask: &Mask, tail: Tail) -> std::io::Result<Bytes> {
+/// Reads what follows an offset, with secrets masked.
+fn read_chunk(path: &Path, offset: u64, mask: &Mask, tail: TailState) -> std::io::Result<Bytes> {
     let file = File::open(path)?;
-    let start = offset.saturating_sub(mask.reach() as u64);
+    let start = offset.saturating_sub(mask.context_bytes() as u64);
     let from = usize::try_from(offset - start).unwrap_or_default();
-    let mut window = vec![0; from + CHUNK + mask.reach()];
+    let mut window = vec![0; from + MAX_CHUNK_BYTES + mask.context_bytes()];
     let count = file.read_at(&mut window, start)?;
-    let tail = if count < window.len() { tail } else { Tail::Known };
+    let tail = if count < window.len() { tail } else { TailState::Complete };
     window.truncate(count);
-    Ok(mask.piece(window, from, CHUNK, tail).into())
+    Ok(mask.mask_window(window, from, MAX_CHUNK_BYTES, tail).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Floors;
+    use crate::files::TruncationOffsets;
 
     #[test]
-    fn what_was_given_up_is_passed_over_with_the_secret_that_it_cuts() -> std::io::Result<()> {
+    fn dropped_part_is_skipped_with_the_secret_it_cuts() -> std::io::Result<()> {
         let temp = tempfile::tempdir()?;
-        let dir = AttemptDir::at(temp.path());
-        let mask = Mask::of(["hf_abcdefgh"].into_iter());
-        // The floor is in the middle of a secret; another comes soon after it.
+        let dir = AttemptDir::from_path(temp.path());
+        let mask = Mask::from_values(["hf_abcdefgh"].into_iter());
+        // The truncation offset is in the middle of a secret; another follows soon after it.
         let text = |words: &str| [&[0; 8_192], words.as_bytes(), &[b'.'; 8_192]].concat();
-        std::fs::write(dir.log(), text("efgh and hf_abcdefgh, step 7\n"))?;
-        dir.write("log.json", &Floors { log: 8_192, ..Floors::default() })?;
+        std::fs::write(dir.log_path(), text("efgh and hf_abcdefgh, step 7\n"))?;
+        dir.write_json("log.json", &TruncationOffsets { log: 8_192, ..TruncationOffsets::default() })?;
         let hidden = text("efgh and ***********, step 7\n");
-        // Of its longest spelling, with what a sequence may take, and the line break, which does not count.
+        // The longest encoding, with the maximum of escape sequences; the line break does not count.
         let half = 2 * "hf_abcdefgh".len() - 1 + 32 + 1;
-        // A gap has room for its mark, however little was given up.
+        // A gap has space for its marker, however little was dropped.
         for (offset, from) in [(0, 8_192 + half), (3, 8_192 + half), (8_190, 8_190 + 4_096)] {
-            let piece = Piece::read(&dir, offset, &mask, Tail::Known)?;
-            assert_eq!((piece.from, &piece.bytes[..]), (from as u64, &hidden[from..]), "from {offset} on");
+            let piece = MaskedChunk::read(&dir, offset, &mask, TailState::Complete)?;
+            assert_eq!((piece.offset, &piece.bytes[..]), (from as u64, &hidden[from..]), "from {offset} on");
         }
-        // Whoever is behind the floor already reads on.
-        assert_eq!(Piece::read(&dir, 8_230, &mask, Tail::Known)?.from, 8_230);
+        // A reader beyond the truncation offset continues.
+        assert_eq!(MaskedChunk::read(&dir, 8_230, &mask, TailState::Complete)?.offset, 8_230);
         Ok(())
     }
 
     #[test]
-    fn what_becomes_a_hole_while_it_is_read_is_no_output() -> std::io::Result<()> {
+    fn hole_punched_during_a_read_is_not_output() -> std::io::Result<()> {
         let floor = std::cell::Cell::new(0);
         let read = |from| {
-            // Twice it is cut under the reader's hands.
+            // The file is truncated twice during the read.
             floor.set(if from < 10_000 { from + 5_000 } else { floor.get() });
             Ok(Bytes::from_static(if from < 10_000 { b"\0\0\0" } else { b"end" }))
         };
-        let piece = Piece::read_by(0, |floor| Ok(floor + 3), read, || floor.get())?;
-        assert_eq!((piece.from, &piece.bytes[..]), (10_006, &b"end"[..]));
+        let piece = MaskedChunk::read_with(0, |floor| Ok(floor + 3), read, || floor.get())?;
+        assert_eq!((piece.offset, &piece.bytes[..]), (10_006, &b"end"[..]));
         Ok(())
     }
 }

@@ -1,26 +1,27 @@
-//! One attempt from its offer to its last report, as the agent sees it.
+//! One attempt from its offer to its final report, as the agent sees it.
 //!
-//! Its tasks (log, progress, samples, orders, the wait for the end) run side by side and share nothing but the acknowledged
-//! offsets in `state.json`, so none can hold up another. All of it can be dropped at any moment and taken up again by the
-//! next agent.
+//! Its tasks (log, progress, samples, stop requests, the wait for the exit) run concurrently and share only the
+//! acknowledged offsets in `state.json`, so none can block another. All of it can be dropped at any moment and resumed
+//! by the next agent.
 
 mod adopt;
-mod checkpoints;
-mod earlier;
+mod checkpoint_events;
+mod chunked_upload;
+mod disk_space;
 mod finish;
-mod follow;
-mod given;
 mod gpus;
-mod kept;
-mod lastwords;
+mod host_fault;
+mod job_secrets;
 mod launch;
 mod lease;
+mod log_tail;
 mod logs;
-mod pieces;
-mod points;
+mod metrics;
+mod monitor;
+mod persisted_state;
 mod prepare;
-mod room;
-mod said;
+mod previous_checkpoint;
+mod resume_checkpoint;
 mod sandbox;
 mod uploads;
 
@@ -28,123 +29,144 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use app::domain::trace::Trace;
-use app::protocol::dispatch::JobSubmit;
+use app::domain::time::Timestamp;
+use app::domain::trace_context::TraceContext;
+use app::protocol::dispatch::JobOffer;
 use tokio::sync::watch;
 
-pub use adopt::Found;
+pub use adopt::AdoptOutcome;
 
-use self::given::Given;
-use self::kept::Kept;
-use crate::api::{ApiError, JobApi};
+use self::job_secrets::AttemptJobSecrets;
+use self::persisted_state::PersistedState;
+use crate::api::{JobApi, OrchestratorError};
 use crate::clock;
-use crate::files::{AttemptDir, JobDisk, Key, Secrets, Spec, State, StopCause, StopOrder, VERSION, remove_tree};
-use crate::gpu::Held;
+use crate::files::{
+    AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, JobDiskLimit, StopCause, StopOrder, VERSION,
+    remove_tree,
+};
+use crate::gpu::GpuReservation;
 use crate::sandbox::users;
 use crate::secret::Secret;
-use crate::session::Context;
+use crate::session::AgentContext;
 
-/// What belongs to somebody else by now gets no longer than this to end, in seconds.
+/// Grace period of a superseded attempt, in seconds.
 const SUPERSEDED_GRACE: u64 = 5;
 
 tokio::task_local! {
-    /// The job that is being seen to, and its trace: for log lines.
-    static CURRENT: (String, Option<Trace>);
+    /// The current job and its trace, for log lines.
+    static CURRENT_JOB: (String, Option<TraceContext>);
 }
 
-/// What a log line says of the job that it belongs to.
-pub fn around() -> Vec<(&'static str, String)> {
-    let told = |(job, trace): &(String, Option<Trace>)| {
-        let trace = trace.as_ref().map(|trace| ("trace_id", trace.id().to_owned()));
+/// The fields that log lines of the current job contain.
+pub fn log_context() -> Vec<(&'static str, String)> {
+    let told = |(job, trace): &(String, Option<TraceContext>)| {
+        let trace = trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
         [("job_id", job.clone())].into_iter().chain(trace).collect()
     };
-    CURRENT.try_with(told).unwrap_or_default()
+    CURRENT_JOB.try_with(told).unwrap_or_default()
 }
 
-/// One attempt.
 #[derive(Debug)]
-pub struct Attempt {
-    context: Arc<Context>,
+pub struct AttemptRunner {
+    context: Arc<AgentContext>,
     dir: AttemptDir,
-    spec: Spec,
-    secrets: Secrets,
-    /// Secrets for the trainer, once they were fetched.
-    given: OnceLock<Arc<Given>>,
-    /// Where the job stands in a trace, if the orchestrator has said something that makes sense.
-    trace: Option<Trace>,
+    spec: AttemptSpec,
+    secrets: AttemptSecrets,
+    /// The trainer's secrets, once fetched.
+    job_secrets: OnceLock<Arc<AttemptJobSecrets>>,
+    /// The job's trace context, if the orchestrator sent a valid one.
+    trace: Option<TraceContext>,
     api: JobApi,
-    kept: Kept,
+    persisted: PersistedState,
     stop: watch::Sender<Option<StopCause>>,
-    /// Its GPUs: whoever computes on them is not foreign.
-    _held: Held,
+    /// When this agent started the trainer, if it did.
+    started_at: OnceLock<Timestamp>,
+    /// While it is held, processes on these GPUs are not foreign.
+    _gpu_reservation: GpuReservation,
 }
 
-impl Attempt {
-    /// For an offer: its directory exists from here on, so that a restarted agent knows of it.
+impl AttemptRunner {
+    /// For an offer. Its directory exists from here on, so that a restarted agent knows it.
     ///
     /// # Errors
-    /// If the disk refuses.
-    pub fn begin(context: &Arc<Context>, offer: &JobSubmit) -> io::Result<Arc<Self>> {
-        let key = Key { job_id: offer.job_id.clone(), attempt: offer.attempt };
+    /// On an I/O error.
+    pub fn create(context: &Arc<AgentContext>, offer: &JobOffer) -> io::Result<Arc<Self>> {
+        let key = AttemptKey { job_id: offer.job_id.clone(), attempt: offer.attempt };
         let dir = AttemptDir::new(&context.config.work_dir, &key);
         std::fs::create_dir_all(dir.path())?;
-        let secrets = Secrets {
+        let secrets = AttemptSecrets {
             job_token: Secret::new(&offer.upload_token),
             hf_token: offer.hf_token.as_deref().map(Secret::new),
-            webhook: Secret::new(&clock::secret()?),
+            webhook: Secret::new(&clock::random_secret()?),
         };
-        let offer = JobSubmit {
+        let offer = JobOffer {
             upload_token: String::new(),
             hf_token: None,
             config: serde_json::Map::new(),
             dataloader: None,
             ..offer.clone()
         };
-        let host_boot = crate::process::host_boot();
+        let host_boot = crate::process::host_boot_id();
         let trainer = context.config.trainer.clone();
-        let (limits, place) = (context.config.limits(), context.limits.place().cloned());
-        let mut spec =
-            Spec { version: VERSION, key, offer, trainer, host_boot, resume: false, limits, place, disk: None };
-        let home = users::home(&context.config.work_dir, &users::person(&spec));
-        spec.disk = context.config.job_disk_bytes().map(|bytes| JobDisk { bytes, home });
-        let state = State { version: VERSION, ..State::default() };
+        let cwd = context.config.trainer_cwd.as_ref().map(|dir| dir.path.clone());
+        let (limits, place) = (context.config.attempt_limits(), context.limits.job_cgroup().cloned());
+        let mut spec = AttemptSpec {
+            version: VERSION,
+            key,
+            offer,
+            trainer,
+            cwd,
+            host_boot,
+            resume: false,
+            limits,
+            place,
+            disk: None,
+        };
+        let home = users::home_dir(&context.config.work_dir, &users::owner_name(&spec));
+        spec.disk = context.config.job_disk_bytes().map(|bytes| JobDiskLimit { bytes, home });
+        let state = AttemptState { version: VERSION, ..AttemptState::default() };
         let written = dir
-            .write("secrets.json", &secrets)
-            .and_then(|()| dir.write("state.json", &state))
-            .and_then(|()| dir.write("spec.json", &spec));
-        // Nobody comes back to half of one, and secrets are in it.
+            .write_json("secrets.json", &secrets)
+            .and_then(|()| dir.write_json("state.json", &state))
+            .and_then(|()| dir.write_json("spec.json", &spec));
+        // An incomplete directory would never be adopted, and it contains secrets.
         written.inspect_err(|_| drop(remove_tree(dir.path())))?;
         Ok(Arc::new(Self::new(context, dir, spec, secrets, state)))
     }
 
-    fn new(context: &Arc<Context>, dir: AttemptDir, spec: Spec, secrets: Secrets, state: State) -> Self {
-        let trace = spec.offer.traceparent.as_deref().and_then(Trace::parse);
-        let held = context.gpus.hold(&spec.offer.gpus);
+    fn new(
+        context: &Arc<AgentContext>,
+        dir: AttemptDir,
+        spec: AttemptSpec,
+        secrets: AttemptSecrets,
+        state: AttemptState,
+    ) -> Self {
+        let trace = spec.offer.traceparent.as_deref().and_then(TraceContext::parse);
+        let held = context.gpus.reserve(&spec.offer.gpus);
         Self {
             api: JobApi::new(context.api.clone(), spec.key.clone(), secrets.job_token.clone(), trace.clone()),
             trace,
             context: Arc::clone(context),
-            kept: Kept::new(&dir, state),
+            persisted: PersistedState::new(&dir, state),
             dir,
             spec,
             secrets,
-            given: OnceLock::new(),
+            job_secrets: OnceLock::new(),
             stop: watch::Sender::new(None),
-            _held: held,
+            started_at: OnceLock::new(),
+            _gpu_reservation: held,
         }
     }
 
-    /// Which attempt this is.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &AttemptKey {
         &self.spec.key
     }
 
-    /// The GPUs that it was granted.
     pub fn gpus(&self) -> &[String] {
         &self.spec.offer.gpus
     }
 
-    /// Orders it to stop; a weaker reason than an earlier one changes nothing.
+    /// Requests a stop; a weaker cause than an earlier one changes nothing.
     pub fn stop(&self, cause: StopCause) {
         self.stop.send_if_modified(|order| {
             let stronger = order.is_none_or(|earlier| earlier < cause);
@@ -155,27 +177,27 @@ impl Attempt {
         });
     }
 
-    /// Runs it to its end. Whether its end was reported, and not dropped as somebody else's.
+    /// Runs the attempt to its end. Returns whether its end was reported, not dropped because it was superseded.
     pub async fn run(&self) -> bool {
-        CURRENT.scope((self.key().job_id.to_string(), self.trace.clone()), self.run_in()).await
+        CURRENT_JOB.scope((self.key().job_id.to_string(), self.trace.clone()), self.run_to_report()).await
     }
 
-    async fn run_in(&self) -> bool {
+    async fn run_to_report(&self) -> bool {
         let known = self.state().terminal.clone();
         let report = match known {
             Some(report) => Some(report),
-            None => self.live().await,
+            None => self.run_to_end().await,
         };
         let Some(report) = report else {
-            tracing::info!("{}: no longer this worker's", self.key());
-            self.close().await;
+            tracing::info!("{}: no longer assigned to this worker", self.key());
+            self.mark_delivered().await;
             return false;
         };
-        self.deliver(report).await
+        self.report_end(report).await
     }
 
-    fn order(&self, cause: StopCause) -> StopOrder {
-        let grace = self.context.shared.grace(self.context.config.stop_grace).as_secs();
+    fn stop_order(&self, cause: StopCause) -> StopOrder {
+        let grace = self.context.status.stop_grace(self.context.config.stop_grace).as_secs();
         let grace_seconds = if cause == StopCause::Superseded { grace.min(SUPERSEDED_GRACE) } else { grace };
         StopOrder { cause, grace_seconds }
     }
@@ -184,71 +206,72 @@ impl Attempt {
         *self.stop.borrow() == Some(StopCause::Superseded)
     }
 
-    /// Waits for an order that is at least as strong.
-    async fn ordered(&self, weakest: StopCause) -> StopCause {
+    /// Waits for a stop request that is at least this strong.
+    async fn wait_for_stop(&self, weakest: StopCause) -> StopCause {
         let mut orders = self.stop.subscribe();
-        // The sender is `self`; without it nobody waits.
+        // Cannot fail: the sender is `self`.
         match orders.wait_for(|order| order.is_some_and(|cause| cause >= weakest)).await {
             Ok(order) => order.unwrap_or(weakest),
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Does it, unless and until the attempt becomes somebody else's.
-    async fn while_ours<T>(&self, task: impl Future<Output = T>) -> Option<T> {
+    /// Runs the task until it completes or the attempt is superseded.
+    async fn unless_superseded<T>(&self, task: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
-            _ = self.ordered(StopCause::Superseded) => None,
+            _ = self.wait_for_stop(StopCause::Superseded) => None,
             done = task => Some(done),
         }
     }
 
-    /// Draws the consequence of an error that trying again does not change.
-    fn judge(&self, what: &str, error: &ApiError) {
+    /// Handles an error for which a retry does not help.
+    fn handle_error(&self, what: &str, error: &OrchestratorError) {
         match error {
-            ApiError::Conflict { .. } | ApiError::Gone(_) => {
-                tracing::warn!("{}: {what}: {error}: stopping, as it is no longer this worker's", self.key());
+            OrchestratorError::Conflict { .. } | OrchestratorError::NotFound(_) => {
+                tracing::warn!(
+                    "{}: {what}: {error}: stopping, because it is no longer assigned to this worker",
+                    self.key()
+                );
                 self.stop(StopCause::Superseded);
             }
             _ => tracing::warn!("{}: {what}: {error}", self.key()),
         }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.kept.state()
+    fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
+        self.persisted.state()
     }
 
-    /// Changes the state, and writes it down. `must` waits for the disk.
-    async fn update(&self, must: bool, change: impl FnOnce(&mut State)) {
-        self.kept.update(must, change).await;
+    /// Changes and saves the state. `must` waits for the disk.
+    async fn update(&self, must: bool, change: impl FnOnce(&mut AttemptState)) {
+        self.persisted.update(must, change).await;
     }
 
-    /// Nothing is left to tell.
-    async fn close(&self) {
-        let (tmp, home) = (self.dir.tmp(), self.home());
-        // A home that is noted as older than it is goes too early at worst.
-        let _ = blocking(move || if home.exists() { users::mark_used(&home) } else { Ok(()) }).await;
+    async fn mark_delivered(&self) {
+        let (tmp, home) = (self.dir.tmp_dir(), self.home_dir());
+        // If this fails, the home directory looks older than it is and is at worst pruned too early.
+        let _ = run_blocking(move || if home.exists() { users::touch_home(&home) } else { Ok(()) }).await;
         self.update(true, |state| state.delivered = true).await;
-        forget_secrets(&self.dir);
-        // What is left of it goes with the attempt.
-        let _ = blocking(move || remove_tree(&tmp)).await;
+        remove_secrets(&self.dir);
+        // What remains is removed with the attempt.
+        let _ = run_blocking(move || remove_tree(&tmp)).await;
     }
 }
 
-/// Nobody needs them any more.
-fn forget_secrets(dir: &AttemptDir) {
-    for file in ["secrets.json", given::FILE] {
-        // It is gone if an earlier agent came this far.
+fn remove_secrets(dir: &AttemptDir) {
+    for file in ["secrets.json", job_secrets::FILE] {
+        // It is missing if an earlier agent had already removed it.
         let _ = std::fs::remove_file(dir.join(file));
     }
 }
 
-/// How long a file is; one that is not there has no bytes.
-async fn length(path: PathBuf) -> u64 {
-    blocking(move || Ok(std::fs::metadata(path)?.len())).await.unwrap_or_default()
+/// The length of a file; 0 if it does not exist.
+async fn file_size(path: PathBuf) -> u64 {
+    run_blocking(move || Ok(std::fs::metadata(path)?.len())).await.unwrap_or_default()
 }
 
-/// Work with files, away from the loop: a disk may hang, and heartbeats and other jobs must not.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+/// Runs file I/O outside the event loop: a hung disk must not block heartbeats and other jobs.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }

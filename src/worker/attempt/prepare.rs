@@ -1,252 +1,275 @@
-//! From the offer to the running supervisor. A restarted agent does it again from the start; a supervisor starts once only.
+//! From the offer to the running supervisor. A restarted agent repeats all of it; a supervisor starts only once.
 
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use app::domain::config_paths::OF_THE_JOB;
+use app::domain::path_placeholders::JOB_PLACEHOLDERS;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use super::{Attempt, blocking, launch};
-use crate::api::{ApiError, until_answered};
-use crate::bundle::places::{self, Misplaced, Places};
-use crate::files::{AttemptDir, Exit, StopCause, VERSION};
+use super::{AttemptRunner, launch, run_blocking};
+use crate::api::{OrchestratorError, retry_until_answered};
+use crate::bundle::placeholders::{self, PlaceholderError, Placeholders};
+use crate::files::{AttemptDir, AttemptExit, StopCause, VERSION};
 use crate::{bundle, clock, environment, process};
 
-/// How often a damaged bundle is fetched again.
-const BUNDLE_TRIES: u32 = 3;
-/// How long a supervisor may take to start.
-const SUPERVISOR_START: Duration = Duration::from_secs(30);
+/// How often a damaged bundle is fetched.
+const MAX_BUNDLE_TRIES: u32 = 3;
+const SUPERVISOR_START_TIMEOUT: Duration = Duration::from_secs(30);
 
-impl Attempt {
-    /// Whether a supervisor was started, now or by an earlier agent.
+impl AttemptRunner {
+    /// Whether this or an earlier agent has started a supervisor.
     pub(super) async fn has_supervisor(&self) -> bool {
         let dir = self.dir.clone();
         let look = move || Ok(dir.join("supervisor.json").exists() || dir.join("exit.json").exists());
-        blocking(look).await.unwrap_or_default()
+        run_blocking(look).await.unwrap_or_default()
     }
 
-    /// Brings it to where a supervisor runs.
+    /// Prepares the attempt until a supervisor runs.
     ///
     /// # Errors
-    /// With the end, if it comes to no supervisor.
-    pub(super) async fn prepare(&self) -> Result<(), Exit> {
+    /// The attempt's exit, if no supervisor starts.
+    pub(super) async fn prepare(&self) -> Result<(), AttemptExit> {
         if self.has_supervisor().await {
             return Ok(());
         }
-        if process::host_boot() != self.spec.host_boot {
-            return Err(host_fault("the host was restarted before the trainer began"));
+        if process::host_boot_id() != self.spec.host_boot {
+            return Err(host_fault_exit("the host was restarted before the trainer started"));
         }
         tokio::select! {
             biased;
-            cause = self.ordered(StopCause::Requeue) => return Err(Exit { stopped: Some(cause), ..ended() }),
-            ready = self.ready() => ready?,
+            cause = self.wait_for_stop(StopCause::Requeue) => return Err(AttemptExit { stopped: Some(cause), ..exit_now() }),
+            ready = self.prepare_files() => ready?,
         }
-        let child = self.spawn().map_err(|error| host_fault(&format!("the supervisor cannot be started: {error}")))?;
-        self.started(child).await
+        let child = self
+            .spawn_supervisor()
+            .map_err(|error| host_fault_exit(&format!("cannot start the supervisor: {error}")))?;
+        self.wait_for_supervisor(child).await
     }
 
-    /// Everything that can be given up without a trace.
-    async fn ready(&self) -> Result<(), Exit> {
-        self.accept().await?;
-        self.has_room().await?;
-        self.fetch().await?;
-        self.place().await?;
-        self.take_secrets().await.map_err(|error| self.without_secrets(&error))?;
-        let disk = |error: std::io::Error| host_fault(&format!("the job's directory cannot be prepared: {error}"));
+    /// The steps that leave nothing behind if they are aborted.
+    async fn prepare_files(&self) -> Result<(), AttemptExit> {
+        self.accept_offer().await?;
+        self.check_host_health()?;
+        self.check_disk_space().await?;
+        self.fetch_bundle().await?;
+        self.resolve_placeholders().await?;
+        self.fetch_secrets().await.map_err(|error| self.secrets_error_exit(&error))?;
+        let disk = |error: std::io::Error| host_fault_exit(&format!("cannot prepare the job's directory: {error}"));
         let (dir, mut spec) = (self.dir.clone(), self.spec.clone());
-        let output = dir.output();
-        blocking(move || std::fs::create_dir_all(output)).await.map_err(disk)?;
-        spec.resume =
-            self.bring_checkpoint().await.map_err(|error| self.lost("bringing an earlier checkpoint", &error))?;
-        let (processes, accelerator) = (self.processes(), self.context.hardware.accelerator.clone());
+        let output = dir.output_dir();
+        run_blocking(move || std::fs::create_dir_all(output)).await.map_err(disk)?;
+        spec.resume = self
+            .restore_checkpoint()
+            .await
+            .map_err(|error| self.superseded_exit("restoring an earlier checkpoint", &error))?;
+        let (processes, accelerator) = (self.process_count(), self.context.hardware.accelerator.clone());
         let prepare = move || {
             if let Some(processes) = processes {
-                spec.trainer = launched(&dir, spec.trainer, processes, &accelerator)?;
+                spec.trainer = launch_command(&dir, spec.trainer, processes, &accelerator)?;
             }
-            dir.write("spec.json", &spec)?;
+            dir.write_json("spec.json", &spec)?;
             Ok(spec.trainer)
         };
-        let command = blocking(prepare).await.map_err(disk)?;
-        self.make_sandbox(command).await?;
-        self.gpus_are_fit().await?;
-        // At last, as a large checkpoint may have taken longer than a lease lasts.
-        self.first_lease().await;
+        let command = run_blocking(prepare).await.map_err(disk)?;
+        self.prepare_sandbox(command).await?;
+        self.check_gpus().await?;
+        // Last, because a large checkpoint may have taken longer than a lease lasts.
+        self.wait_for_lease().await;
         Ok(())
     }
 
-    /// The first report is the acceptance of the offer.
-    async fn accept(&self) -> Result<(), Exit> {
+    /// Accepts the offer with the first report.
+    async fn accept_offer(&self) -> Result<(), AttemptExit> {
         if self.state().accepted {
             return Ok(());
         }
-        let report = self.key().report("starting");
+        let report = self.key().status_report("starting");
         let what = format!("accepting {}", self.key());
-        match until_answered(&self.context.online, &what, async || self.api.status(&report).await).await {
+        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            self.api.report_status(&report).await
+        })
+        .await
+        {
             Ok(()) => {
                 self.update(true, |state| state.accepted = true).await;
                 Ok(())
             }
             Err(error) => {
-                // Not ours (any more): it never was begun.
+                // The attempt belongs to another worker, or was cancelled; it never started.
                 tracing::info!("{what}: {error}");
                 self.stop(StopCause::Superseded);
-                Err(Exit { stopped: Some(StopCause::Superseded), ..ended() })
+                Err(AttemptExit { stopped: Some(StopCause::Superseded), ..exit_now() })
             }
         }
     }
 
-    async fn fetch(&self) -> Result<(), Exit> {
+    async fn fetch_bundle(&self) -> Result<(), AttemptExit> {
         let offered = &self.spec.offer.bundle;
         let what = format!("fetching the configuration of {}", self.key());
         let mut tries = 0;
         loop {
             tries += 1;
-            let body = match until_answered(&self.context.online, &what, async || self.api.bundle(offered).await).await
+            let body = match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+                self.api.fetch_bundle(offered).await
+            })
+            .await
             {
                 Ok(body) => body,
-                Err(error @ ApiError::Conflict { .. }) => {
-                    self.judge("fetching its configuration", &error);
-                    return Err(Exit { stopped: Some(StopCause::Superseded), ..ended() });
+                Err(error @ OrchestratorError::Conflict { .. }) => {
+                    self.handle_error("fetching its configuration", &error);
+                    return Err(AttemptExit { stopped: Some(StopCause::Superseded), ..exit_now() });
                 }
-                Err(error) => return Err(failed(format!("the configuration's files cannot be fetched: {error}"))),
+                Err(error) => return Err(error_exit(format!("cannot fetch the configuration's files: {error}"))),
             };
-            let (sha256, dir) = (offered.sha256.clone(), self.dir.bundle());
+            let (sha256, dir) = (offered.sha256.clone(), self.dir.bundle_dir());
             let allow_code = self.context.config.allow_code;
             let unpack =
-                move || Ok(bundle::open(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir)));
-            match blocking(unpack).await {
+                move || Ok(bundle::parse(&body, &sha256, allow_code).and_then(|files| bundle::unpack(&files, &dir)));
+            match run_blocking(unpack).await {
                 Ok(Ok(())) => return Ok(()),
-                Ok(Err(bundle::BadBundle::Damaged { .. })) if tries < BUNDLE_TRIES => {}
-                Ok(Err(bundle::BadBundle::Disk(error))) | Err(error) => {
-                    return Err(host_fault(&format!("the configuration's files cannot be written: {error}")));
+                Ok(Err(bundle::BundleError::Damaged { .. })) if tries < MAX_BUNDLE_TRIES => {}
+                Ok(Err(bundle::BundleError::Write(error))) | Err(error) => {
+                    return Err(host_fault_exit(&format!("cannot write the configuration's files: {error}")));
                 }
-                Ok(Err(error)) => return Err(failed(error.to_string())),
+                Ok(Err(error)) => return Err(error_exit(error.to_string())),
             }
         }
     }
 
-    /// Makes names in the configuration what they are on this host.
-    async fn place(&self) -> Result<(), Exit> {
-        let named = self.context.config.paths.iter();
-        let mut places: Places = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
-        let own = [self.dir.output(), PathBuf::from(self.key().job_id.as_str())];
-        places.extend(OF_THE_JOB.into_iter().map(str::to_owned).zip(own));
-        let bundle = self.dir.bundle();
-        let disk = |error| host_fault(&format!("the configuration's files cannot be written: {error}"));
-        match blocking(move || Ok(places::resolve(&bundle, &places))).await.map_err(disk)? {
-            Err(Misplaced::Disk(error)) => Err(disk(error)),
-            Err(error @ Misplaced::Unknown { .. }) => Err(failed(error.to_string())),
+    /// Replaces placeholders in the configuration by directories of this host.
+    async fn resolve_placeholders(&self) -> Result<(), AttemptExit> {
+        let named = self.context.config.host_directories.iter();
+        let mut places: Placeholders = named.map(|(name, dir)| (name.clone(), dir.path.clone())).collect();
+        let own = [self.dir.output_dir(), PathBuf::from(self.key().job_id.as_str())];
+        places.extend(JOB_PLACEHOLDERS.into_iter().map(str::to_owned).zip(own));
+        let bundle = self.dir.bundle_dir();
+        let disk = |error| host_fault_exit(&format!("cannot write the configuration's files: {error}"));
+        match run_blocking(move || Ok(placeholders::resolve_in_files(&bundle, &places))).await.map_err(disk)? {
+            Err(PlaceholderError::Write(error)) => Err(disk(error)),
+            Err(error @ PlaceholderError::Unknown { .. }) => Err(error_exit(error.to_string())),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Not this worker's any more, or a job that cannot have what it asks for.
-    fn without_secrets(&self, error: &ApiError) -> Exit {
+    /// The exit if secrets cannot be fetched: superseded, or a secret is not available.
+    fn secrets_error_exit(&self, error: &OrchestratorError) -> AttemptExit {
         match error {
-            ApiError::Conflict { code, .. } if code.starts_with("secret_") => failed(error.to_string()),
-            ApiError::Conflict { .. } | ApiError::Gone(_) => self.lost("fetching its secrets", error),
-            error => failed(format!("the job's secrets cannot be fetched: {error}")),
+            OrchestratorError::Conflict { code, .. } if code.starts_with("secret_") => error_exit(error.to_string()),
+            OrchestratorError::Conflict { .. } | OrchestratorError::NotFound(_) => {
+                self.superseded_exit("fetching its secrets", error)
+            }
+            error => error_exit(format!("cannot fetch the job's secrets: {error}")),
         }
     }
 
-    /// It is somebody else's by now.
-    fn lost(&self, what: &str, error: &ApiError) -> Exit {
-        self.judge(what, error);
-        Exit { stopped: Some(StopCause::Superseded), ..ended() }
+    /// The exit of a superseded attempt.
+    fn superseded_exit(&self, what: &str, error: &OrchestratorError) -> AttemptExit {
+        self.handle_error(what, error);
+        AttemptExit { stopped: Some(StopCause::Superseded), ..exit_now() }
     }
 
-    /// How many processes the trainer has: what was asked for, else one for each GPU.
-    fn processes(&self) -> Option<u32> {
+    /// The trainer's number of processes: as configured, otherwise one per GPU.
+    fn process_count(&self) -> Option<u32> {
         let offer = &self.spec.offer;
         offer.num_processes.or_else(|| u32::try_from(offer.gpus.len()).ok().filter(|count| *count > 0))
     }
 
-    fn spawn(&self) -> std::io::Result<Child> {
+    fn spawn_supervisor(&self) -> std::io::Result<Child> {
         let offer = &self.spec.offer;
-        let upload = self.context.api.locate(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
-        let visible = self.context.hardware.visible(&offer.gpus);
+        let upload =
+            self.context.api.resolve_url(&offer.upload_endpoint).map(|url| url.to_string()).unwrap_or_default();
+        let visible = self.context.hardware.visibility_env(&offer.gpus);
         let job = environment::JobEnvironment {
             job_id: self.key().job_id.as_str(),
             attempt: self.key().attempt.0,
-            config_path: &self.dir.bundle().join(bundle::CONFIG_FILE),
+            config_path: &self.dir.bundle_dir().join(bundle::CONFIG_FILE),
             stop_file: &self.dir.stop_file(),
             upload_endpoint: &upload,
             upload_token: self.secrets.job_token.reveal(),
-            secrets: &self.given().variables,
+            secrets: &self.job_secrets().variables,
             visible_devices: &visible,
-            num_processes: self.processes(),
+            num_processes: self.process_count(),
             is_module: self.spec.trainer.iter().any(|word| word == "-m"),
             trace: self.trace.as_ref(),
         };
         let own =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let log = crate::files::open_private(&self.dir.join("supervisor.log"))?;
+        self.started_at.get_or_init(clock::now);
         Command::new(std::env::current_exe()?)
             .arg("supervise")
             .arg(self.dir.path())
             .env_clear()
-            .envs(self.confined(environment::trainer(own, &self.context.config.pass_env, &job)))
+            .envs(self.sandbox_environment(environment::trainer_environment(own, &self.context.config.pass_env, &job)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
     }
 
-    /// Waits until the supervisor has written down that it runs, or how it ended.
-    async fn started(&self, mut child: Child) -> Result<(), Exit> {
-        let deadline = Instant::now() + SUPERVISOR_START;
+    /// Waits until the supervisor has recorded that it runs, or how it ended.
+    async fn wait_for_supervisor(&self, mut child: Child) -> Result<(), AttemptExit> {
+        let deadline = Instant::now() + SUPERVISOR_START_TIMEOUT;
         loop {
-            // In this order: it writes before it ends.
+            // Order matters: it writes before it exits.
             let ended = child.try_wait();
             if self.has_supervisor().await {
-                // Only so that no zombie stays; its end is known from its files.
+                // Only reaps the process; its exit is known from its files.
                 tokio::spawn(async move { child.wait().await });
                 return Ok(());
             }
             let why = match ended {
-                Ok(Some(status)) if !status.success() => format!("it ended with {status}"),
+                Ok(Some(status)) if !status.success() => format!("it exited with {status}"),
                 Err(error) => error.to_string(),
-                // With success it has left the attempt to another supervisor.
+                // On success it has left the attempt to another supervisor.
                 Ok(_) if Instant::now() < deadline => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
                 Ok(_) => "it does not start".to_owned(),
             };
-            // Its trainer may have begun.
-            self.kill_left().await;
+            // Its trainer may have started.
+            self.kill_remaining().await;
             let log = self.dir.join("supervisor.log");
-            return Err(host_fault(&format!("the trainer's supervisor failed ({why}); see {} there", log.display())));
+            return Err(host_fault_exit(&format!(
+                "the trainer's supervisor failed ({why}); see {} on the worker",
+                log.display()
+            )));
         }
     }
 }
 
-/// The command that starts so many processes of a trainer.
-fn launched(dir: &AttemptDir, trainer: Vec<String>, processes: u32, accelerator: &str) -> io::Result<Vec<String>> {
-    let config = std::fs::read(dir.bundle().join(bundle::CONFIG_FILE))?;
-    // What is wrong with it is said by whoever rewrites it.
+/// The command that starts the trainer's processes.
+fn launch_command(
+    dir: &AttemptDir,
+    trainer: Vec<String>,
+    processes: u32,
+    accelerator: &str,
+) -> io::Result<Vec<String>> {
+    let config = std::fs::read(dir.bundle_dir().join(bundle::CONFIG_FILE))?;
+    // The code that rewrites the configuration reports its errors.
     let config = serde_json::from_slice(&config).unwrap_or_default();
-    let launch = launch::Launch {
+    let launch = launch::LaunchOptions {
         processes,
         accelerator,
         mixed_precision: launch::mixed_precision(&config),
         port: launch::free_port()?,
     };
-    Ok(launch::command(&trainer, &launch).unwrap_or(trainer))
+    Ok(launch::accelerate_command(&trainer, &launch).unwrap_or(trainer))
 }
 
-fn ended() -> Exit {
-    Exit { version: VERSION, ended_at: clock::now(), ..Exit::default() }
+fn exit_now() -> AttemptExit {
+    AttemptExit { version: VERSION, ended_at: clock::now(), ..AttemptExit::default() }
 }
 
-fn failed(sentence: String) -> Exit {
-    Exit { error: Some(sentence), ..ended() }
+fn error_exit(sentence: String) -> AttemptExit {
+    AttemptExit { error: Some(sentence), ..exit_now() }
 }
 
-/// Another host may do better.
-pub(super) fn host_fault(sentence: &str) -> Exit {
-    Exit { host_fault: true, ..failed(sentence.to_owned()) }
+/// The exit that requeues the job for another host.
+pub(super) fn host_fault_exit(sentence: &str) -> AttemptExit {
+    AttemptExit { host_fault: true, ..error_exit(sentence.to_owned()) }
 }

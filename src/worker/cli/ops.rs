@@ -1,50 +1,48 @@
-//! Flags for whoever operates the host: how it is watched, and when it ends by itself.
+//! Flags for operating the host: logging, and when the agent exits by itself.
 
-use app::logging::Format;
+use app::logging::LogLineFormat;
 use clap::Args;
 use reqwest::Url;
 
-/// See the module.
 #[derive(Debug, Args)]
-pub struct OpsArgs {
-    /// End after so long without a job (`600`, `90s`, `10m`, `2h`), so that a rented host stops costing
+pub struct ShutdownArgs {
+    /// Exit after this time without a job (`600`, `90s`, `10m`, `2h`), which saves cost on rented hosts
     #[arg(long, value_name = "DURATION", env = "SIMPLETUNER_MAX_IDLE")]
     pub max_idle: Option<String>,
-    /// Who says that this host is about to be taken away: aws, gcp, azure, auto, off, or `file:PATH`
+    /// Source of spot-termination notices: aws, gcp, azure, auto, off, or `file:PATH`
     #[arg(long, value_name = "WHO", env = "SIMPLETUNER_SPOT_NOTICE", default_value = "off")]
     pub spot_notice: String,
-    /// Where the provider's metadata service is
+    /// URL of the provider's metadata service
     #[arg(long, value_name = "URL", hide = true)]
     pub spot_metadata_url: Option<Url>,
 }
 
-/// How the agent's log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text and a status line on a terminal, JSON elsewhere.
+    /// Text and a status line in a terminal, JSON elsewhere.
     Auto,
-    /// As it was said, without a status line.
-    As(Format),
+    /// As configured, without a status line.
+    Explicit(LogLineFormat),
 }
 
 impl LogFormat {
-    /// Reads the word.
+    /// Parses the value of the flag.
     ///
     /// # Errors
-    /// With the words there are.
+    /// The valid values.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "auto" => Ok(Self::Auto),
-            other => Format::parse(other).map(Self::As).map_err(|_| "write auto, text or json".to_owned()),
+            other => LogLineFormat::parse(other).map(Self::Explicit).map_err(|_| "use auto, text or json".to_owned()),
         }
     }
 
-    /// What that is here.
-    pub fn on(self, terminal: bool) -> Format {
+    /// The format for this environment.
+    pub fn resolve(self, terminal: bool) -> LogLineFormat {
         match self {
-            Self::As(format) => format,
-            Self::Auto if terminal => Format::Text,
-            Self::Auto => Format::Json,
+            Self::Explicit(format) => format,
+            Self::Auto if terminal => LogLineFormat::Text,
+            Self::Auto => LogLineFormat::Json,
         }
     }
 }
@@ -54,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_for_people_unless_somebody_says_otherwise() {
-        let on = |word: &str, terminal| LogFormat::parse(word).map(|format| format.on(terminal));
-        assert_eq!((on("auto", true), on("auto", false)), (Ok(Format::Text), Ok(Format::Json)));
-        assert_eq!((on("json", true), on("text", false)), (Ok(Format::Json), Ok(Format::Text)));
+    fn terminal_gets_text_unless_configured() {
+        let on = |word: &str, terminal| LogFormat::parse(word).map(|format| format.resolve(terminal));
+        assert_eq!((on("auto", true), on("auto", false)), (Ok(LogLineFormat::Text), Ok(LogLineFormat::Json)));
+        assert_eq!((on("json", true), on("text", false)), (Ok(LogLineFormat::Json), Ok(LogLineFormat::Text)));
         assert!(on("xml", true).is_err_and(|why| why.contains("auto")));
     }
 }

@@ -1,24 +1,23 @@
-//! What a job may leave on this host's disk.
+//! Flags for a job's undelivered output.
 
-use app::domain::watermark::Floor;
+use app::domain::disk_watermark::DiskFloor;
 use clap::Args;
 
-/// With less, the last lines of a crash would not be sure to stay, in bytes.
-const LEAST: u64 = 1 << 20;
+/// With less, the last lines of a crash might be lost, in bytes.
+const MIN_SPOOL_BYTES: u64 = 1 << 20;
 
-/// Limits of one attempt.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct SpoolArgs {
-    /// Keep so much of a job's output on disk until the orchestrator has it; then the oldest goes
-    #[arg(long, value_name = "SIZE", env = "SIMPLETUNER_SPOOL_LIMIT", default_value = "1GiB", value_parser = size)]
+    /// Max undelivered output per job; beyond it the oldest is dropped
+    #[arg(long, value_name = "SIZE", env = "SIMPLETUNER_SPOOL_LIMIT", default_value = "1GiB", value_parser = parse_size)]
     pub spool_limit: u64,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    match Floor::parse(text) {
-        Ok(Floor::Bytes(bytes)) if bytes >= LEAST => Ok(bytes),
-        Ok(Floor::Bytes(_)) => Err("it must be 1MiB or more".to_owned()),
-        Ok(Floor::Percent(_)) | Err(_) => Err("write a size like 1GiB or 500MB".to_owned()),
+fn parse_size(text: &str) -> Result<u64, String> {
+    match DiskFloor::parse(text) {
+        Ok(DiskFloor::Bytes(bytes)) if bytes >= MIN_SPOOL_BYTES => Ok(bytes),
+        Ok(DiskFloor::Bytes(_)) => Err("must be at least 1MiB".to_owned()),
+        Ok(DiskFloor::Percent(_)) | Err(_) => Err("use a size such as 1GiB or 500MB".to_owned()),
     }
 }
 
@@ -27,11 +26,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn spool_sizes_are_parsed() {
         for (text, bytes) in
             [("1GiB", Some(1 << 30)), ("1048576", Some(1 << 20)), ("1MB", None), ("5%", None), ("x", None)]
         {
-            assert_eq!(size(text).ok(), bytes, "{text}");
+            assert_eq!(parse_size(text).ok(), bytes, "{text}");
         }
     }
 }

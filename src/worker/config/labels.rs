@@ -1,15 +1,16 @@
-//! Labels as the command line has them.
+//! Parses labels of the command line.
 
 use app::domain::labels::Labels;
 
-/// Reads `key=value`, each.
+/// Parses `key=value` pairs.
 ///
 /// # Errors
-/// A sentence for whoever wrote them.
+/// A message for the user.
 pub fn parse(pairs: &[String]) -> Result<Labels, String> {
     let mut labels = Labels::default();
     for pair in pairs {
-        let (key, value) = pair.split_once('=').ok_or_else(|| format!("--label {pair:?} must look like key=value"))?;
+        let (key, value) =
+            pair.split_once('=').ok_or_else(|| format!("--label {pair:?} must have the form key=value"))?;
         labels.0.insert(key.trim().to_owned(), value.trim().to_owned());
     }
     labels.validate().map_err(|error| error.to_string())?;
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_read_and_checked() {
+    fn label_pairs_are_parsed_and_validated() {
         let parsed = |pair: &str| parse(&[pair.to_owned()]);
         assert!(parsed("a=b=c").is_ok_and(|labels| labels.0["a"] == "b=c"));
         assert!(parsed(" a = b ").is_ok_and(|labels| labels.0["a"] == "b"));

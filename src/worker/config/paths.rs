@@ -1,29 +1,29 @@
-//! What `{name}` stands for on this host.
+//! Directories of this host that replace `{name}` in configurations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use app::domain::config_paths::{DATA_ROOT, OF_THE_JOB, is_name};
+use app::domain::path_placeholders::{DATA_ROOT, JOB_PLACEHOLDERS, is_placeholder_name};
 
-/// Directories of this host by the names that configurations use.
-pub type Paths = BTreeMap<String, Directory>;
+/// Directories of this host by placeholder name.
+pub type HostDirectories = BTreeMap<String, HostDirectory>;
 
 /// A directory that the owner gives to jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Directory {
+pub struct HostDirectory {
     /// Absolute.
     pub path: PathBuf,
-    /// Whether a confined trainer may change what is there.
+    /// Whether a sandboxed trainer may write to it.
     pub writable: bool,
 }
 
-/// From the variable (`name=dir:name2=dir2:rw`), `--data-root`, and `--path`: the later wins. A directory can be read by jobs;
-/// `:rw` after it lets them write too.
+/// Parses the variable (`name=dir:name2=dir2:rw`), `--data-root` and `--path`; the later one wins. Jobs can read a
+/// directory; with `:rw` they can also write to it.
 ///
 /// # Errors
-/// A sentence that names what is wrong.
-pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>) -> Result<Paths, String> {
-    let mut paths = Paths::new();
+/// A message that names the error.
+pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>) -> Result<HostDirectories, String> {
+    let mut paths = HostDirectories::new();
     let mut pairs: Vec<String> = Vec::new();
     for piece in variable.unwrap_or_default().split(':').map(str::trim).filter(|piece| !piece.is_empty()) {
         match pairs.last_mut().filter(|_| is_access(piece)) {
@@ -32,21 +32,21 @@ pub fn parse(variable: Option<&str>, flags: &[String], data_root: Option<&Path>)
         }
     }
     for pair in &pairs {
-        take(&mut paths, "SIMPLETUNER_PATHS", pair)?;
+        insert_pair(&mut paths, "SIMPLETUNER_PATHS", pair)?;
     }
     if let Some(path) = data_root {
         insert(&mut paths, "--data-root", DATA_ROOT, &path.to_string_lossy())?;
     }
     for pair in flags {
-        take(&mut paths, "--path", pair)?;
+        insert_pair(&mut paths, "--path", pair)?;
     }
     Ok(paths)
 }
 
-fn take(paths: &mut Paths, flag: &str, pair: &str) -> Result<(), String> {
+fn insert_pair(paths: &mut HostDirectories, flag: &str, pair: &str) -> Result<(), String> {
     let (name, dir) = pair
         .split_once('=')
-        .ok_or_else(|| format!("{flag} {pair:?} has no '=': write it as NAME=DIR, such as data_root=/mnt/data"))?;
+        .ok_or_else(|| format!("{flag} {pair:?} has no '=': use NAME=DIR, such as data_root=/mnt/data"))?;
     insert(paths, flag, name.trim(), dir.trim())
 }
 
@@ -57,40 +57,59 @@ fn is_access(word: &str) -> bool {
     [READ_ONLY, READ_WRITE].contains(&word)
 }
 
-fn insert(paths: &mut Paths, flag: &str, name: &str, given: &str) -> Result<(), String> {
-    let (dir, access) = match given.rsplit_once(':') {
+/// Splits the directory from its access mode.
+fn split_access(given: &str) -> (&Path, &str) {
+    match given.rsplit_once(':') {
         Some((dir, access)) if is_access(access) => (Path::new(dir), access),
         _ => (Path::new(given), READ_ONLY),
-    };
-    if !is_name(name) {
-        return Err(format!("{flag}: {name:?} is no name: use letters, digits and '_', not beginning with a digit"));
     }
-    if OF_THE_JOB.contains(&name) {
-        return Err(format!("{flag}: {{{name}}} is different for every job and cannot be set; choose another name"));
+}
+
+/// Where trainers start.
+///
+/// # Errors
+/// If the directory does not exist.
+pub fn trainer_cwd(given: &Path) -> Result<HostDirectory, String> {
+    let given = given.to_string_lossy();
+    let (dir, access) = split_access(&given);
+    let path = dir.canonicalize().ok().filter(|path| path.is_dir());
+    let path = path.ok_or_else(|| format!("--trainer-cwd: {} is not a directory", dir.display()))?;
+    Ok(HostDirectory { path, writable: access == READ_WRITE })
+}
+
+fn insert(paths: &mut HostDirectories, flag: &str, name: &str, given: &str) -> Result<(), String> {
+    let (dir, access) = split_access(given);
+    if !is_placeholder_name(name) {
+        return Err(format!(
+            "{flag}: {name:?} is not a valid name: use letters, digits and '_', not starting with a digit"
+        ));
+    }
+    if JOB_PLACEHOLDERS.contains(&name) {
+        return Err(format!("{flag}: {{{name}}} is different for every job and cannot be set; use another name"));
     }
     if dir.as_os_str().is_empty() {
         return Err(format!("{flag}: {{{name}}} has no directory"));
     }
     let absolute =
-        std::path::absolute(dir).map_err(|error| format!("{flag}: {} is no usable path: {error}", dir.display()))?;
+        std::path::absolute(dir).map_err(|error| format!("{flag}: {} is invalid: {error}", dir.display()))?;
     if absolute.to_str().is_none() {
-        return Err(format!("{flag}: {} is not UTF-8, which configurations are", absolute.display()));
+        return Err(format!("{flag}: {} is not UTF-8, as configurations require", absolute.display()));
     }
-    paths.insert(name.to_owned(), Directory { path: absolute, writable: access == READ_WRITE });
+    paths.insert(name.to_owned(), HostDirectory { path: absolute, writable: access == READ_WRITE });
     Ok(())
 }
 
-/// Where a job may change a directory it can put a link in the place of what is in it, which the next job would then be given.
+/// If a job may change a directory, it can replace its content by a link, and the next job would get the link's target.
 ///
 /// # Errors
-/// A sentence that names a directory, or the agent's own, that lies in one which jobs may change.
-pub fn check(paths: &Paths, work_dir: &Path) -> Result<(), String> {
+/// A message that names a directory, possibly the agent's own, inside one that jobs may change.
+pub fn check_nesting(paths: &HostDirectories, work_dir: &Path) -> Result<(), String> {
     let given = paths.iter().map(|(name, dir)| (format!("{{{name}}}"), dir.path.as_path()));
     for (what, path) in given.chain([("the work directory".to_owned(), work_dir)]) {
-        if let Some((name, outer)) = changeable_above(paths, path) {
+        if let Some((name, outer)) = writable_ancestor(paths, path) {
             return Err(format!(
-                "{what} is {}, which lies in {{{name}}}, {}, that jobs may change (:rw): a job could put a link in its \
-                 place. Give that one without :rw, or move one of them",
+                "{what} is {}, inside {{{name}}}, {}, which jobs may change (:rw): a job could replace it by a \
+                link. Remove :rw there, or move one of them",
                 path.display(),
                 outer.display()
             ));
@@ -99,11 +118,11 @@ pub fn check(paths: &Paths, work_dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The directory that jobs may change and that a path lies in, below its top, with its name.
-pub fn changeable_above<'a>(paths: &'a Paths, path: &Path) -> Option<(&'a str, &'a Path)> {
+/// The directory writable by jobs that contains a path, and its name.
+pub fn writable_ancestor<'a>(paths: &'a HostDirectories, path: &Path) -> Option<(&'a str, &'a Path)> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let inner = real(path);
-    let holds = |dir: &&Directory| dir.writable && inner != real(&dir.path) && inner.starts_with(real(&dir.path));
+    let holds = |dir: &&HostDirectory| dir.writable && inner != real(&dir.path) && inner.starts_with(real(&dir.path));
     paths.iter().find(|(_, dir)| holds(dir)).map(|(name, dir)| (name.as_str(), dir.path.as_path()))
 }
 
@@ -114,12 +133,12 @@ mod tests {
     fn parsed(variable: Option<&str>, flags: &[&str], data_root: Option<&str>) -> Result<Vec<String>, String> {
         let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let paths = parse(variable, &flags, data_root.map(Path::new))?;
-        let shown = |dir: &Directory| format!("{}{}", dir.path.display(), if dir.writable { ":rw" } else { "" });
+        let shown = |dir: &HostDirectory| format!("{}{}", dir.path.display(), if dir.writable { ":rw" } else { "" });
         Ok(paths.iter().map(|(name, dir)| format!("{name}={}", shown(dir))).collect())
     }
 
     #[test]
-    fn flags_win_over_the_variable() {
+    fn flags_override_the_variable() {
         let all = parsed(Some("data_root=/v:cache=/c:"), &["data_root=/f", "x_1=/x y"], Some("/root"));
         assert_eq!(all, Ok(vec!["cache=/c".to_owned(), "data_root=/f".to_owned(), "x_1=/x y".to_owned()]));
         assert_eq!(parsed(Some("data_root=/v"), &[], Some("/root")), Ok(vec!["data_root=/root".to_owned()]));
@@ -129,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_read_only_unless_the_owner_says_otherwise() {
+    fn directories_are_read_only_by_default() {
         let all = parsed(Some("a=/a:rw:b=/b:ro:c=/c"), &["d=/d:rw", "e=/e", "f=/x:y"], Some("/root:rw"));
         let expected = ["a=/a:rw", "b=/b", "c=/c", "d=/d:rw", "data_root=/root:rw", "e=/e", "f=/x:y"];
         assert_eq!(all, Ok(expected.map(str::to_owned).to_vec()));
     }
 
     #[test]
-    fn nothing_lies_in_what_jobs_may_change() -> std::io::Result<()> {
+    fn paths_inside_writable_directories_are_rejected() -> std::io::Result<()> {
         let temp = tempfile::tempdir()?;
         let path = |name: &str| temp.path().join(name).display().to_string();
         for dir in ["data/models", "database", "work"] {
@@ -145,7 +164,7 @@ mod tests {
         std::os::unix::fs::symlink(path("data"), path("link"))?;
         let checked = |given: &[(&str, &str)], work: &str| {
             let flags: Vec<_> = given.iter().map(|(name, dir)| format!("{name}={}", path(dir))).collect();
-            parse(None, &flags, None).and_then(|paths| check(&paths, Path::new(&path(work))))
+            parse(None, &flags, None).and_then(|paths| check_nesting(&paths, Path::new(&path(work))))
         };
         for (given, work) in [
             (&[("a", "data"), ("b", "data/models")][..], "work"),
@@ -169,11 +188,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_paths_are_named_in_the_error() {
         for (pair, word) in [
             ("data", "'='"),
-            ("1a=/x", "no name"),
-            ("a-b=/x", "no name"),
+            ("1a=/x", "not a valid name"),
+            ("a-b=/x", "not a valid name"),
             ("output_dir=/x", "every job"),
             ("a=", "directory"),
         ] {

@@ -1,4 +1,4 @@
-//! Whose a certificate is and until when it is valid: so much of X.509 as a person wants to read.
+//! Reads the names, issuer and expiry of a certificate: the part of X.509 that users need.
 
 use app::domain::time::Timestamp;
 
@@ -11,21 +11,19 @@ const DNS_NAME: u8 = 0x82;
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
-/// What stands in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Certificate {
-    /// The names that it is for: its alternative names, or else its common name.
+pub struct CertificateInfo {
+    /// Its alternative names, or else its common name.
     pub names: Vec<String>,
-    /// The common name of who has signed it.
+    /// The issuer's common name.
     pub issuer: String,
-    /// When it ends.
-    pub until: Timestamp,
+    pub not_after: Timestamp,
 }
 
-impl Certificate {
-    /// Reads DER; nothing if it is none.
-    pub fn read(der: &[u8]) -> Option<Self> {
-        let mut whole = Der(der).enter(SEQUENCE)?;
+impl CertificateInfo {
+    /// Parses DER; `None` if it is invalid.
+    pub fn parse(der: &[u8]) -> Option<Self> {
+        let mut whole = DerReader(der).enter(SEQUENCE)?;
         let mut body = whole.enter(SEQUENCE)?;
         if body.peek() == Some(VERSION) {
             body.next()?;
@@ -39,20 +37,20 @@ impl Certificate {
         if names.is_empty() {
             names.extend(subject);
         }
-        Some(Self { names, issuer: issuer.unwrap_or_default(), until: moment(until)? })
+        Some(Self { names, issuer: issuer.unwrap_or_default(), not_after: parse_time(until)? })
     }
 }
 
-/// What is left of some DER.
+/// The unread part of some DER.
 #[derive(Clone, Copy)]
-struct Der<'a>(&'a [u8]);
+struct DerReader<'a>(&'a [u8]);
 
-impl<'a> Der<'a> {
+impl<'a> DerReader<'a> {
     fn peek(self) -> Option<u8> {
         self.0.first().copied()
     }
 
-    /// The next element: its tag and what is in it.
+    /// The next element: its tag and content.
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let (&tag, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
@@ -70,13 +68,13 @@ impl<'a> Der<'a> {
 
     fn enter(&mut self, tag: u8) -> Option<Self> {
         let (found, inside) = self.next()?;
-        (found == tag).then_some(Der(inside))
+        (found == tag).then_some(DerReader(inside))
     }
 }
 
-fn common_name(mut name: Der) -> Option<String> {
+fn common_name(mut name: DerReader) -> Option<String> {
     while let Some((_, set)) = name.next() {
-        let mut pair = Der(set).enter(SEQUENCE)?;
+        let mut pair = DerReader(set).enter(SEQUENCE)?;
         let (_, kind) = pair.next()?;
         let (_, value) = pair.next()?;
         if kind == COMMON_NAME {
@@ -86,23 +84,23 @@ fn common_name(mut name: Der) -> Option<String> {
     None
 }
 
-fn alternative_names(mut body: Der) -> Option<Vec<String>> {
+fn alternative_names(mut body: DerReader) -> Option<Vec<String>> {
     while let Some((tag, inside)) = body.next() {
         if tag != EXTENSIONS {
             continue;
         }
-        let mut list = Der(inside).enter(SEQUENCE)?;
+        let mut list = DerReader(inside).enter(SEQUENCE)?;
         while let Some(mut extension) = list.enter(SEQUENCE) {
             let (_, kind) = extension.next()?;
             if kind != SUBJECT_ALT_NAME {
                 continue;
             }
             let (_, mut value) = extension.next()?;
-            // There may be a word on how critical it is before.
+            // A `critical` flag may precede it.
             while let Some((_, later)) = extension.next() {
                 value = later;
             }
-            let mut names = Der(value).enter(SEQUENCE)?;
+            let mut names = DerReader(value).enter(SEQUENCE)?;
             let all = std::iter::from_fn(|| names.next());
             return Some(
                 all.filter(|(tag, _)| *tag == DNS_NAME)
@@ -114,10 +112,10 @@ fn alternative_names(mut body: Der) -> Option<Vec<String>> {
     None
 }
 
-fn moment((tag, text): (u8, &[u8])) -> Option<Timestamp> {
+fn parse_time((tag, text): (u8, &[u8])) -> Option<Timestamp> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.is_ascii())?;
     let text = match tag {
-        // RFC 5280: from 50 on it is the last century.
+        // RFC 5280: years from 50 on are in the 20th century.
         UTC_TIME => format!("{}{text}", if text >= "50" { "19" } else { "20" }),
         GENERALIZED_TIME => text.to_owned(),
         _ => return None,
@@ -135,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn made(names: &[&str], until: (i32, u8, u8)) -> Vec<u8> {
+    fn generate_certificate(names: &[&str], until: (i32, u8, u8)) -> Vec<u8> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("names");
         params.distinguished_name.push(DnType::CommonName, "who");
@@ -144,29 +142,29 @@ mod tests {
     }
 
     #[test]
-    fn names_and_end_are_read() {
-        let read = |der: &[u8]| Certificate::read(der).map(|it| (it.names, it.issuer, it.until.to_string()));
+    fn names_and_expiry_are_parsed() {
+        let read = |der: &[u8]| CertificateInfo::parse(der).map(|it| (it.names, it.issuer, it.not_after.to_string()));
         let is = |names: &[&str], until: &str| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             Some((names, "who".to_owned(), until.to_owned()))
         };
         assert_eq!(
-            read(&made(&["a.example", "b.example"], (2049, 12, 31))),
+            read(&generate_certificate(&["a.example", "b.example"], (2049, 12, 31))),
             is(&["a.example", "b.example"], "2049-12-31T00:00:00.000Z")
         );
-        assert_eq!(read(&made(&[], (2050, 1, 2))), is(&["who"], "2050-01-02T00:00:00.000Z"));
+        assert_eq!(read(&generate_certificate(&[], (2050, 1, 2))), is(&["who"], "2050-01-02T00:00:00.000Z"));
         assert_eq!(read(b"not a certificate"), None);
     }
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_odd(mut der in Just(made(&["a"], (2030, 1, 1))), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8), cut in any::<prop::sample::Index>()) {
+        fn arbitrary_bytes_do_not_panic(mut der in Just(generate_certificate(&["a"], (2030, 1, 1))), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8), cut in any::<prop::sample::Index>()) {
             for (at, byte) in changes {
                 let at = at.index(der.len());
                 der[at] = byte;
             }
-            let _ = Certificate::read(&der);
-            let _ = Certificate::read(&der[..cut.index(der.len())]);
+            let _ = CertificateInfo::parse(&der);
+            let _ = CertificateInfo::parse(&der[..cut.index(der.len())]);
         }
     }
 }

@@ -1,63 +1,60 @@
-//! How an attempt ends: the order to stop, and what became of it.
+//! How an attempt ends: the stop request, and the exit.
 
 use app::domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Disk;
+use super::DiskAtExit;
 
-/// Why an attempt is to stop.
+/// Why an attempt is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
-    /// It is exclusive, and its lease ends: the job goes back to the queue.
+    /// The job is exclusive and its lease expires; it is requeued.
     Lease,
-    /// This host leaves: the job goes back to the queue.
+    /// The host is leaving; the job is requeued.
     Requeue,
-    /// It takes too much of the disk.
+    /// Exceeds its disk limit.
     Disk,
-    /// A person cancelled it.
+    /// Cancelled by a user.
     Cancelled,
-    /// Another attempt has replaced it: no reports any more.
+    /// Replaced by another attempt: nothing more is reported.
     Superseded,
 }
 
-/// The order to stop: `stop.json`.
+/// The stop request: `stop.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopOrder {
-    /// Why.
     pub cause: StopCause,
-    /// Between asking and killing.
+    /// Time between asking and killing.
     pub grace_seconds: u64,
 }
 
-/// By convention of sysexits (`EX_TEMPFAIL`): not the job's fault, try again elsewhere. A trainer's exit code.
-pub const TRY_AGAIN: i32 = 75;
+/// The exit code (`EX_TEMPFAIL` of sysexits) of a trainer that asks for a retry elsewhere, because the job is not at
+/// fault.
+pub const EX_TEMPFAIL: i32 = 75;
 
-/// How it ended: `exit.json`. When it exists, no process of the attempt is alive.
+/// How the attempt ended: `exit.json`. Once it exists, no process of the attempt is alive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
-    /// [`VERSION`](super::VERSION).
+pub struct AttemptExit {
     pub version: u32,
-    /// The exit code, if the trainer ended by itself.
+    /// The exit code, if the trainer exited by itself.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that killed it.
     pub signal: Option<i32>,
-    /// Why it never ran, or why nothing is known of its end.
+    /// Why it never ran, or why its exit is unknown.
     pub error: Option<String>,
-    /// The order that ended it, if it had not ended before.
+    /// The stop request that ended it, if it was still running.
     pub stopped: Option<StopCause>,
-    /// Whether the host's fault.
+    /// Whether the host is at fault.
     #[serde(default)]
     pub host_fault: bool,
-    /// Whether the kernel killed something of it for want of memory.
+    /// Whether the kernel killed one of its processes because memory was full.
     #[serde(default)]
     pub out_of_memory: bool,
-    /// The job's own limit of memory in bytes, if it ran into that.
+    /// The job's memory limit in bytes, if it was exceeded.
     #[serde(default)]
     pub memory_limit: Option<u64>,
-    /// How the disk was.
     #[serde(default)]
-    pub disk: Option<Disk>,
-    /// When.
+    pub disk: Option<DiskAtExit>,
     pub ended_at: Timestamp,
 }

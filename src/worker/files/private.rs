@@ -1,24 +1,24 @@
-//! Writing files with permissions that do not depend on the umask.
+//! Writes files with permissions that do not depend on the umask.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens a file to append to it, readable by its owner only.
+/// Opens a file for appending, readable only by its owner.
 ///
 /// # Errors
-/// If the disk refuses.
+/// On an I/O error.
 pub fn open_private(path: &Path) -> io::Result<fs::File> {
     fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Replaces a file whole, readable by its owner only; with `sync` it is on disk when this returns.
+/// Replaces a file atomically, readable only by its owner; with `sync` it is on disk when this returns.
 ///
 /// # Errors
-/// If the disk refuses.
+/// On an I/O error.
 pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
-    let (file, new) = written(path, bytes)?;
+    let (file, new) = write_temp_file(path, bytes)?;
     if sync {
         file.sync_all()?;
     }
@@ -29,17 +29,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
     }
 }
 
-/// Replaces a file whole, readable by every user whatever the umask is.
+/// Replaces a file atomically, readable by every user whatever the umask is.
 ///
 /// # Errors
-/// If the disk refuses.
+/// On an I/O error.
 pub fn write_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (file, new) = written(path, bytes)?;
+    let (file, new) = write_temp_file(path, bytes)?;
     file.set_permissions(fs::Permissions::from_mode(0o644))?;
     fs::rename(&new, path)
 }
 
-fn written(path: &Path, bytes: &[u8]) -> io::Result<(fs::File, PathBuf)> {
+fn write_temp_file(path: &Path, bytes: &[u8]) -> io::Result<(fs::File, PathBuf)> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);

@@ -1,4 +1,4 @@
-//! Removing what a trainer has made: as deep as it likes, with any mode, and with links to anywhere.
+//! Removes what a trainer has created: of any depth, with any mode, and with links to anywhere.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -11,42 +11,39 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, renameat};
 use nix::sys::stat::{FchmodatFlags, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// How many names of a directory are in memory at once.
+/// Max names of a directory in memory at once.
 const BATCH: usize = 4_096;
-/// What is moved up is called so, and a number.
-const MOVED: &str = "moved";
+/// Prefix of directories that were moved up; a number follows.
+const MOVED_PREFIX: &str = "moved";
 
-/// Removes a directory and everything in it. No link is followed. Stack and descriptors do not grow with the depth: a directory
-/// found below the first level is moved up to it, and removed from there.
+/// Removes a directory and everything in it. Links are not followed. Stack and descriptors do not grow with the depth:
+/// a directory below the first level is moved up to it, and removed from there.
 ///
 /// # Errors
-/// `NotFound` if it is not there; else whatever the disk says.
+/// `NotFound` if it does not exist; otherwise any I/O error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    let mut top = open(AT_FDCWD, path)?;
+    let mut top = open_dir(AT_FDCWD, path)?;
     let mut moved = 0;
-    while in_batches(&mut top, |top, name, is_dir| {
+    while for_each_entry(&mut top, |top, name, is_dir| {
         if is_dir {
-            empty(top, name, &mut moved)?;
+            clear_dir(top, name, &mut moved)?;
         }
-        remove(top, name, is_dir)
+        remove_entry(top, name, is_dir)
     })? {}
     std::fs::remove_dir(path)
 }
 
 /// Empties a directory of the first level.
-fn empty(top: &Dir, name: &CStr, moved: &mut u64) -> io::Result<()> {
-    let mut dir = open(top, name)?;
-    while in_batches(
-        &mut dir,
-        |dir, name, is_dir| {
-            if is_dir { move_up(dir, name, top, moved) } else { remove(dir, name, false) }
-        },
-    )? {}
+fn clear_dir(top: &Dir, name: &CStr, moved: &mut u64) -> io::Result<()> {
+    let mut dir = open_dir(top, name)?;
+    while for_each_entry(&mut dir, |dir, name, is_dir| {
+        if is_dir { move_to_top(dir, name, top, moved) } else { remove_entry(dir, name, false) }
+    })? {}
     Ok(())
 }
 
-/// Does something with the first names in a directory. `false` if there are none.
-fn in_batches(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Result<()>) -> io::Result<bool> {
+/// Calls `each` for the first names in a directory. Returns `false` if there are none.
+fn for_each_entry(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Result<()>) -> io::Result<bool> {
     let mut names = Vec::new();
     for entry in dir.iter().take(BATCH) {
         let entry = entry?;
@@ -58,7 +55,7 @@ fn in_batches(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Resu
         let is_dir = if let Some(kind) = kind {
             *kind == Type::Directory
         } else {
-            // Some file systems do not say.
+            // Some file systems do not report the type.
             let mode = fstatat(&*dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?.st_mode;
             SFlag::from_bits_truncate(mode) & SFlag::S_IFMT == SFlag::S_IFDIR
         };
@@ -67,21 +64,21 @@ fn in_batches(dir: &mut Dir, mut each: impl FnMut(&Dir, &CStr, bool) -> io::Resu
     Ok(!names.is_empty())
 }
 
-fn move_up(from: &Dir, name: &CStr, top: &Dir, moved: &mut u64) -> io::Result<()> {
+fn move_to_top(from: &Dir, name: &CStr, top: &Dir, moved: &mut u64) -> io::Result<()> {
     // Moving a directory changes its `..`, for which it must be writable.
-    drop(open(from, name)?);
+    drop(open_dir(from, name)?);
     loop {
         *moved += 1;
-        let new = CString::new(format!("{MOVED}{moved}"))?;
+        let new = CString::new(format!("{MOVED_PREFIX}{moved}"))?;
         match renameat(from, name, top, new.as_c_str()) {
-            // The trainer has made something of this name.
+            // The trainer has created an entry of this name.
             Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
             done => return Ok(done?),
         }
     }
 }
 
-fn remove(dir: &Dir, name: &CStr, is_dir: bool) -> io::Result<()> {
+fn remove_entry(dir: &Dir, name: &CStr, is_dir: bool) -> io::Result<()> {
     let flags = if is_dir { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
     match unlinkat(dir, name, flags) {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -89,8 +86,8 @@ fn remove(dir: &Dir, name: &CStr, is_dir: bool) -> io::Result<()> {
     }
 }
 
-/// Opens a directory, and makes it its owner's to change, whatever mode the trainer gave it.
-fn open<P: ?Sized + NixPath>(above: impl std::os::fd::AsFd, name: &P) -> io::Result<Dir> {
+/// Opens a directory and makes it writable for its owner, whatever its mode.
+fn open_dir<P: ?Sized + NixPath>(above: impl std::os::fd::AsFd, name: &P) -> io::Result<Dir> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let dir = match Dir::openat(&above, name, flags, Mode::empty()) {
         Err(Errno::EACCES) => {
@@ -114,22 +111,22 @@ mod tests {
 
     use super::*;
 
-    /// Makes a chain of directories that no path could name.
+    /// Creates a chain of directories that is too deep for any path.
     fn chain(below: &Path, depth: usize) -> io::Result<()> {
-        let mut dir = open(AT_FDCWD, below)?;
+        let mut dir = open_dir(AT_FDCWD, below)?;
         for _ in 0..depth {
             mkdirat(&dir, "d", Mode::S_IRWXU)?;
-            dir = open(&dir, "d")?;
+            dir = open_dir(&dir, "d")?;
         }
         Ok(())
     }
 
     #[test]
-    fn a_tree_goes_however_deep_it_is() -> io::Result<()> {
+    fn tree_of_any_depth_is_removed() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let tree = temp.path().join("tree");
         fs::create_dir(&tree)?;
-        // std's recursion takes more stack than threads have for this, and a descriptor a level.
+        // The recursion of std needs more stack than threads have, and a descriptor per level.
         chain(&tree, 20_000)?;
         std::thread::Builder::new()
             .stack_size(64 << 10)
@@ -141,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_tree_goes_and_nothing_that_a_link_leads_to() -> io::Result<()> {
+    fn tree_is_removed_without_following_links() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let (tree, outside) = (temp.path().join("tree"), temp.path().join("outside"));
         fs::create_dir_all(tree.join("a/b/c"))?;

@@ -1,4 +1,4 @@
-//! Apple's GPUs by what `system_profiler` prints. They share the host's memory and tell nothing of how they are.
+//! Apple's GPUs, from the output of `system_profiler`. They share the host's memory and report no health.
 
 use std::process::{Command, Stdio};
 
@@ -6,13 +6,13 @@ use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 use serde::Deserialize;
 
 use super::Hardware;
-use super::provider::{Provider, Seen};
+use super::provider::{GpuProvider, GpuSnapshot};
 
-/// The machine's only one.
-pub struct Apple;
+/// The only GPU of the machine.
+pub struct AppleProvider;
 
 #[derive(Debug, Deserialize)]
-struct Profile {
+struct SystemProfile {
     #[serde(rename = "SPDisplaysDataType", default)]
     displays: Vec<Display>,
 }
@@ -25,38 +25,39 @@ struct Display {
     vendor: String,
 }
 
-impl Provider for Apple {
+impl GpuProvider for AppleProvider {
     fn detect(&mut self) -> Result<Hardware, String> {
         if !cfg!(target_os = "macos") {
-            return Ok(Hardware::none());
+            return Ok(Hardware::cpu_only());
         }
         let mut command = Command::new("system_profiler");
         command.args(["SPDisplaysDataType", "-json"]).stdin(Stdio::null()).stderr(Stdio::null());
         let printed = command.output().map_err(|error| format!("system_profiler: {error}"))?;
-        described(&printed.stdout)
+        parse_profile(&printed.stdout)
     }
 
-    fn look(&mut self) -> Result<Vec<Seen>, String> {
-        let seen = |gpu: &Gpu| Seen {
+    fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
+        let snapshot = |gpu: &Gpu| GpuSnapshot {
             reading: GpuReading { uuid: gpu.uuid.clone(), ..GpuReading::default() },
-            ..Seen::default()
+            ..GpuSnapshot::default()
         };
-        Ok(vec![seen(&the_one(String::new()))])
+        Ok(vec![snapshot(&single_gpu(String::new()))])
     }
 }
 
-fn described(printed: &[u8]) -> Result<Hardware, String> {
-    let profile: Profile = serde_json::from_slice(printed).map_err(|error| format!("system_profiler: {error}"))?;
+fn parse_profile(printed: &[u8]) -> Result<Hardware, String> {
+    let profile: SystemProfile =
+        serde_json::from_slice(printed).map_err(|error| format!("system_profiler: {error}"))?;
     let own = profile.displays.into_iter().find(|display| display.vendor.ends_with("_Apple"));
-    Ok(own.map_or_else(Hardware::none, |display| Hardware {
-        gpus: vec![the_one(display.model)],
+    Ok(own.map_or_else(Hardware::cpu_only, |display| Hardware {
+        gpus: vec![single_gpu(display.model)],
         accelerator: "mps".to_owned(),
         ..Hardware::default()
     }))
 }
 
-/// A machine has one, so its place is its name.
-fn the_one(name: String) -> Gpu {
+/// A machine has one, so its ID is constant.
+fn single_gpu(name: String) -> Gpu {
     Gpu { index: 0, uuid: "apple-0".to_owned(), name, memory_kind: Some(MemoryKind::Unified), ..Gpu::default() }
 }
 
@@ -65,13 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_profiler_prints() {
-        let found = described(include_bytes!("recorded/m2-max.json")).unwrap_or_default();
+    fn system_profiler_output_is_parsed() {
+        let found = parse_profile(include_bytes!("recorded/m2-max.json")).unwrap_or_default();
         assert_eq!(found.accelerator, "mps");
         assert_eq!((found.gpus[0].name.as_str(), found.gpus[0].vram_gb), ("Apple M2 Max", None));
         assert_eq!(found.gpus[0].memory_kind, Some(MemoryKind::Unified));
         let other = r#"{"SPDisplaysDataType": [{"sppci_model": "Radeon", "spdisplays_vendor": "sppci_vendor_amd"}]}"#;
-        assert_eq!(described(other.as_bytes()), Ok(Hardware::none()));
-        assert!(described(b"").is_err());
+        assert_eq!(parse_profile(other.as_bytes()), Ok(Hardware::cpu_only()));
+        assert!(parse_profile(b"").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `simpletuner-worker gpus`: what this host has, how it stands, and letting a GPU out of quarantine.
+//! `simpletuner-worker gpus`: lists this host's GPUs and their state, and releases GPUs from quarantine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,57 +6,57 @@ use std::path::Path;
 
 use app::protocol::gpu::Gpu;
 
-use super::gate::{Gate, whole};
-use super::quarantine::{Entries, Quarantine};
-use super::{Hardware, is_made_up, provider, visible};
-use crate::exit::{self, Fatal};
-use crate::files::{self, Spec, State};
+use super::health::{GpuHealth, mark_missing_as_lost};
+use super::quarantine::{Quarantine, QuarantineEntries};
+use super::{Hardware, is_placeholder, provider, visibility};
+use crate::exit::{self, FatalError};
+use crate::files::{self, AttemptSpec, AttemptState};
 use crate::process;
 
 /// Prints every GPU with its state.
 ///
 /// # Errors
 /// If the work directory cannot be read.
-pub fn list(work_dir: &Path) -> Result<u8, Fatal> {
-    let (mut provider, found) = provider::find();
-    let hardware = visible::restricted(found, |name| std::env::var(name).ok());
+pub fn list(work_dir: &Path) -> Result<u8, FatalError> {
+    let (mut provider, found) = provider::detect_provider();
+    let hardware = visibility::filter_visible(found, |name| std::env::var(name).ok());
     let known: Vec<String> =
-        hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_made_up(uuid)).collect();
-    let holders = holders(work_dir, &known)?;
-    let mut gate = Gate::default();
+        hardware.gpus.iter().map(|gpu| gpu.uuid.clone()).filter(|uuid| !is_placeholder(uuid)).collect();
+    let holders = attempts_by_gpu(work_dir, &known)?;
+    let mut health = GpuHealth::default();
     let held: BTreeSet<String> = holders.keys().cloned().collect();
-    let broken = gate.take(&whole(provider.look(), &known), &held);
-    let mut quarantine = Quarantine::at(work_dir, &process::host_boot());
+    let broken = health.record(&mark_missing_as_lost(provider.poll(), &known), &held);
+    let mut quarantine = Quarantine::open(work_dir, &process::host_boot_id());
     let now: BTreeMap<String, String> = broken.into_iter().map(|broken| (broken.uuid, broken.detail)).collect();
-    print!("{}", table(&hardware, &gate, quarantine.entries(), &now, &holders));
+    print!("{}", format_table(&hardware, &health, quarantine.entries(), &now, &holders));
     Ok(exit::OK)
 }
 
-/// Lets a GPU out of quarantine; a running agent notices at its next look.
+/// Releases a GPU from quarantine; a running agent notices at its next poll.
 ///
 /// # Errors
-/// If it is not in quarantine, or the disk refuses.
-pub fn release(work_dir: &Path, uuid: &str) -> Result<u8, Fatal> {
-    match Quarantine::at(work_dir, &process::host_boot()).release(uuid) {
+/// If it is not in quarantine, or on an I/O error.
+pub fn release(work_dir: &Path, uuid: &str) -> Result<u8, FatalError> {
+    match Quarantine::open(work_dir, &process::host_boot_id()).release(uuid) {
         Ok(true) => {
-            println!("{uuid} may be given to jobs again.");
+            println!("Released {uuid} from quarantine.");
             Ok(exit::OK)
         }
-        Ok(false) => Err(Fatal::error(format!(
-            "{uuid} is not in quarantine in {}; `simpletuner-worker gpus` lists what is",
+        Ok(false) => Err(FatalError::error(format!(
+            "{uuid} is not in quarantine in {}; list GPUs with `simpletuner-worker gpus`",
             work_dir.display()
         ))),
-        Err(error) => Err(Fatal::config(format!("{} cannot be changed: {error}", work_dir.display()))),
+        Err(error) => Err(FatalError::config(format!("cannot change {}: {error}", work_dir.display()))),
     }
 }
 
-/// Whose attempts have which GPUs here.
-fn holders(work_dir: &Path, known: &[String]) -> Result<BTreeMap<String, String>, Fatal> {
-    let unreadable = |error| Fatal::config(format!("{} cannot be read: {error}", work_dir.display()));
+/// Which attempts hold which GPUs.
+fn attempts_by_gpu(work_dir: &Path, known: &[String]) -> Result<BTreeMap<String, String>, FatalError> {
+    let unreadable = |error| FatalError::config(format!("cannot read {}: {error}", work_dir.display()));
     let mut holders = BTreeMap::new();
-    for dir in files::attempts(work_dir).map_err(unreadable)? {
-        let Ok(Some(spec)) = dir.read::<Spec>("spec.json") else { continue };
-        let state: State = dir.read("state.json").ok().flatten().unwrap_or_default();
+    for dir in files::list_attempts(work_dir).map_err(unreadable)? {
+        let Ok(Some(spec)) = dir.read_json::<AttemptSpec>("spec.json") else { continue };
+        let state: AttemptState = dir.read_json("state.json").ok().flatten().unwrap_or_default();
         if !state.delivered {
             let granted = if spec.offer.gpus.is_empty() { known.to_vec() } else { spec.offer.gpus };
             holders.extend(granted.into_iter().map(|uuid| (uuid, spec.key.to_string())));
@@ -65,10 +65,10 @@ fn holders(work_dir: &Path, known: &[String]) -> Result<BTreeMap<String, String>
     Ok(holders)
 }
 
-fn table(
+fn format_table(
     hardware: &Hardware,
-    gate: &Gate,
-    quarantined: &Entries,
+    health: &GpuHealth,
+    quarantined: &QuarantineEntries,
     broken: &BTreeMap<String, String>,
     holders: &BTreeMap<String, String>,
 ) -> String {
@@ -80,7 +80,7 @@ fn table(
         let Gpu { index, uuid, name, .. } = gpu;
         let memory = gpu.vram_gb.map_or_else(|| "shared memory".to_owned(), |gb| format!("{gb} GB"));
         let reason = quarantined.get(uuid).map(|entry| entry.reason.as_str()).or(broken.get(uuid).map(String::as_str));
-        let state = match (gate.withheld(uuid, reason), holders.get(uuid)) {
+        let state = match (health.withheld_reason(uuid, reason), holders.get(uuid)) {
             (Some(withheld), _) if quarantined.contains_key(uuid) => format!("in quarantine: {}", withheld.detail),
             (Some(withheld), _) => format!("withheld: {}", withheld.detail),
             (None, Some(job)) => format!("held by {job}"),
@@ -97,16 +97,19 @@ mod tests {
     use crate::gpu::tests::two;
 
     #[test]
-    fn each_gpu_has_a_line() {
-        let mut gate = Gate::default();
-        gate.take(&Ok(Vec::new()), &BTreeSet::new());
+    fn each_gpu_is_listed_on_one_line() {
+        let mut health = GpuHealth::default();
+        health.record(&Ok(Vec::new()), &BTreeSet::new());
         let holders = BTreeMap::from([("GPU-1abc".to_owned(), "j_1 attempt 2".to_owned())]);
         let broken = BTreeMap::from([("GPU-0abc".to_owned(), "XID 79".to_owned())]);
-        let text = table(&two(), &gate, &Entries::new(), &broken, &holders);
+        let text = format_table(&two(), &health, &QuarantineEntries::new(), &broken, &holders);
         assert_eq!(
             text,
             "0  GPU-0abc  A100, 80 GB  withheld: XID 79\n1  GPU-1abc  A100, 80 GB  held by j_1 attempt 2\n"
         );
-        assert!(table(&Hardware::none(), &gate, &Entries::new(), &broken, &holders).contains("no GPU"));
+        assert!(
+            format_table(&Hardware::cpu_only(), &health, &QuarantineEntries::new(), &broken, &holders)
+                .contains("no GPU")
+        );
     }
 }

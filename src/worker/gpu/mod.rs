@@ -1,27 +1,27 @@
-//! What hardware this host offers, how it is, and whether a job may have it.
+//! The hardware of this host, its state, and whether jobs may use it.
 //!
-//! A [`provider::Provider`] asks one vendor's interface. One thread asks it every few seconds ([`sampler`]), because drivers
-//! hang; what it saw is judged by [`gate`], kept for the next heartbeat by [`moments`], and never waited for. Before a job
-//! and after it, [`handover`] looks whether the GPUs that it was granted are fit and free.
+//! A [`provider::GpuProvider`] reads one vendor's interface. One thread polls it every few seconds ([`gpu_monitor`]),
+//! because drivers hang; [`health`] evaluates the polls, and [`telemetry`] keeps them for the next heartbeat.
+//! [`job_checks`] checks before and after a job whether its GPUs are healthy and free.
 
 mod amd;
 mod apple;
 pub mod command;
 mod devices;
 mod fake;
-mod gate;
-mod handover;
+mod gpu_monitor;
+mod gpu_wait;
+mod hardware_cache;
+mod health;
 mod intel;
-mod late;
+mod job_checks;
 mod mig;
-mod moments;
 mod nvml;
 mod provider;
 mod quarantine;
-mod remembered;
-mod sampler;
 mod sysfs;
-mod visible;
+mod telemetry;
+mod visibility;
 mod xid;
 
 use std::collections::BTreeMap;
@@ -30,35 +30,34 @@ use std::path::{Path, PathBuf};
 use app::protocol::gpu::{Gpu, GpuInfo};
 use serde::{Deserialize, Serialize};
 
-pub use late::tell_of_late_ones;
-pub use sampler::{Gpus, Held};
+pub use gpu_monitor::{GpuMonitor, GpuReservation};
+pub use gpu_wait::forward_added_gpus;
 
 use crate::config::GpuOverrides;
 
-/// The hardware as it is reported.
+/// The hardware to report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hardware {
-    /// Every GPU.
     pub gpus: Vec<Gpu>,
-    /// What parts of GPUs are made of, by their ids.
+    /// Instances of MIG partitions, by their IDs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parts: BTreeMap<String, mig::Instances>,
+    pub parts: BTreeMap<String, mig::MigInstances>,
     /// Driver version.
     pub driver: Option<String>,
-    /// The newest CUDA or ROCm that runs here.
+    /// The newest supported version of CUDA or ROCm.
     pub runtime: Option<String>,
     /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
     pub accelerator: String,
 }
 
 impl Hardware {
-    /// Of a host that computes on its processor.
-    pub fn none() -> Self {
+    /// A host that computes on its CPU.
+    pub fn cpu_only() -> Self {
         Self { accelerator: "cpu".to_owned(), ..Self::default() }
     }
 
-    /// The older, summary shape.
-    pub fn info(&self) -> GpuInfo {
+    /// The summary in the format of older agents.
+    pub fn summary(&self) -> GpuInfo {
         let first = self.gpus.first();
         GpuInfo {
             name: first.map(|gpu| gpu.name.clone()),
@@ -70,44 +69,43 @@ impl Hardware {
         }
     }
 
-    /// The variables that show a trainer the granted GPUs and no other; without a grant none, so that the environment stays
-    /// as it is.
-    pub fn visible(&self, granted: &[String]) -> Vec<(&'static str, String)> {
-        visible::variables(self, granted)
+    /// The variables that restrict a trainer to the granted GPUs; none without a grant, so that the environment is
+    /// unchanged.
+    pub fn visibility_env(&self, granted: &[String]) -> Vec<(&'static str, String)> {
+        visibility::visibility_env(self, granted)
     }
 
-    /// The device files of the granted GPUs.
     pub fn device_files(&self, granted: &[String]) -> Vec<PathBuf> {
-        devices::files(Path::new("/"), self, granted)
+        devices::device_files(Path::new("/"), self, granted)
     }
 }
 
-/// Looks, and lets a person's word win. It may take as long as the driver does.
+/// Detects the hardware and applies overrides. May block as long as the driver does.
 pub fn detect(overrides: &GpuOverrides, host: &str) -> Hardware {
-    let (_, found) = provider::find();
-    as_told(found, overrides, host)
+    let (_, found) = provider::detect_provider();
+    apply_restrictions(found, overrides, host)
 }
 
-/// What was found, as the agent's own environment and a person's words leave it.
-fn as_told(found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
-    let shown = visible::restricted(found, |name| std::env::var(name).ok());
-    overridden(shown, overrides, host)
+/// Applies the agent's own environment variables and the overrides.
+fn apply_restrictions(found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
+    let shown = visibility::filter_visible(found, |name| std::env::var(name).ok());
+    apply_overrides(shown, overrides, host)
 }
 
-const MADE_UP: &str = "-gpu-";
+const PLACEHOLDER_INFIX: &str = "-gpu-";
 
-/// Whether only `--gpu-count` says that it is there.
-fn is_made_up(uuid: &str) -> bool {
-    !uuid.starts_with("GPU-") && !uuid.starts_with("MIG-") && uuid.contains(MADE_UP)
+/// Whether the GPU exists only because of `--gpu-count`.
+fn is_placeholder(uuid: &str) -> bool {
+    !uuid.starts_with("GPU-") && !uuid.starts_with("MIG-") && uuid.contains(PLACEHOLDER_INFIX)
 }
 
-fn overridden(mut found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
+fn apply_overrides(mut found: Hardware, overrides: &GpuOverrides, host: &str) -> Hardware {
     if let Some(count) = overrides.count {
         found.gpus.truncate(count as usize);
         for index in u32::try_from(found.gpus.len()).unwrap_or(u32::MAX)..count {
             found.gpus.push(Gpu {
                 index,
-                uuid: format!("{host}{MADE_UP}{index}"),
+                uuid: format!("{host}{PLACEHOLDER_INFIX}{index}"),
                 name: "GPU".to_owned(),
                 ..Gpu::default()
             });
@@ -149,17 +147,17 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_word_wins() {
-        assert_eq!(overridden(two(), &GpuOverrides::default(), "h"), two());
+    fn overrides_win_over_detection() {
+        assert_eq!(apply_overrides(two(), &GpuOverrides::default(), "h"), two());
         let three = GpuOverrides { count: Some(3), vram_gb: Some(24.0), ..GpuOverrides::default() };
-        let got = overridden(two(), &three, "h");
+        let got = apply_overrides(two(), &three, "h");
         assert_eq!(uuids(&got), ["GPU-0abc", "GPU-1abc", "h-gpu-2"]);
         assert!(got.gpus.iter().all(|gpu| gpu.vram_gb == Some(24.0)));
-        let none = overridden(two(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
+        let none = apply_overrides(two(), &GpuOverrides { count: Some(0), ..GpuOverrides::default() }, "h");
         assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
         let rocm = Hardware { accelerator: "rocm".to_owned(), ..two() };
         let one = GpuOverrides { count: Some(1), ..GpuOverrides::default() };
-        assert_eq!(overridden(rocm, &one, "h").accelerator, "rocm");
-        assert_eq!(overridden(Hardware::none(), &one, "h").accelerator, "cuda");
+        assert_eq!(apply_overrides(rocm, &one, "h").accelerator, "rocm");
+        assert_eq!(apply_overrides(Hardware::cpu_only(), &one, "h").accelerator, "cuda");
     }
 }

@@ -10,70 +10,70 @@ use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 
-use self::xids::Xids;
+use self::xids::XidListener;
 use super::Hardware;
-use super::mig::{self, Part};
-use super::provider::{Fault, Provider, Seen, size_gb};
+use super::mig::{self, MigDevice};
+use super::provider::{GpuFault, GpuProvider, GpuSnapshot, memory_size_gb};
 
-/// NVML, once it was asked, and what it showed.
+/// NVML, and the GPUs that it listed.
 #[derive(Default)]
-pub struct Nvidia {
-    session: Option<Session>,
-    known: Vec<Known>,
-    /// GPUs that did not answer although the library was fresh: no reason to load it again.
-    hopeless: BTreeSet<String>,
+pub struct NvidiaProvider {
+    session: Option<NvmlSession>,
+    devices: Vec<NvmlDevice>,
+    /// GPUs that did not respond even with a reloaded library: no reason to reload it again.
+    unrecoverable: BTreeSet<String>,
 }
 
-/// A GPU, or a part of one.
+/// A GPU, or a MIG partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct NvmlDevice {
     uuid: String,
     part_of: Option<String>,
 }
 
-impl Known {
-    /// The device itself, which is what errors and temperatures are of.
-    fn device(&self) -> &str {
+impl NvmlDevice {
+    /// The physical device, which errors and temperatures belong to.
+    fn device_uuid(&self) -> &str {
         self.part_of.as_deref().unwrap_or(&self.uuid)
     }
 }
 
-/// The library as it was loaded. It is unloaded with the last one who holds it.
-struct Session {
-    // First, so that its thread has let go of the library before it is unloaded. From the first look on.
-    xids: Option<Xids>,
+/// The loaded library. It is unloaded when the last reference is dropped.
+struct NvmlSession {
+    // First field, so that its thread stops using the library before it is unloaded. Set from the first poll on.
+    xids: Option<XidListener>,
     nvml: Arc<Nvml>,
 }
 
-impl Nvidia {
-    /// The library, loaded once and kept.
-    fn session(&mut self) -> Result<&mut Session, NvmlError> {
+impl NvidiaProvider {
+    /// The library, loaded once.
+    fn session(&mut self) -> Result<&mut NvmlSession, NvmlError> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => Session { xids: None, nvml: Arc::new(Nvml::init()?) },
+            None => NvmlSession { xids: None, nvml: Arc::new(Nvml::init()?) },
         };
         Ok(self.session.insert(session))
     }
 
-    /// Every known GPU by itself: one that is broken does not hide the others.
-    fn read(&mut self) -> Result<Vec<Result<Seen, NvmlError>>, String> {
-        let known = self.known.clone();
+    /// Reads every known GPU separately: a broken one does not hide the others.
+    fn read_all(&mut self) -> Result<Vec<Result<GpuSnapshot, NvmlError>>, String> {
+        let known = self.devices.clone();
         let session = self.session().map_err(|error| error.to_string())?;
         if session.xids.is_none() {
-            let devices = known.iter().map(|known| known.device().to_owned()).collect();
-            session.xids = Some(Xids::watch(&session.nvml, devices));
+            let devices = known.iter().map(|known| known.device_uuid().to_owned()).collect();
+            session.xids = Some(XidListener::start(&session.nvml, devices));
         }
-        Ok(known.iter().map(|known| reading::of(&session.nvml, known)).collect())
+        Ok(known.iter().map(|known| reading::read_gpu(&session.nvml, known)).collect())
     }
 }
 
-impl Provider for Nvidia {
+impl GpuProvider for NvidiaProvider {
     fn detect(&mut self) -> Result<Hardware, String> {
         let nvml = match self.session() {
             Ok(session) => Arc::clone(&session.nvml),
             Err(error @ (NvmlError::LibraryNotFound | NvmlError::LibloadingError(_) | NvmlError::DriverNotLoaded)) => {
-                tracing::debug!("no NVIDIA GPU was found: {error}");
-                return Ok(Hardware::none());
+                tracing::debug!("no NVIDIA GPU found: {error}");
+                return Ok(Hardware::cpu_only());
             }
             Err(error) => return Err(error.to_string()),
         };
@@ -81,46 +81,47 @@ impl Provider for Nvidia {
         for index in 0..nvml.device_count().map_err(|error| error.to_string())? {
             // One broken GPU does not hide the others.
             match nvml.device_by_index(index) {
-                Ok(device) => add(&device, &mut gpus, &mut parts),
-                Err(error) => tracing::warn!("GPU {index} cannot be used: {error}"),
+                Ok(device) => add_device(&device, &mut gpus, &mut parts),
+                Err(error) => tracing::warn!("cannot use GPU {index}: {error}"),
             }
         }
-        self.known = gpus.iter().map(|gpu| Known { uuid: gpu.uuid.clone(), part_of: gpu.part_of.clone() }).collect();
+        self.devices =
+            gpus.iter().map(|gpu| NvmlDevice { uuid: gpu.uuid.clone(), part_of: gpu.part_of.clone() }).collect();
         let version = |cuda: i32| format!("{}.{}", cuda_driver_version_major(cuda), cuda_driver_version_minor(cuda));
         Ok(Hardware {
             gpus,
-            parts: mig::instances(&parts),
+            parts: mig::find_instances(&parts),
             driver: nvml.sys_driver_version().ok(),
             runtime: nvml.sys_cuda_driver_version().ok().map(version),
             accelerator: "cuda".to_owned(),
         })
     }
 
-    fn look(&mut self) -> Result<Vec<Seen>, String> {
-        let mut read = self.read()?;
-        let stale = |(known, read): (&Known, &Result<Seen, NvmlError>)| {
-            read.as_ref().is_err_and(|error| !is_lost(error)) && !self.hopeless.contains(&known.uuid)
+    fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
+        let mut read = self.read_all()?;
+        let stale = |(known, read): (&NvmlDevice, &Result<GpuSnapshot, NvmlError>)| {
+            read.as_ref().is_err_and(|error| !is_lost(error)) && !self.unrecoverable.contains(&known.uuid)
         };
-        if self.known.iter().zip(&read).any(stale) {
-            // Perhaps another driver was installed: what is loaded here then speaks to nobody.
-            tracing::warn!("NVIDIA's library does not know its GPUs any more; loading it again");
+        if self.devices.iter().zip(&read).any(stale) {
+            // Perhaps another driver was installed: then the loaded library can no longer reach it.
+            tracing::warn!("NVML no longer finds its GPUs; reloading it");
             self.session = None;
-            read = self.read()?;
+            read = self.read_all()?;
         }
-        let thrown = self.session.iter().filter_map(|session| session.xids.as_ref()).flat_map(Xids::thrown);
+        let thrown = self.session.iter().filter_map(|session| session.xids.as_ref()).flat_map(XidListener::drain);
         let thrown: Vec<(String, u64)> = thrown.collect();
         let mut seen = Vec::new();
-        for (known, read) in self.known.iter().zip(read) {
+        for (known, read) in self.devices.iter().zip(read) {
             if read.is_ok() {
-                self.hopeless.remove(&known.uuid);
+                self.unrecoverable.remove(&known.uuid);
             }
             let mut gpu = read.unwrap_or_else(|error| {
-                self.hopeless.insert(known.uuid.clone());
+                self.unrecoverable.insert(known.uuid.clone());
                 let reading = GpuReading { uuid: known.uuid.clone(), ..GpuReading::default() };
-                Seen { reading, users: None, faults: vec![Fault::Lost(error.to_string())] }
+                GpuSnapshot { reading, processes: None, faults: vec![GpuFault::Lost(error.to_string())] }
             });
-            let own = thrown.iter().filter(|(device, _)| device == known.device());
-            gpu.faults.extend(own.map(|(_, xid)| Fault::Xid(*xid)));
+            let own = thrown.iter().filter(|(device, _)| device == known.device_uuid());
+            gpu.faults.extend(own.map(|(_, xid)| GpuFault::Xid(*xid)));
             seen.push(gpu);
         }
         Ok(seen)
@@ -130,40 +131,37 @@ impl Provider for Nvidia {
 /// `NVML_DEVICE_MIG_ENABLE`.
 const MIG_ON: u32 = 1;
 
-/// Nothing that a fresh library would change.
+/// An error that reloading the library does not fix.
 fn is_lost(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired)
 }
 
-fn add(device: &Device, gpus: &mut Vec<Gpu>, parts: &mut Vec<Part>) {
-    // A partitioned GPU cannot be used whole, and CUDA knows its parts by their own ids.
+fn add_device(device: &Device, gpus: &mut Vec<Gpu>, parts: &mut Vec<MigDevice>) {
+    // A partitioned GPU cannot be used as a whole, and CUDA identifies its partitions by their own IDs.
     let whole = device.uuid().ok();
     let most = device.mig_device_count().unwrap_or(0);
     let before = gpus.len();
     for (index, part) in (0..most).filter_map(|index| Some((index, device.mig_device_by_index(index).ok()?))) {
-        push(&part, whole.clone(), gpus);
+        push_gpu(&part, whole.clone(), gpus);
         let told = part.uuid().ok().zip(whole.clone());
-        parts.extend(told.map(|(uuid, of)| Part { uuid, of, index }));
+        parts.extend(told.map(|(uuid, of)| MigDevice { uuid, parent_uuid: of, index }));
     }
     if gpus.len() > before {
         return;
     }
     if device.mig_mode().is_ok_and(|mode| mode.current == MIG_ON) {
-        tracing::warn!(
-            "{} is set to be partitioned (MIG) and has no partition, so nothing can run on it",
-            whole.unwrap_or_default()
-        );
+        tracing::warn!("{} has MIG enabled but no partition, so nothing can run on it", whole.unwrap_or_default());
         return;
     }
-    push(device, None, gpus);
+    push_gpu(device, None, gpus);
 }
 
-fn push(device: &Device, part_of: Option<String>, gpus: &mut Vec<Gpu>) {
+fn push_gpu(device: &Device, part_of: Option<String>, gpus: &mut Vec<Gpu>) {
     let Ok(uuid) = device.uuid() else { return };
     let name = device.name().unwrap_or_else(|_| "NVIDIA GPU".to_owned());
     let (vram_gb, memory_kind) = match device.memory_info() {
-        Ok(memory) => (Some(size_gb(memory.total)), Some(MemoryKind::Dedicated)),
-        // Parts that share the host's memory (GB10, Jetson) do not say how much is theirs.
+        Ok(memory) => (Some(memory_size_gb(memory.total)), Some(MemoryKind::Dedicated)),
+        // GPUs that share the host's memory (GB10, Jetson) do not report their share.
         Err(NvmlError::NotSupported) => (None, Some(MemoryKind::Unified)),
         Err(_) => (None, None),
     };

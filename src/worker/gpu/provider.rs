@@ -1,53 +1,53 @@
-//! What every kind of GPU can be asked, by whichever interface its vendor has.
+//! What every kind of GPU provides, by whichever interface its vendor has.
 
 use app::protocol::gpu::GpuReading;
 
 use super::{Hardware, amd, apple, fake, intel, nvml};
 
-/// One kind of GPU on this host. Its calls may block for seconds; only the sampler's thread makes them.
-pub trait Provider: Send {
-    /// What is there. Without GPUs of this kind: none, and no error.
+/// One kind of GPU on this host. Its calls may block for seconds; only the monitor's thread makes them.
+pub trait GpuProvider: Send {
+    /// Detects the GPUs; without GPUs of this kind the list is empty.
     ///
     /// # Errors
-    /// A sentence, if there should be some and nobody can say which.
+    /// A message, if there should be GPUs that cannot be listed.
     fn detect(&mut self) -> Result<Hardware, String>;
 
-    /// How those are that [`Provider::detect`] found last. One that is not there any more may be left out.
+    /// Reads the GPUs that [`GpuProvider::detect`] found last. Missing ones may be left out.
     ///
     /// # Errors
-    /// A sentence, if the driver as a whole does not answer.
-    fn look(&mut self) -> Result<Vec<Seen>, String>;
+    /// A message, if the driver as a whole does not respond.
+    fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String>;
 }
 
-/// One GPU at one look.
+/// The state of one GPU at one poll.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
-    /// What is measured; what the part does not tell is left out.
+pub struct GpuSnapshot {
+    /// Measurements; what the device does not report is `None`.
     pub reading: GpuReading,
-    /// The processes that compute on it; none where nobody can tell.
-    pub users: Option<Vec<User>>,
-    /// What went wrong since the look before.
-    pub faults: Vec<Fault>,
+    /// The processes that compute on it; `None` if they are unknown.
+    pub processes: Option<Vec<GpuProcess>>,
+    /// Faults since the last poll.
+    pub faults: Vec<GpuFault>,
 }
 
 /// A process on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
-    /// Its id. In a container it may be the host's.
+pub struct GpuProcess {
+    /// In a container it may be the host's PID.
     pub pid: u32,
-    /// What it is called, where that can be seen.
+    /// Its name, if it is visible.
     pub name: Option<String>,
 }
 
-impl User {
-    /// With the name that `/proc` shows.
-    pub fn of(pid: u32) -> Self {
+impl GpuProcess {
+    /// With its name from `/proc`.
+    pub fn from_pid(pid: u32) -> Self {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
         Self { pid, name: name.map(|name| name.trim().to_owned()) }
     }
 }
 
-impl std::fmt::Display for User {
+impl std::fmt::Display for GpuProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.name {
             Some(name) => write!(f, "process {} ({name})", self.pid),
@@ -56,41 +56,40 @@ impl std::fmt::Display for User {
     }
 }
 
-/// These in words, the first few by name.
-pub fn in_words(users: &[User]) -> String {
+/// Formats the processes, the first few by name.
+pub fn format_processes(processes: &[GpuProcess]) -> String {
     const NAMED: usize = 3;
-    let named: Vec<String> = users.iter().take(NAMED).map(User::to_string).collect();
-    match users.len().saturating_sub(NAMED) {
+    let named: Vec<String> = processes.iter().take(NAMED).map(GpuProcess::to_string).collect();
+    match processes.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
-/// What went wrong with a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// NVIDIA's driver reported an error by this number.
+pub enum GpuFault {
+    /// NVIDIA's driver reported an error with this number.
     Xid(u64),
-    /// It does not answer any more, and why.
+    /// It no longer responds, and why.
     Lost(String),
 }
 
-/// The kind of GPU that this host computes on, and what there is of it: the first kind that there is.
+/// The kind of GPU that this host computes on, and its hardware: the first kind that exists.
 ///
 /// A job has one kind of accelerator, and so has a worker.
-pub fn find() -> (Box<dyn Provider>, Hardware) {
-    find_saying(|kind, why| tracing::warn!("{kind} GPUs cannot be used: {why}"))
+pub fn detect_provider() -> (Box<dyn GpuProvider>, Hardware) {
+    detect_provider_with(|kind, why| tracing::warn!("cannot use {kind} GPUs: {why}"))
 }
 
-/// The same, saying by this which kind cannot be used and why.
-pub fn find_saying(say: impl Fn(&str, &str)) -> (Box<dyn Provider>, Hardware) {
-    let kinds: Vec<(&str, Box<dyn Provider>)> = match fake::Fake::from_environment() {
+/// The same; calls `say` for kinds that cannot be used.
+pub fn detect_provider_with(say: impl Fn(&str, &str)) -> (Box<dyn GpuProvider>, Hardware) {
+    let kinds: Vec<(&str, Box<dyn GpuProvider>)> = match fake::FakeProvider::from_environment() {
         Some(fake) => vec![("made-up", Box::new(fake))],
         None => vec![
-            ("NVIDIA", Box::new(nvml::Nvidia::default())),
-            ("AMD", Box::new(amd::Amd::at("/"))),
-            ("Intel", Box::new(intel::Intel::at("/"))),
-            ("Apple", Box::new(apple::Apple)),
+            ("NVIDIA", Box::new(nvml::NvidiaProvider::default())),
+            ("AMD", Box::new(amd::AmdProvider::new("/"))),
+            ("Intel", Box::new(intel::IntelProvider::new("/"))),
+            ("Apple", Box::new(apple::AppleProvider)),
         ],
     };
     for (kind, mut provider) in kinds {
@@ -100,30 +99,30 @@ pub fn find_saying(say: impl Fn(&str, &str)) -> (Box<dyn Provider>, Hardware) {
             Err(why) => say(kind, &why),
         }
     }
-    (Box::new(Nothing), Hardware::none())
+    (Box::new(NoGpuProvider), Hardware::cpu_only())
 }
 
 /// A host without GPUs.
-struct Nothing;
+struct NoGpuProvider;
 
-impl Provider for Nothing {
+impl GpuProvider for NoGpuProvider {
     fn detect(&mut self) -> Result<Hardware, String> {
-        Ok(Hardware::none())
+        Ok(Hardware::cpu_only())
     }
 
-    fn look(&mut self) -> Result<Vec<Seen>, String> {
+    fn poll(&mut self) -> Result<Vec<GpuSnapshot>, String> {
         Ok(Vec::new())
     }
 }
 
-/// Bytes in GB, to a hundredth.
+/// Bytes in GB, rounded to 0.01.
 #[expect(clippy::cast_precision_loss, reason = "hundredths of a GB are enough")]
-pub fn gb(bytes: u64) -> f64 {
+pub fn bytes_to_gb(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 30) * 100.0).round() / 100.0
 }
 
-/// Bytes in GB, to a tenth: the size of a memory.
+/// Size of a memory in GB, rounded to 0.1.
 #[expect(clippy::cast_precision_loss, reason = "tenths of a GB are enough")]
-pub fn size_gb(bytes: u64) -> f64 {
+pub fn memory_size_gb(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 30) * 10.0).round() / 10.0
 }

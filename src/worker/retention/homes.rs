@@ -1,5 +1,5 @@
-//! Homes of people: caches of their trainers, which can be filled again. Those that nobody has used for long go, and where
-//! room is short those that were used last the longest ago; never one whose owner has a job here.
+//! Home directories of users: caches of their trainers, which can be filled again. Those that were unused for long are
+//! removed, and if space is short the least recently used ones; never one whose owner has a job here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,57 +7,56 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::files::{Spec, State, attempts};
+use crate::files::{AttemptSpec, AttemptState, list_attempts};
 use crate::sandbox::users;
 
-/// A home and its last use.
+/// A home directory and its last use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
-    /// Where it is.
+pub struct HomeDir {
     pub path: PathBuf,
-    /// When a job of its owner began or ended last.
-    pub used: SystemTime,
+    /// When a job of its owner last started or ended.
+    pub last_used: SystemTime,
 }
 
-/// All of which none is in use; nothing where that cannot be told.
-pub fn idle(work_dir: &Path) -> Vec<Home> {
-    let Ok(busy) = busy(work_dir) else { return Vec::new() };
-    users::homes(work_dir).into_iter().filter(|home| !busy.contains(&home.path)).collect()
+/// All that are not in use; empty if that is unknown.
+pub fn unused_homes(work_dir: &Path) -> Vec<HomeDir> {
+    let Ok(busy) = homes_in_use(work_dir) else { return Vec::new() };
+    users::list_homes(work_dir).into_iter().filter(|home| !busy.contains(&home.path)).collect()
 }
 
-/// Which one goes next: the one that was unused for longest, if that is too long or room is short.
-pub fn next(homes: &[Home], short: bool, kept: Duration, now: SystemTime) -> Option<usize> {
-    let (index, oldest) = homes.iter().enumerate().min_by_key(|(_, home)| home.used)?;
-    let unused = now.duration_since(oldest.used).unwrap_or_default();
+/// The next one to remove: the least recently used, if it was unused for too long or space is short.
+pub fn next_home(homes: &[HomeDir], short: bool, kept: Duration, now: SystemTime) -> Option<usize> {
+    let (index, oldest) = homes.iter().enumerate().min_by_key(|(_, home)| home.last_used)?;
+    let unused = now.duration_since(oldest.last_used).unwrap_or_default();
     (short || unused > kept).then_some(index)
 }
 
-/// Takes it out of the way, unless a job of its owner has come since.
+/// Moves a home directory to the trash, unless its owner has a job meanwhile.
 ///
 /// # Errors
-/// If the disk refuses, or it is not known who has jobs.
-pub fn take_away(work_dir: &Path, home: &Home, to: &Path) -> io::Result<bool> {
-    users::alone(|| {
-        // A job is on disk before it looks for its home.
-        if busy(work_dir)?.contains(&home.path) {
+/// On an I/O error, or if it is unknown who has jobs.
+pub fn move_to_trash(work_dir: &Path, home: &HomeDir, to: &Path) -> io::Result<bool> {
+    users::with_homes_lock(|| {
+        // A job is on disk before it uses its home directory.
+        if homes_in_use(work_dir)?.contains(&home.path) {
             return Ok(false);
         }
         fs::rename(&home.path, to)?;
-        users::forget(&home.path);
+        users::remove_last_used(&home.path);
         Ok(true)
     })
 }
 
-/// The homes of those who have a job here of which not all is told.
-fn busy(work_dir: &Path) -> io::Result<BTreeSet<PathBuf>> {
+/// The home directories of users with a job here that is not fully delivered.
+fn homes_in_use(work_dir: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut busy = BTreeSet::new();
-    for dir in attempts(work_dir)? {
-        if dir.read::<State>("state.json")?.is_some_and(|state| state.delivered) {
+    for dir in list_attempts(work_dir)? {
+        if dir.read_json::<AttemptState>("state.json")?.is_some_and(|state| state.delivered) {
             continue;
         }
-        // Without a spec it is half of an attempt that never began.
-        if let Some(spec) = dir.read::<Spec>("spec.json")? {
-            busy.insert(users::home(work_dir, &users::person(&spec)));
+        // Without a spec it is an incomplete attempt that never started.
+        if let Some(spec) = dir.read_json::<AttemptSpec>("spec.json")? {
+            busy.insert(users::home_dir(work_dir, &users::owner_name(&spec)));
         }
     }
     Ok(busy)

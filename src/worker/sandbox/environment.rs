@@ -1,10 +1,10 @@
-//! What the environment of a confined trainer says of the places it can use.
+//! Adapts the environment of a sandboxed trainer to the directories it can use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Directories that libraries write to. Without them they use one below the home directory.
-const CACHES: &[&str] = &[
+const CACHE_VARIABLES: &[&str] = &[
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
@@ -36,22 +36,28 @@ const CACHES: &[&str] = &[
     "CONDA_PKGS_DIRS",
 ];
 
-/// Lead to the owner's own session.
-const SESSION: &[&str] = &["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
+/// They lead to the owner's own session.
+const SESSION_VARIABLES: &[&str] = &["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// With a home and a place for temporary files of its own. Caches stay where they are only if the owner gives their directory
-/// to jobs.
-pub fn confined(
+/// A job's user is in no list of users of the host, and the optimizers of `PyTorch` do not start without a name.
+const USER_NAME: &str = "simpletuner-job";
+
+/// Sets the job's own user name, home and temporary directories. Caches stay where they are only if the owner gives their
+/// directory to jobs.
+pub fn sandbox_environment(
     mut variables: BTreeMap<String, String>,
     home: &Path,
     tmp: &Path,
-    given: &[PathBuf],
+    exposed_dirs: &[PathBuf],
 ) -> BTreeMap<String, String> {
     variables.retain(|name, value| {
-        let is_given = || given.iter().any(|dir| Path::new(value).starts_with(dir));
-        !SESSION.contains(&name.as_str()) && (!CACHES.contains(&name.as_str()) || is_given())
+        let is_given = || exposed_dirs.iter().any(|dir| Path::new(value).starts_with(dir));
+        !SESSION_VARIABLES.contains(&name.as_str()) && (!CACHE_VARIABLES.contains(&name.as_str()) || is_given())
     });
     variables.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    for name in ["USER", "LOGNAME"] {
+        variables.insert(name.to_owned(), USER_NAME.to_owned());
+    }
     for name in ["TMPDIR", "TEMP", "TMP"] {
         variables.insert(name.to_owned(), tmp.to_string_lossy().into_owned());
     }
@@ -63,25 +69,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn caches_stay_where_the_owner_gave_their_directory() {
+    fn caches_stay_in_directories_given_to_jobs() {
         let given = [
             ("HF_HOME", "/data/hf"),
             ("TORCH_HOME", "/root/torch"),
             ("XDG_RUNTIME_DIR", "/run/user/0"),
             ("HOME", "/root"),
+            ("USER", "root"),
             ("TMPDIR", "/var/tmp"),
             ("PATH", "/bin"),
         ];
         let variables = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let got = confined(variables, Path::new("/h"), Path::new("/tmp"), &[PathBuf::from("/data")]);
+        let got = sandbox_environment(variables, Path::new("/h"), Path::new("/tmp"), &[PathBuf::from("/data")]);
         let got: Vec<_> = got.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let expected = [
             ("HF_HOME", "/data/hf"),
             ("HOME", "/h"),
+            ("LOGNAME", "simpletuner-job"),
             ("PATH", "/bin"),
             ("TEMP", "/tmp"),
             ("TMP", "/tmp"),
             ("TMPDIR", "/tmp"),
+            ("USER", "simpletuner-job"),
         ];
         assert_eq!(got, expected);
     }

@@ -1,4 +1,4 @@
-//! What this host can do to confine a trainer: tried once when the agent starts, by confining one.
+//! The sandbox levels that this host supports: tested once when the agent starts, by sandboxing a command.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,125 +11,140 @@ use std::time::Duration;
 use app::domain::sandbox::{Sandbox, SandboxLevel};
 use nix::unistd::{SysconfVar, geteuid};
 
-use super::plan::{FILE, Job, Plan, User};
-use super::refusal::Facts;
-use super::report::{Report, Reports};
+use super::namespace_diagnosis::NamespaceDiagnosis;
+use super::plan::{FILE, SandboxJob, SandboxPlan, SandboxUser};
+use super::proc_files::kernel_is_protected;
+use super::report::{SandboxReport, SandboxReportReader};
 use super::trainer_files::is_python;
-use super::{landlock, system, trainer_files, users};
-use crate::config::Config;
-use crate::config::paths::{Paths, changeable_above};
+use super::{landlock, system_paths, trainer_files, users};
+use crate::config::AgentConfig;
+use crate::config::paths::{HostDirectories, writable_ancestor};
 use crate::files::AttemptDir;
-use crate::probe::{check, succeeds};
+use crate::probe::{check_command, succeeds};
 
-/// Where a sandbox is tried, below the work directory.
-const TRIAL: &str = "sandbox-trial";
-/// A Python that starts from a slow disk takes its time.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// Processes and threads of one job. Data loaders and compilers start hundreds.
+/// Directory of the test, below the work directory.
+const TRIAL_DIR: &str = "sandbox-trial";
+/// Python can be slow to start from a slow disk.
+const TRIAL_TIMEOUT: Duration = Duration::from_mins(1);
+/// Max processes and threads of a job. Data loaders and compilers start hundreds.
 const MAX_PROCESSES: u64 = 16_384;
 
-/// The host's sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Host {
-    /// What every job gets at least.
-    pub least: SandboxLevel,
-    /// The most that a job can ask for.
-    pub most: SandboxLevel,
-    /// Why it is not more, if it is not all.
-    pub why_not_more: Option<String>,
-    /// Whether each person's trainers run as a user of their own.
-    pub has_users: bool,
-    /// The same at level `files`, where that user has to get to the work directory on the host's own way.
-    pub has_users_at_files: bool,
+pub struct SandboxSupport {
+    /// Minimum level of every job.
+    pub min_level: SandboxLevel,
+    /// Maximum level that a job can request.
+    pub max_level: SandboxLevel,
+    /// Why the maximum is not `full`.
+    pub limit_reason: Option<String>,
+    /// Whether each user's trainers run as a separate operating system user.
+    pub isolates_users: bool,
+    /// The same at level `files`, where that user must be able to reach the work directory on the host.
+    pub isolates_users_at_files: bool,
     /// What the trainer's program needs to read.
     pub program_files: Vec<PathBuf>,
 }
 
-impl Host {
-    /// Tries the levels from the highest down, with the trainer's own program, in a directory below `scratch`. Takes a fraction
-    /// of a second.
-    pub fn examine(config: &Config, scratch: &Path) -> Self {
+impl SandboxSupport {
+    /// Tries the levels from the highest down, with the trainer's own program, in a directory below `scratch`. Takes a
+    /// fraction of a second.
+    pub fn detect(config: &AgentConfig, scratch: &Path) -> Self {
         let search = std::env::var_os("PATH").unwrap_or_default();
         let program_files = program_files(&config.trainer, &search, &config.work_dir);
         let host = Self {
-            least: SandboxLevel::None,
-            most: SandboxLevel::None,
-            why_not_more: None,
-            has_users: false,
-            has_users_at_files: false,
+            min_level: SandboxLevel::None,
+            max_level: SandboxLevel::None,
+            limit_reason: None,
+            isolates_users: false,
+            isolates_users_at_files: false,
             program_files,
         };
-        let host = match exposed(&host.program_files, &config.paths) {
-            Some(why) => Self { why_not_more: Some(why), ..host },
-            None => host.find_most(config, scratch),
+        let host = match exposed_program_reason(&host.program_files, &config.exposed_directories()) {
+            Some(why) => Self { limit_reason: Some(why), ..host },
+            None => host.detect_max_level(config, scratch),
         };
-        let mut host = host.with_least(config.sandbox_min);
-        host.has_users_at_files = host.has_users
-            && match (host.most, host.least) {
-                // No job is confined at that level.
+        let mut host = host.with_min_level(config.sandbox_min);
+        host.isolates_users_at_files = host.isolates_users
+            && match (host.max_level, host.min_level) {
+                // No job runs at that level.
                 (SandboxLevel::Full, SandboxLevel::Full) => false,
-                (SandboxLevel::Full, _) => host.attempt(config, scratch, SandboxLevel::Files, true).is_ok(),
+                (SandboxLevel::Full, _) => host.try_level(config, scratch, SandboxLevel::Files, true).is_ok(),
                 (SandboxLevel::Files | SandboxLevel::None, _) => true,
             };
         host
     }
 
-    fn find_most(mut self, config: &Config, scratch: &Path) -> Self {
+    fn detect_max_level(mut self, config: &AgentConfig, scratch: &Path) -> Self {
         let as_root = geteuid().is_root();
         let mut failure = None;
         for level in [SandboxLevel::Full, SandboxLevel::Files] {
-            // A user of its own is the better half of a sandbox that root makes; some trainers can be read by root alone.
+            // Separate users matter most in a sandbox that root creates; but only root can read some trainers.
             for has_users in [true, false].into_iter().filter(|own| as_root || !own) {
-                match self.attempt(config, scratch, level, has_users) {
+                match self.try_level(config, scratch, level, has_users) {
                     Ok(()) => {
-                        (self.most, self.has_users, self.why_not_more) = (level, has_users, failure.or_else(unscoped));
+                        (self.max_level, self.isolates_users, self.limit_reason) =
+                            (level, has_users, failure.or_else(missing_scopes_reason));
                         return self;
                     }
-                    // The reason that a level is out of reach at all outweighs why people have no users of their own at it.
+                    // The reason why a level is not available at all is more important than why it has no separate
+                    // users.
                     Err(why) => failure = failure.filter(|_| level < SandboxLevel::Full).or(Some(why)),
                 }
             }
         }
-        self.why_not_more = failure;
+        self.limit_reason = failure;
         self
     }
 
-    /// Without a word of the owner, every job gets the most.
-    fn with_least(mut self, wanted: Option<SandboxLevel>) -> Self {
-        self.least = wanted.unwrap_or(self.most);
+    /// Without a setting, every job gets the maximum.
+    fn with_min_level(mut self, wanted: Option<SandboxLevel>) -> Self {
+        self.min_level = wanted.unwrap_or(self.max_level);
         self
     }
 
-    /// What the orchestrator is told.
-    pub fn reported(&self) -> Sandbox {
-        Sandbox { least: self.least, most: self.most, why_not_more: self.why_not_more.clone(), limits: None }
+    pub fn to_report(&self) -> Sandbox {
+        Sandbox { least: self.min_level, most: self.max_level, why_not_more: self.limit_reason.clone(), limits: None }
     }
 
-    /// Why no job is taken: the owner wants more than the host can do.
-    pub fn unfit(&self) -> Option<String> {
-        let why = self.why_not_more.as_deref().unwrap_or("it was not tried");
-        (self.least > self.most).then(|| {
+    /// Why CUDA does not start in jobs here, where the sandbox is the cause.
+    pub fn cuda_block_reason(&self) -> Option<&'static str> {
+        let run_as_root = geteuid().is_root() && self.min_level == SandboxLevel::Files && !self.isolates_users_at_files;
+        (run_as_root && !kernel_is_protected(Path::new("/proc"))).then_some(
+            "jobs at level files run as root here, may not write to /proc, and CUDA does not start without that",
+        )
+    }
+
+    /// Why no jobs are accepted: the required level is not available.
+    pub fn unhealthy_reason(&self) -> Option<String> {
+        let why = self.limit_reason.as_deref().unwrap_or("not tested");
+        (self.min_level > self.max_level).then(|| {
             format!(
-                "this host cannot confine jobs at level {} as --sandbox-min asks, only at {}: {why}",
-                self.least.as_str(),
-                self.most.as_str()
+                "this host does not support sandbox level {}, which --sandbox-min requires, only {}: {why}",
+                self.min_level.as_str(),
+                self.max_level.as_str()
             )
         })
     }
 
-    /// Confines the check whether the trainer can be started, and looks whether that succeeds.
-    fn attempt(&self, config: &Config, scratch: &Path, level: SandboxLevel, has_users: bool) -> Result<(), String> {
-        let dir = AttemptDir::at(&scratch.join(TRIAL));
-        let tried = self.attempt_in(&dir, config, level, has_users);
-        // What a killed agent has left is replaced by the next one.
+    /// Runs the check of the trainer's command in a sandbox.
+    fn try_level(
+        &self,
+        config: &AgentConfig,
+        scratch: &Path,
+        level: SandboxLevel,
+        has_users: bool,
+    ) -> Result<(), String> {
+        let dir = AttemptDir::from_path(&scratch.join(TRIAL_DIR));
+        let tried = self.try_level_in(&dir, config, level, has_users);
+        // Replaces what a killed agent has left.
         let _ = fs::remove_dir_all(dir.path());
         tried
     }
 
-    fn attempt_in(
+    fn try_level_in(
         &self,
         dir: &AttemptDir,
-        config: &Config,
+        config: &AgentConfig,
         level: SandboxLevel,
         has_users: bool,
     ) -> Result<(), String> {
@@ -137,116 +152,125 @@ impl Host {
         let _ = fs::remove_dir_all(dir.path());
         fs::create_dir_all(dir.path()).map_err(said)?;
         let is_python = config.trainer.first().is_some_and(|program| is_python(Path::new(program)));
-        let check = Some(check(&config.trainer)).filter(|check| is_python && succeeds(check));
-        // A trainer that is not there is another fault, which doctor tells.
+        let check = Some(check_command(&config.trainer)).filter(|check| is_python && succeeds(check));
+        // A missing trainer is another error, which the doctor reports.
         let command = check.unwrap_or_else(|| ["sh", "-c", ":"].map(str::to_owned).to_vec());
-        let grant = Grant {
+        let grant = SandboxGrant {
             level,
             dir: dir.clone(),
-            home: users::home(dir.path(), TRIAL),
-            person: TRIAL.to_owned(),
-            read: Vec::new(),
-            write: Vec::new(),
+            home: users::home_dir(dir.path(), TRIAL_DIR),
+            owner: TRIAL_DIR.to_owned(),
+            read_paths: Vec::new(),
+            write_paths: Vec::new(),
+            cwd: None,
             devices: Vec::new(),
             jobs: 1,
         };
-        let plan = Self { has_users, has_users_at_files: has_users, ..self.clone() }.prepare(&grant).map_err(said)?;
-        dir.write(FILE, &Job { command, plan }).map_err(said)?;
-        let log = fs::File::create(dir.log()).map_err(said)?;
-        let (mut child, mut reports) = super::start(dir, None, log).map_err(said)?;
-        let started = reports.started();
-        let because = |why| match Facts::read().cause().filter(|_| level == SandboxLevel::Full) {
+        let plan = Self { isolates_users: has_users, isolates_users_at_files: has_users, ..self.clone() }
+            .prepare(&grant)
+            .map_err(said)?;
+        dir.write_json(FILE, &SandboxJob { command, plan }).map_err(said)?;
+        let log = fs::File::create(dir.log_path()).map_err(said)?;
+        let (mut child, mut reports) = super::spawn(dir, None, log).map_err(said)?;
+        let started = reports.wait_until_running();
+        let because = |why| match NamespaceDiagnosis::collect().likely_cause().filter(|_| level == SandboxLevel::Full) {
             Some(cause) => format!("{why} ({cause})"),
             None => why,
         };
         let init = started.map_err(|failure| because(failure.why))?;
         let own = child.wait().map_err(said)?.code();
-        let code = if init.is_some() { ended(&mut reports).map_err(said)? } else { own };
+        let code = if init.is_some() { wait_for_exit(&mut reports).map_err(said)? } else { own };
         if code == Some(0) {
             return Ok(());
         }
-        let said = fs::read_to_string(dir.log()).unwrap_or_default();
+        let said = fs::read_to_string(dir.log_path()).unwrap_or_default();
         Err(format!(
-            "the trainer's program does not start in it ({})",
-            said.lines().last().unwrap_or("it says nothing").trim()
+            "the trainer's program does not start in the sandbox ({})",
+            said.lines().last().unwrap_or("no output").trim()
         ))
     }
 
-    /// Makes an attempt's own directories, and decides what it is given.
+    /// Creates an attempt's own directories, and decides what it may access.
     ///
     /// # Errors
-    /// If the disk refuses.
-    pub fn prepare(&self, grant: &Grant) -> io::Result<Plan> {
+    /// On an I/O error.
+    pub fn prepare(&self, grant: &SandboxGrant) -> io::Result<SandboxPlan> {
         let dir = &grant.dir;
-        fs::create_dir_all(dir.control())?;
+        fs::create_dir_all(dir.control_dir())?;
         // The trainer's user looks for the stop file in it, whatever the agent's umask.
-        fs::set_permissions(dir.control(), fs::Permissions::from_mode(0o755))?;
+        fs::set_permissions(dir.control_dir(), fs::Permissions::from_mode(0o755))?;
         if grant.level == SandboxLevel::None {
-            fs::create_dir_all(dir.work())?;
-            return Ok(Plan::default());
+            fs::create_dir_all(dir.working_dir())?;
+            return Ok(SandboxPlan::default());
         }
         let work_dir = grant.home.parent().and_then(Path::parent).unwrap_or(&grant.home);
-        let has_user = if grant.level == SandboxLevel::Full { self.has_users } else { self.has_users_at_files };
-        let user = if has_user { Some(users::user_of(work_dir, &grant.person)?) } else { None };
-        for path in [&dir.work(), &dir.tmp()] {
-            give(path, user)?;
+        let has_user =
+            if grant.level == SandboxLevel::Full { self.isolates_users } else { self.isolates_users_at_files };
+        let user = if has_user { Some(users::allocate_user(work_dir, &grant.owner)?) } else { None };
+        for path in [&dir.working_dir(), &dir.tmp_dir()] {
+            create_owned_dir(path, user)?;
         }
-        users::alone(|| users::mark_used(&grant.home).and_then(|()| give(&grant.home, user)))?;
-        give_all(&dir.output(), user)?;
-        give_all(&dir.bundle(), user)?;
+        users::with_homes_lock(|| users::touch_home(&grant.home).and_then(|()| create_owned_dir(&grant.home, user)))?;
+        chown_recursive(&dir.output_dir(), user)?;
+        chown_recursive(&dir.bundle_dir(), user)?;
         if user.is_some() && grant.level < SandboxLevel::Full {
-            // The trainer's user must get through to its own; what is private beside it stays so by its own mode.
+            // The trainer's user must reach its own files; private files beside them are protected by their own mode.
             for above in dir.path().ancestors().take_while(|above| above.starts_with(work_dir)) {
                 fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
             }
-            fs::set_permissions(users::people(work_dir), fs::Permissions::from_mode(0o711))?;
+            fs::set_permissions(users::owners_dir(work_dir), fs::Permissions::from_mode(0o711))?;
         }
-        let own_reads = [dir.bundle(), dir.control()];
-        let own_writes = [dir.output(), dir.work(), grant.home.clone()];
-        Ok(Plan {
+        let own_reads = [dir.bundle_dir(), dir.control_dir()];
+        let own_writes = [dir.output_dir(), dir.working_dir(), grant.home.clone()];
+        Ok(SandboxPlan {
             level: grant.level,
             user,
-            read: [system::paths(), self.program_files.clone(), grant.read.clone(), own_reads.into()].concat(),
-            write: [grant.write.clone(), own_writes.into()].concat(),
+            read: [
+                system_paths::existing_paths(),
+                self.program_files.clone(),
+                grant.read_paths.clone(),
+                own_reads.into(),
+            ]
+            .concat(),
+            write: [grant.write_paths.clone(), own_writes.into()].concat(),
             devices: grant.devices.clone(),
-            tmp: dir.tmp(),
-            work: dir.work(),
+            tmp: dir.tmp_dir(),
+            work: grant.cwd.clone().unwrap_or_else(|| dir.working_dir()),
             shared_memory_bytes: shared_memory_bytes() / u64::from(grant.jobs.max(1)),
             max_processes: Some(MAX_PROCESSES),
         })
     }
 }
 
-/// What an attempt is to be given.
+/// What an attempt may access.
 #[derive(Debug, Clone)]
-pub struct Grant {
-    /// How closely it is confined.
+pub struct SandboxGrant {
     pub level: SandboxLevel,
-    /// Its directory.
     pub dir: AttemptDir,
-    /// The home of whose job it is.
+    /// Home directory of the job's user.
     pub home: PathBuf,
-    /// Whose job it is.
-    pub person: String,
+    pub owner: String,
     /// Directories that the owner lets jobs read.
-    pub read: Vec<PathBuf>,
-    /// Directories that the owner lets jobs change.
-    pub write: Vec<PathBuf>,
+    pub read_paths: Vec<PathBuf>,
+    /// Directories that the owner lets jobs write to.
+    pub write_paths: Vec<PathBuf>,
+    /// Where it starts, if not in its own directory.
+    pub cwd: Option<PathBuf>,
     /// The device files of its GPUs.
     pub devices: Vec<PathBuf>,
     /// How many jobs share the host.
     pub jobs: u32,
 }
 
-/// Half of the memory, as the kernel gives `/dev/shm`.
+/// Half of the memory, like the kernel's default for `/dev/shm`.
 fn shared_memory_bytes() -> u64 {
     let pages = |name| nix::unistd::sysconf(name).ok().flatten().and_then(|value| u64::try_from(value).ok());
     let (count, size) = (pages(SysconfVar::_PHYS_PAGES), pages(SysconfVar::PAGE_SIZE));
     count.zip(size).map_or(1 << 30, |(count, size)| count * size / 2)
 }
 
-/// Makes a directory that belongs to the trainer's user and is closed to others.
-fn give(path: &Path, user: Option<User>) -> io::Result<()> {
+/// Creates a directory that only the trainer's user can access.
+fn create_owned_dir(path: &Path, user: Option<SandboxUser>) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     match user {
         Some(user) => lchown(path, Some(user.uid), Some(user.gid)),
@@ -254,15 +278,15 @@ fn give(path: &Path, user: Option<User>) -> io::Result<()> {
     }
 }
 
-/// Makes a directory if it is not there, and gives everything in it to the trainer's user. No link is followed. A file with
-/// another name elsewhere stays its owner's: an earlier attempt may have made its own file of somebody else's by a link.
-fn give_all(path: &Path, user: Option<User>) -> io::Result<()> {
-    give(path, user)?;
+/// Creates a directory if it is missing, and gives its content to the trainer's user. Links are not followed. A file
+/// with several hard links keeps its owner: an earlier attempt may have linked another user's file.
+fn chown_recursive(path: &Path, user: Option<SandboxUser>) -> io::Result<()> {
+    create_owned_dir(path, user)?;
     let Some(owner) = user else { return Ok(()) };
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
-            give_all(&entry.path(), user)?;
+            chown_recursive(&entry.path(), user)?;
         } else if entry.metadata()?.nlink() == 1 {
             lchown(entry.path(), Some(owner.uid), Some(owner.gid))?;
         }
@@ -271,55 +295,56 @@ fn give_all(path: &Path, user: Option<User>) -> io::Result<()> {
 }
 
 /// What a job at any level can do to others on an older kernel.
-fn unscoped() -> Option<String> {
-    let why = "this kernel does not keep abstract sockets apart, nor, at level files, signals of processes of one user \
-               (Linux 6.12 with Landlock does)";
+fn missing_scopes_reason() -> Option<String> {
+    let why = "this kernel does not isolate abstract sockets, nor, at level files, signals of processes of one user \
+        (Linux 6.12 with Landlock does)";
     (!landlock::has_scopes()).then(|| why.to_owned())
 }
 
-/// Why no job can be confined: it could put a link in the place of the trainer's own files.
-fn exposed(program_files: &[PathBuf], paths: &Paths) -> Option<String> {
-    let file = program_files.iter().find(|file| changeable_above(paths, file).is_some())?;
-    let (name, dir) = changeable_above(paths, file)?;
+/// Why no job can be sandboxed: a job could replace the trainer's own files by a link.
+fn exposed_program_reason(program_files: &[PathBuf], paths: &HostDirectories) -> Option<String> {
+    let file = program_files.iter().find(|file| writable_ancestor(paths, file).is_some())?;
+    let (name, dir) = writable_ancestor(paths, file)?;
     Some(format!(
-        "the trainer needs {}, which lies in {{{name}}}, {}, that jobs may change (:rw): move one of them, or give that one \
-         without :rw",
+        "the trainer needs {}, inside {{{name}}}, {}, which jobs may change (:rw): move one of them, or remove :rw \
+        there",
         file.display(),
         dir.display()
     ))
 }
 
-fn ended(reports: &mut Reports) -> io::Result<Option<i32>> {
+fn wait_for_exit(reports: &mut SandboxReportReader) -> io::Result<Option<i32>> {
     loop {
-        match reports.next(PATIENCE)? {
-            Some(Report::Ended { code, .. }) => return Ok(code),
+        match reports.next(TRIAL_TIMEOUT)? {
+            Some(SandboxReport::Ended { code, .. }) => return Ok(code),
             Some(_) => {}
             None => return Ok(None),
         }
     }
 }
 
-fn installation(path: &Path) -> Option<&Path> {
+fn installation_root(path: &Path) -> Option<&Path> {
     let is_programs = path.file_name().is_some_and(|name| name == "bin" || name == "shims");
     path.parent().filter(|_| is_programs)
 }
 
-/// Without what would show a trainer the agent's own state, or a whole home directory.
+/// Excludes paths that would expose the agent's own state, or a whole home directory.
 fn program_files(command: &[String], search: &OsStr, work_dir: &Path) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let is_too_much = |path: &Path| {
         let holds = |inner: &Path| inner.starts_with(path);
         path == Path::new("/") || holds(work_dir) || home.as_deref().is_some_and(holds)
     };
-    let needed = trainer_files::needed(command, search);
+    let needed = trainer_files::required_paths(command, search);
     // Programs in `bin` or `shims` of an installation, such as a virtual environment or pyenv, need the rest of it.
-    let installations = needed.iter().filter_map(|path| installation(path)).filter(|path| !is_too_much(path));
+    let installations = needed.iter().filter_map(|path| installation_root(path)).filter(|path| !is_too_much(path));
     let needed: BTreeSet<PathBuf> = installations.map(Path::to_owned).chain(needed.iter().cloned()).collect();
     let (too_much, files): (Vec<_>, Vec<_>) = needed.into_iter().partition(|path| is_too_much(path));
     for path in too_much {
         tracing::warn!(
             path = %path.display(),
-            "the trainer's files lie in a directory that jobs cannot be shown as a whole; move them, or name them with --path"
+            "the trainer's files are in a directory that jobs cannot get as a whole; move them, or name them with \
+            --path"
         );
     }
     files

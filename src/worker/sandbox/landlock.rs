@@ -8,26 +8,28 @@ use landlock::{
 };
 
 /// The newest version that these rules were written for; older kernels enforce what they know of it.
-const KNOWN: ABI = ABI::V7;
+const MAX_ABI: ABI = ABI::V7;
 /// The first version that knows of truncating a file by its path (Linux 6.2).
-pub const KNOWS_TRUNCATE: u32 = 3;
+pub const TRUNCATE_ABI: u32 = 3;
 
 /// What a set of paths may be used for.
-pub struct Rules<'a> {
+pub struct LandlockRules<'a> {
     /// To be read and executed.
     pub read: &'a [PathBuf],
     /// To be read, executed and changed.
     pub write: &'a [PathBuf],
     /// To be read, written and controlled, but not removed.
     pub devices: &'a [PathBuf],
+    /// To be written where it exists, besides what the others allow.
+    pub update: &'a [PathBuf],
 }
 
 /// Restricts this thread and everything that it starts. Answers with the kernel's version of Landlock.
 ///
 /// # Errors
 /// A sentence, if the kernel has no Landlock.
-pub fn restrict(rules: &Rules) -> Result<u32, String> {
-    let ruleset = build(rules).map_err(|error| format!("Landlock refuses the rules: {error}"))?;
+pub fn restrict(rules: &LandlockRules) -> Result<u32, String> {
+    let ruleset = build_ruleset(rules).map_err(|error| format!("Landlock refuses the rules: {error}"))?;
     let status = ruleset.restrict_self().map_err(|error| format!("Landlock cannot be used: {error}"))?;
     match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, LandlockStatus::NotEnabled) => {
@@ -46,25 +48,30 @@ pub fn has_scopes() -> bool {
     ruleset.scope(Scope::from_all(ABI::V6)).and_then(Ruleset::create).is_ok()
 }
 
-fn build(rules: &Rules) -> Result<RulesetCreated, RulesetError> {
-    let all = AccessFs::from_all(KNOWN);
-    let read = AccessFs::from_read(KNOWN);
+fn build_ruleset(rules: &LandlockRules) -> Result<RulesetCreated, RulesetError> {
+    let all = AccessFs::from_all(MAX_ABI);
+    let read = AccessFs::from_read(MAX_ABI);
     let device = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
-    let ruleset = Ruleset::default().handle_access(all)?.scope(Scope::from_all(KNOWN))?.create()?;
-    let ruleset = add(ruleset, rules.read, read)?;
-    let ruleset = add(ruleset, rules.write, all & !AccessFs::MakeChar & !AccessFs::MakeBlock)?;
-    add(ruleset, rules.devices, device)
+    let ruleset = Ruleset::default().handle_access(all)?.scope(Scope::from_all(MAX_ABI))?.create()?;
+    let ruleset = add_paths(ruleset, rules.read, read)?;
+    let ruleset = add_paths(ruleset, rules.write, all & !AccessFs::MakeChar & !AccessFs::MakeBlock)?;
+    let ruleset = add_paths(ruleset, rules.devices, device)?;
+    add_paths(ruleset, rules.update, AccessFs::WriteFile | AccessFs::Truncate)
 }
 
-fn add(ruleset: RulesetCreated, paths: &[PathBuf], access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
+fn add_paths(
+    ruleset: RulesetCreated,
+    paths: &[PathBuf],
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
     paths.iter().try_fold(ruleset, |ruleset, path| {
         // What is not there cannot be opened either.
         let Ok(opened) = PathFd::new(path) else { return Ok(ruleset) };
-        ruleset.add_rule(PathBeneath::new(opened, access & what_fits(path)))
+        ruleset.add_rule(PathBeneath::new(opened, access & applicable_access(path)))
     })
 }
 
 /// Rights that make sense on a directory only are refused on a file.
-fn what_fits(path: &Path) -> BitFlags<AccessFs> {
-    if path.is_dir() { AccessFs::from_all(KNOWN) } else { AccessFs::from_file(KNOWN) }
+fn applicable_access(path: &Path) -> BitFlags<AccessFs> {
+    if path.is_dir() { AccessFs::from_all(MAX_ABI) } else { AccessFs::from_file(MAX_ABI) }
 }

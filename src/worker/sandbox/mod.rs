@@ -3,13 +3,12 @@
 //! | level | what confines the trainer |
 //! |---|---|
 //! | `none` | the agent's user |
-//! | `files` | Landlock on files, signals and abstract sockets; seccomp; no new privileges |
-//! | `full` | `files`, and namespaces of its own for mounts, processes, IPC and host name; `/tmp`, `/dev` and `/dev/shm` of its own |
+//! | `files` | Landlock for files, signals and abstract sockets; seccomp; no new privileges |
+//! | `full` | `files`, and its own namespaces for mounts, processes, IPC and host name; its own `/tmp`, `/dev`, `/dev/shm` |
 //!
-//! The supervisor stays outside. It starts a step between itself and the trainer, `simpletuner-worker sandbox DIR`
-//! ([`enter`]), which confines itself as [`Plan`] says and then becomes the trainer (`files`) or leaves a small init process as
-//! the trainer's parent ([`init`], `full`). What both need to tell the supervisor they write to their standard output
-//! ([`report`]).
+//! The supervisor stays outside. It starts `simpletuner-worker sandbox DIR` ([`enter`]), which applies the [`plan`] and
+//! then becomes the trainer (`files`) or leaves a small init process as the trainer's parent ([`init`], `full`). Both
+//! report to the supervisor on their standard output ([`report`]).
 
 mod credentials;
 pub mod enter;
@@ -18,11 +17,12 @@ pub mod host;
 mod init;
 mod landlock;
 mod mounts;
+mod namespace_diagnosis;
 pub mod plan;
-mod refusal;
+pub mod proc_files;
 pub mod report;
 mod seccomp;
-mod system;
+mod system_paths;
 pub mod trainer_files;
 pub mod users;
 
@@ -31,20 +31,20 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use self::report::Reports;
+use self::report::SandboxReportReader;
 use crate::files::AttemptDir;
 
-/// Starts the step that confines itself and becomes the trainer, in a process group of its own. What the trainer prints goes to
-/// `log`.
+/// Starts the process that enters the sandbox and becomes the trainer, in a separate process group. The trainer's
+/// output goes to `log`.
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn start(
+pub fn spawn(
     dir: &AttemptDir,
     variables: impl IntoIterator<Item = (&'static str, String)>,
     log: File,
-) -> io::Result<(Child, Reports)> {
-    // By this name, as another version may have taken the program's place since.
+) -> io::Result<(Child, SandboxReportReader)> {
+    // Not by its path, because another version may have replaced the program.
     let mut child = Command::new("/proc/self/exe")
         .arg("sandbox")
         .arg(dir.path())
@@ -55,5 +55,5 @@ pub fn start(
         .process_group(0)
         .spawn()?;
     let pipe = child.stdout.take().ok_or_else(|| io::Error::other("it has no pipe"))?;
-    Ok((child, Reports::new(pipe)))
+    Ok((child, SandboxReportReader::new(pipe)))
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 
-use super::plan::Plan;
+use super::plan::SandboxPlan;
+use super::proc_files::kernel_entries;
 
 /// Every container has these.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -21,8 +22,6 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 ];
 /// Directories of the root that are links into `/usr` on most systems.
 const ROOT_LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// Below `/proc`.
-const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 const NONE: Option<&str> = None;
 
 /// Builds the view below `root`, an empty directory, and makes it this process's file system. The process must be the first of
@@ -30,57 +29,57 @@ const NONE: Option<&str> = None;
 ///
 /// # Errors
 /// A sentence that names what cannot be mounted.
-pub fn enter(plan: &Plan, root: &Path) -> Result<(), String> {
+pub fn enter_root(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
     // What is mounted here stays here; what the host mounts later may come in, but only into what was given.
-    tell(Path::new("/"), mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE))?;
-    tmpfs(root, "size=4m,mode=0755")?;
-    for (path, binding) in bindings(plan) {
+    with_path(Path::new("/"), mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE))?;
+    mount_tmpfs(root, "size=4m,mode=0755")?;
+    for (path, binding) in bind_mounts(plan) {
         bind(&path, &binding, root)?;
     }
     for name in ROOT_LINKS {
-        link(name, root)?;
+        link_root_dir(name, root)?;
     }
-    devices(plan, root)?;
+    mount_devices(plan, root)?;
     let proc = root.join("proc");
-    make_dir(&proc)?;
-    tell(&proc, mount(Some("proc"), &proc, Some("proc"), safe() | MsFlags::MS_NOEXEC, NONE))?;
-    protect(&proc)?;
-    restrict(plan, root)?;
-    become_root(root)
+    create_dir(&proc)?;
+    with_path(&proc, mount(Some("proc"), &proc, Some("proc"), safe_flags() | MsFlags::MS_NOEXEC, NONE))?;
+    protect_proc(&proc)?;
+    remount_restricted(plan, root)?;
+    switch_root(root)
 }
 
 /// Settings of the kernel are no namespace's own: who is root on the host could change them without any capability.
-fn protect(proc: &Path) -> Result<(), String> {
-    for part in KERNEL_SETTINGS.iter().map(|name| proc.join(name)).filter(|part| part.exists()) {
-        tell(&part, mount(Some(&part), &part, NONE, MsFlags::MS_BIND, NONE))?;
-        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC | safe();
-        tell(&part, mount(NONE, &part, NONE, flags, NONE))?;
+fn protect_proc(proc: &Path) -> Result<(), String> {
+    for part in kernel_entries(proc) {
+        with_path(&part, mount(Some(&part), &part, NONE, MsFlags::MS_BIND, NONE))?;
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC | safe_flags();
+        with_path(&part, mount(NONE, &part, NONE, flags, NONE))?;
     }
     Ok(())
 }
 
 /// What is mounted from the host, and where from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Binding {
+struct BindMount {
     source: PathBuf,
-    access: Access,
+    access: MountAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum MountAccess {
     Read,
     Write,
     Device,
 }
 
 /// By the path that each has in the trainer's view; what holds others comes before them.
-fn bindings(plan: &Plan) -> Vec<(PathBuf, Binding)> {
-    let all = |paths: &[PathBuf], access| -> Vec<(PathBuf, Binding)> {
-        paths.iter().map(|path| (path.clone(), Binding { source: path.clone(), access })).collect()
+fn bind_mounts(plan: &SandboxPlan) -> Vec<(PathBuf, BindMount)> {
+    let all = |paths: &[PathBuf], access| -> Vec<(PathBuf, BindMount)> {
+        paths.iter().map(|path| (path.clone(), BindMount { source: path.clone(), access })).collect()
     };
-    let mut found = all(&plan.read, Access::Read);
-    found.extend(all(&plan.write, Access::Write));
-    found.push((PathBuf::from("/tmp"), Binding { source: plan.tmp.clone(), access: Access::Write }));
+    let mut found = all(&plan.read, MountAccess::Read);
+    found.extend(all(&plan.write, MountAccess::Write));
+    found.push((PathBuf::from("/tmp"), BindMount { source: plan.tmp.clone(), access: MountAccess::Write }));
     // Of two for one path the later counts: what may be changed.
     found.reverse();
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -89,41 +88,41 @@ fn bindings(plan: &Plan) -> Vec<(PathBuf, Binding)> {
     found
 }
 
-fn bind(path: &Path, binding: &Binding, root: &Path) -> Result<(), String> {
-    let target = below(root, path);
-    make_place(&binding.source, &target)?;
+fn bind(path: &Path, binding: &BindMount, root: &Path) -> Result<(), String> {
+    let target = join_root(root, path);
+    create_mount_point(&binding.source, &target)?;
     let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-    tell(path, mount(Some(&binding.source), &target, NONE, flags, NONE))
+    with_path(path, mount(Some(&binding.source), &target, NONE, flags, NONE))
 }
 
 /// Takes from every mount what was not meant to come with it.
-fn restrict(plan: &Plan, root: &Path) -> Result<(), String> {
-    let bindings = bindings(plan);
+fn remount_restricted(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
+    let bindings = bind_mounts(plan);
     let mounts =
         fs::read_to_string("/proc/self/mountinfo").map_err(|error| format!("the mounts cannot be read: {error}"))?;
     for (point, flags) in mounts.lines().filter_map(parse_mount) {
         let Ok(inside) = point.strip_prefix(root) else { continue };
         let inside = Path::new("/").join(inside);
-        let Some(access) = access(&inside, &bindings) else { continue };
+        let Some(access) = access_for(&inside, &bindings) else { continue };
         let more = match access {
-            Access::Read => safe() | MsFlags::MS_RDONLY,
-            Access::Write => safe(),
+            MountAccess::Read => safe_flags() | MsFlags::MS_RDONLY,
+            MountAccess::Write => safe_flags(),
             // A device is written to all the same; its mode and owner are the host's.
-            Access::Device => MsFlags::MS_NOSUID | MsFlags::MS_RDONLY,
+            MountAccess::Device => MsFlags::MS_NOSUID | MsFlags::MS_RDONLY,
         };
         let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | flags | more;
-        tell(&inside, mount(NONE, &point, NONE, flags, NONE))?;
+        with_path(&inside, mount(NONE, &point, NONE, flags, NONE))?;
     }
     // Nothing new in the root itself.
-    let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | safe() | MsFlags::MS_RDONLY;
-    tell(Path::new("/"), mount(NONE, root, NONE, flags, NONE))
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | safe_flags() | MsFlags::MS_RDONLY;
+    with_path(Path::new("/"), mount(NONE, root, NONE, flags, NONE))
 }
 
 /// What holds for a mount: what was said of the nearest path above it. None for mounts that are made here.
-fn access(inside: &Path, bindings: &[(PathBuf, Binding)]) -> Option<Access> {
+fn access_for(inside: &Path, bindings: &[(PathBuf, BindMount)]) -> Option<MountAccess> {
     if inside.starts_with("/dev") {
         let made_here = ["/dev", "/dev/pts", "/dev/shm"].iter().any(|own| inside == Path::new(own));
-        return (!made_here).then_some(Access::Device);
+        return (!made_here).then_some(MountAccess::Device);
     }
     let above = bindings.iter().filter(|(path, _)| inside.starts_with(path));
     above.max_by_key(|(path, _)| path.components().count()).map(|(_, binding)| binding.access)
@@ -162,29 +161,29 @@ fn unescape(text: &str) -> String {
     whole
 }
 
-fn devices(plan: &Plan, root: &Path) -> Result<(), String> {
+fn mount_devices(plan: &SandboxPlan, root: &Path) -> Result<(), String> {
     let dev = root.join("dev");
-    make_dir(&dev)?;
-    tmpfs(&dev, "size=64k,mode=0755")?;
+    create_dir(&dev)?;
+    mount_tmpfs(&dev, "size=64k,mode=0755")?;
     let usual = DEVICES.iter().map(|name| Path::new("/dev").join(name));
     for device in usual.chain(plan.devices.iter().cloned()).filter(|path| path.exists()) {
-        bind(&device, &Binding { source: device.clone(), access: Access::Device }, root)?;
+        bind(&device, &BindMount { source: device.clone(), access: MountAccess::Device }, root)?;
     }
     for (name, target) in DEVICE_LINKS {
         symlink(target, dev.join(name)).map_err(|error| format!("/dev/{name} cannot be made: {error}"))?;
     }
     let shared = dev.join("shm");
-    make_dir(&shared)?;
-    tmpfs(&shared, &format!("size={},mode=1777", plan.shared_memory_bytes))?;
+    create_dir(&shared)?;
+    mount_tmpfs(&shared, &format!("size={},mode=1777", plan.shared_memory_bytes))?;
     let terminals = dev.join("pts");
-    make_dir(&terminals)?;
+    create_dir(&terminals)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     let options = Some("newinstance,ptmxmode=0666,mode=620");
-    tell(&terminals, mount(Some("devpts"), &terminals, Some("devpts"), flags, options))
+    with_path(&terminals, mount(Some("devpts"), &terminals, Some("devpts"), flags, options))
 }
 
 /// `/bin` and the like, as they are on the host.
-fn link(name: &str, root: &Path) -> Result<(), String> {
+fn link_root_dir(name: &str, root: &Path) -> Result<(), String> {
     let host = Path::new("/").join(name);
     let Ok(target) = fs::read_link(&host) else { return Ok(()) };
     let here = root.join(name);
@@ -194,48 +193,48 @@ fn link(name: &str, root: &Path) -> Result<(), String> {
     symlink(target, here).map_err(|error| format!("{} cannot be made: {error}", host.display()))
 }
 
-fn become_root(root: &Path) -> Result<(), String> {
-    tell(root, chdir(root))?;
+fn switch_root(root: &Path) -> Result<(), String> {
+    with_path(root, chdir(root))?;
     // The old root is put over the new one, and taken away.
-    tell(root, pivot_root(".", "."))?;
-    tell(root, umount2(".", MntFlags::MNT_DETACH))?;
-    tell(root, chdir("/"))
+    with_path(root, pivot_root(".", "."))?;
+    with_path(root, umount2(".", MntFlags::MNT_DETACH))?;
+    with_path(root, chdir("/"))
 }
 
-fn tmpfs(target: &Path, options: &str) -> Result<(), String> {
-    tell(target, mount(Some("tmpfs"), target, Some("tmpfs"), safe(), Some(options)))
+fn mount_tmpfs(target: &Path, options: &str) -> Result<(), String> {
+    with_path(target, mount(Some("tmpfs"), target, Some("tmpfs"), safe_flags(), Some(options)))
 }
 
 /// No program there gains privileges, and no device file works.
-fn safe() -> MsFlags {
+fn safe_flags() -> MsFlags {
     MsFlags::MS_NOSUID | MsFlags::MS_NODEV
 }
 
-fn below(root: &Path, path: &Path) -> PathBuf {
+fn join_root(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Something of the same kind to mount over.
-fn make_place(source: &Path, target: &Path) -> Result<(), String> {
+fn create_mount_point(source: &Path, target: &Path) -> Result<(), String> {
     if source.is_dir() {
-        return make_dir(target);
+        return create_dir(target);
     }
     if target.exists() {
         return Ok(());
     }
-    target.parent().map_or(Ok(()), make_dir)?;
-    File::create(target).map(drop).map_err(|error| cannot_make(target, &error))
+    target.parent().map_or(Ok(()), create_dir)?;
+    File::create(target).map(drop).map_err(|error| describe_create_error(target, &error))
 }
 
-fn make_dir(target: &Path) -> Result<(), String> {
-    fs::create_dir_all(target).map_err(|error| cannot_make(target, &error))
+fn create_dir(target: &Path) -> Result<(), String> {
+    fs::create_dir_all(target).map_err(|error| describe_create_error(target, &error))
 }
 
-fn cannot_make(target: &Path, error: &io::Error) -> String {
+fn describe_create_error(target: &Path, error: &io::Error) -> String {
     format!("{} cannot be made: {error}", target.display())
 }
 
-fn tell(path: &Path, result: nix::Result<()>) -> Result<(), String> {
+fn with_path(path: &Path, result: nix::Result<()>) -> Result<(), String> {
     result.map_err(|error| format!("{} cannot be mounted: {error}", path.display()))
 }
 
@@ -243,27 +242,27 @@ fn tell(path: &Path, result: nix::Result<()>) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn plan(read: &[&str], write: &[&str]) -> Plan {
+    fn plan(read: &[&str], write: &[&str]) -> SandboxPlan {
         let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect();
-        Plan { read: paths(read), write: paths(write), tmp: PathBuf::from("/usr"), ..Plan::default() }
+        SandboxPlan { read: paths(read), write: paths(write), tmp: PathBuf::from("/usr"), ..SandboxPlan::default() }
     }
 
     #[test]
     fn the_nearest_path_above_says_what_may_be_done() {
-        let bindings = bindings(&plan(&["/usr", "/", "/usr/bin"], &["/usr/bin", "/nowhere"]));
+        let bindings = bind_mounts(&plan(&["/usr", "/", "/usr/bin"], &["/usr/bin", "/nowhere"]));
         let paths: Vec<_> = bindings.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
         assert_eq!(paths, ["/", "/tmp", "/usr", "/usr/bin"]);
         for (path, expected) in [
-            ("/usr", Some(Access::Read)),
-            ("/usr/lib/x", Some(Access::Read)),
-            ("/usr/bin", Some(Access::Write)),
-            ("/usr/bin/x", Some(Access::Write)),
-            ("/tmp/x", Some(Access::Write)),
-            ("/dev/nvidia0", Some(Access::Device)),
+            ("/usr", Some(MountAccess::Read)),
+            ("/usr/lib/x", Some(MountAccess::Read)),
+            ("/usr/bin", Some(MountAccess::Write)),
+            ("/usr/bin/x", Some(MountAccess::Write)),
+            ("/tmp/x", Some(MountAccess::Write)),
+            ("/dev/nvidia0", Some(MountAccess::Device)),
             ("/dev", None),
             ("/dev/shm", None),
         ] {
-            assert_eq!(access(Path::new(path), &bindings), expected, "{path}");
+            assert_eq!(access_for(Path::new(path), &bindings), expected, "{path}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the sandbox tells the supervisor, one JSON line each, through a pipe that the trainer does not get.
+//! Messages from the sandbox to the supervisor, one JSON object per line, through a pipe that the trainer does not get.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,22 +9,21 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
-/// How long setting up may take. A disk that hangs must not hold up the supervisor for ever.
-const SET_UP: Duration = Duration::from_mins(1);
+/// A hung disk must not block the supervisor forever.
+const SETUP_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Report {
-    /// The process id of the init process, as the supervisor sees it.
+pub enum SandboxReport {
+    /// The PID of the init process, as the supervisor sees it.
     Init(i32),
-    /// The trainer runs.
+    /// The trainer is running.
     Running,
-    /// It does not.
-    Failed(Failure),
-    /// The trainer has ended.
+    /// The trainer did not start.
+    Failed(LaunchFailure),
+    /// The trainer has exited.
     Ended {
-        /// Its exit code, if it exited.
+        /// Its exit code, if it exited by itself.
         code: Option<i32>,
         /// The signal that killed it, if one did.
         signal: Option<i32>,
@@ -33,16 +32,16 @@ pub enum Report {
 
 /// Why a trainer could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// A sentence for the job's page.
+pub struct LaunchFailure {
+    /// A message for the job's page.
     pub why: String,
-    /// Whether this host is at fault: another one may do better.
+    /// Whether this host is at fault: then another host may run it.
     pub host_fault: bool,
 }
 
-impl Failure {
-    /// This host cannot confine a trainer as it should.
-    pub fn host(why: impl Into<String>) -> Self {
+impl LaunchFailure {
+    /// This host cannot create the required sandbox.
+    pub fn host_fault(why: impl Into<String>) -> Self {
         Self { why: why.into(), host_fault: true }
     }
 }
@@ -51,7 +50,7 @@ impl Failure {
 ///
 /// # Errors
 /// If nobody reads it any more.
-pub fn send(mut pipe: impl Write, report: &Report) -> io::Result<()> {
+pub fn send(mut pipe: impl Write, report: &SandboxReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');
     pipe.write_all(&line)
@@ -59,25 +58,25 @@ pub fn send(mut pipe: impl Write, report: &Report) -> io::Result<()> {
 
 /// The supervisor's end of the pipe.
 #[derive(Debug)]
-pub struct Reports {
+pub struct SandboxReportReader {
     pipe: File,
     unread: Vec<u8>,
 }
 
-impl Reports {
+impl SandboxReportReader {
     /// From the child's standard output.
     pub fn new(pipe: impl Into<OwnedFd>) -> Self {
         Self { pipe: File::from(pipe.into()), unread: Vec::new() }
     }
 
-    /// The next report; none once every writer has closed the pipe.
+    /// The next report; `None` once every writer has closed the pipe.
     ///
     /// # Errors
-    /// If none comes in time, or none can be read.
-    pub fn next(&mut self, within: Duration) -> io::Result<Option<Report>> {
-        let deadline = Instant::now() + within;
+    /// If none arrives in time, or it cannot be read.
+    pub fn next(&mut self, timeout: Duration) -> io::Result<Option<SandboxReport>> {
+        let deadline = Instant::now() + timeout;
         loop {
-            if let Some(report) = self.take_line()? {
+            if let Some(report) = self.take_report()? {
                 return Ok(Some(report));
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -85,7 +84,7 @@ impl Reports {
             let mut ready = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
             match poll(&mut ready, timeout) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                // A child has ended.
+                // A child has exited.
                 Err(Errno::EINTR) => continue,
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
@@ -100,51 +99,51 @@ impl Reports {
         }
     }
 
-    /// Waits until the trainer runs. Answers with the init process, if there is one.
+    /// Waits until the trainer runs. Returns the init process, if there is one.
     ///
     /// # Errors
-    /// Why it does not.
-    pub fn started(&mut self) -> Result<Option<i32>, Failure> {
+    /// Why it does not run.
+    pub fn wait_until_running(&mut self) -> Result<Option<i32>, LaunchFailure> {
         let (mut init, mut runs, mut end) = (None, false, Vec::new());
         while init.is_none() || !runs {
-            match self.next(SET_UP) {
+            match self.next(SETUP_TIMEOUT) {
                 // Two processes write to the pipe, so any of these three can be the first.
-                Ok(Some(Report::Init(pid))) => init = Some(pid),
-                Ok(Some(Report::Running)) => runs = true,
-                Ok(Some(report @ Report::Ended { .. })) => send(&mut end, &report).map_err(unread)?,
-                Ok(Some(Report::Failed(failure))) => return Err(failure),
-                // Without an init process the trainer has taken the place of who reported, and the pipe is closed.
+                Ok(Some(SandboxReport::Init(pid))) => init = Some(pid),
+                Ok(Some(SandboxReport::Running)) => runs = true,
+                Ok(Some(report @ SandboxReport::Ended { .. })) => send(&mut end, &report).map_err(unreadable_report)?,
+                Ok(Some(SandboxReport::Failed(failure))) => return Err(failure),
+                // Without an init process the trainer has replaced the reporting process, and the pipe is closed.
                 Ok(None) if init.is_none() && !runs => return Ok(None),
-                Ok(None) => return Err(Failure::host("the sandbox ended before the trainer began")),
-                Err(error) => return Err(unread(error)),
+                Ok(None) => return Err(LaunchFailure::host_fault("the sandbox exited before the trainer started")),
+                Err(error) => return Err(unreadable_report(error)),
             }
         }
-        // An end that came early is for whoever waits for it.
+        // An early exit report is left for the caller that waits for the exit.
         end.append(&mut self.unread);
         self.unread = end;
         Ok(init)
     }
 
-    /// What stays to be read, for whoever waits for the end.
+    /// The pipe and its unread bytes, for the caller that waits for the exit.
     pub fn into_pipe(self) -> (OwnedFd, Vec<u8>) {
         (self.pipe.into(), self.unread)
     }
 
-    fn take_line(&mut self) -> io::Result<Option<Report>> {
-        take_line(&mut self.unread)
+    fn take_report(&mut self) -> io::Result<Option<SandboxReport>> {
+        parse_first_line(&mut self.unread)
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that map_err asks for")]
-fn unread(error: io::Error) -> Failure {
-    Failure::host(format!("the sandbox does not start: {error}"))
+fn unreadable_report(error: io::Error) -> LaunchFailure {
+    LaunchFailure::host_fault(format!("the sandbox did not start: {error}"))
 }
 
-/// Takes the first whole line off what was read.
+/// Takes the first complete line off the unread bytes.
 ///
 /// # Errors
 /// If it is no report.
-pub fn take_line(unread: &mut Vec<u8>) -> io::Result<Option<Report>> {
+pub fn parse_first_line(unread: &mut Vec<u8>) -> io::Result<Option<SandboxReport>> {
     let Some(end) = unread.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
     let line: Vec<u8> = unread.drain(..=end).collect();
     Ok(Some(serde_json::from_slice(&line)?))
@@ -154,61 +153,65 @@ pub fn take_line(unread: &mut Vec<u8>) -> io::Result<Option<Report>> {
 mod tests {
     use super::*;
 
-    fn reports(lines: &str) -> io::Result<Reports> {
+    fn reports(lines: &str) -> io::Result<SandboxReportReader> {
         let (reader, mut writer) = io::pipe()?;
         writer.write_all(lines.as_bytes())?;
-        Ok(Reports::new(reader))
+        Ok(SandboxReportReader::new(reader))
     }
 
     #[test]
-    fn reports_are_read_as_they_were_sent() -> io::Result<()> {
+    fn reports_round_trip() -> io::Result<()> {
         let all = [
-            Report::Init(7),
-            Report::Running,
-            Report::Failed(Failure::host("why\nnot")),
-            Report::Ended { code: None, signal: Some(9) },
+            SandboxReport::Init(7),
+            SandboxReport::Running,
+            SandboxReport::Failed(LaunchFailure::host_fault("why\nnot")),
+            SandboxReport::Ended { code: None, signal: Some(9) },
         ];
         let (reader, writer) = io::pipe()?;
         for report in &all {
             send(&writer, report)?;
         }
         drop(writer);
-        let mut reports = Reports::new(reader);
+        let mut reports = SandboxReportReader::new(reader);
         for report in all {
-            assert_eq!(reports.next(SET_UP)?, Some(report));
+            assert_eq!(reports.next(SETUP_TIMEOUT)?, Some(report));
         }
-        assert_eq!(reports.next(SET_UP)?, None);
+        assert_eq!(reports.next(SETUP_TIMEOUT)?, None);
         Ok(())
     }
 
     #[test]
-    fn a_trainer_has_started_once_it_runs_or_has_replaced_who_reports() -> io::Result<()> {
-        assert_eq!(reports("{\"init\":7}\n\"running\"\n")?.started(), Ok(Some(7)));
-        assert_eq!(reports("")?.started(), Ok(None));
-        let failure = Failure { why: "x".to_owned(), host_fault: false };
-        assert_eq!(reports("{\"failed\":{\"why\":\"x\",\"host_fault\":false}}\n")?.started(), Err(failure));
-        assert!(reports("{\"init\":7}\n")?.started().is_err_and(|failure| failure.host_fault));
-        assert!(reports("nonsense\n")?.started().is_err_and(|failure| failure.host_fault));
+    fn trainer_has_started_when_reported_or_pipe_is_closed() -> io::Result<()> {
+        assert_eq!(reports("{\"init\":7}\n\"running\"\n")?.wait_until_running(), Ok(Some(7)));
+        assert_eq!(reports("")?.wait_until_running(), Ok(None));
+        let failure = LaunchFailure { why: "x".to_owned(), host_fault: false };
+        assert_eq!(reports("{\"failed\":{\"why\":\"x\",\"host_fault\":false}}\n")?.wait_until_running(), Err(failure));
+        assert!(reports("{\"init\":7}\n")?.wait_until_running().is_err_and(|failure| failure.host_fault));
+        assert!(reports("nonsense\n")?.wait_until_running().is_err_and(|failure| failure.host_fault));
         Ok(())
     }
 
     #[test]
-    fn reports_of_two_processes_come_in_any_order() -> io::Result<()> {
+    fn reports_of_two_processes_arrive_in_any_order() -> io::Result<()> {
         let (init, running) = ("{\"init\":7}\n", "\"running\"\n");
         let ended = "{\"ended\":{\"code\":3,\"signal\":null}}\n";
         for lines in [[init, running, ended], [running, init, ended], [running, ended, init]] {
             let mut reports = reports(&lines.concat())?;
-            assert_eq!(reports.started(), Ok(Some(7)), "{lines:?}");
-            assert_eq!(reports.next(SET_UP)?, Some(Report::Ended { code: Some(3), signal: None }), "{lines:?}");
-            assert_eq!(reports.next(SET_UP)?, None);
+            assert_eq!(reports.wait_until_running(), Ok(Some(7)), "{lines:?}");
+            assert_eq!(
+                reports.next(SETUP_TIMEOUT)?,
+                Some(SandboxReport::Ended { code: Some(3), signal: None }),
+                "{lines:?}"
+            );
+            assert_eq!(reports.next(SETUP_TIMEOUT)?, None);
         }
         Ok(())
     }
 
     #[test]
-    fn a_sandbox_that_says_nothing_is_given_up() -> io::Result<()> {
+    fn silent_sandbox_times_out() -> io::Result<()> {
         let (reader, _writer) = io::pipe()?;
-        let silent = Reports::new(reader).next(Duration::from_millis(10));
+        let silent = SandboxReportReader::new(reader).next(Duration::from_millis(10));
         assert!(silent.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut));
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! System calls that no trainer needs, refused: those by which processes leave sandboxes, look into others, or reach parts
-//! of the kernel that have let people out before. Everything else is allowed, as CUDA, NCCL and Python need much.
+//! Denies system calls that no trainer needs: those that leave sandboxes, inspect other processes, or reach parts of
+//! the kernel with a history of escapes. Everything else is allowed, because CUDA, NCCL and Python need much.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// Answered with "not permitted".
-const REFUSED: &[c_long] = &[
+/// They return "not permitted".
+const DENIED_CALLS: &[c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -82,9 +82,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS__sysctl,
 ];
 
-/// Answered as by a kernel that does not have them, so that libraries take the older way. `clone3` keeps its flags in memory,
-/// where no filter can look, and so does `openat2`; `io_uring` makes calls that no filter sees.
-const ABSENT: &[c_long] = &[
+/// They return "not implemented", so that libraries fall back to older calls. `clone3` and `openat2` keep their flags
+/// in memory, where no filter can read them; `io_uring` makes calls that no filter sees.
+const UNSUPPORTED_CALLS: &[c_long] = &[
     libc::SYS_openat2,
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -92,11 +92,11 @@ const ABSENT: &[c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
-/// A file with this mode runs as its owner, whoever starts it, also outside of the sandbox. As a mask, and what it is then.
-const SET_USER_ID: (u64, u64) = (0o4000, 0o4000);
+/// A file with this mode runs as its owner, whoever starts it, also outside the sandbox. Mask and value.
+const SETUID_MASK: (u64, u64) = (0o4000, 0o4000);
 
-/// Calls that set a mode, and which argument it is.
-const WITH_MODE: &[(c_long, u8)] = &[
+/// Calls that set a mode, and the index of that argument.
+const MODE_CALLS: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
     (libc::SYS_fchmod, 1),
@@ -112,15 +112,15 @@ const WITH_MODE: &[(c_long, u8)] = &[
     (libc::SYS_mkdirat, 2),
 ];
 
-/// Calls that open a file, and which argument its flags are; the mode is the next one.
-const OPEN: &[(c_long, u8)] = &[
+/// Calls that open a file, and the index of the flags; the mode is the next argument.
+const OPEN_CALLS: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
     (libc::SYS_openat, 2),
 ];
 
-/// `clone` with one of these makes a namespace.
-const NAMESPACES: [i32; 8] = [
+/// `clone` with one of these creates a namespace.
+const NAMESPACE_FLAGS: [i32; 8] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWUTS,
@@ -132,68 +132,68 @@ const NAMESPACES: [i32; 8] = [
 ];
 
 /// Socket families that reach the kernel's cryptography, the hypervisor's host or raw links.
-const FAMILIES: [i32; 4] = [libc::AF_ALG, libc::AF_VSOCK, libc::AF_PACKET, libc::AF_KEY];
+const DENIED_SOCKET_FAMILIES: [i32; 4] = [libc::AF_ALG, libc::AF_VSOCK, libc::AF_PACKET, libc::AF_KEY];
 
-/// On `x86_64` the same calls can be made by other numbers, of its 32-bit variant.
+/// On `x86_64` the same calls have other numbers in its 32-bit variant.
 #[cfg(target_arch = "x86_64")]
-const X32: c_long = 0x4000_0000;
+const X32_SYSCALL_BIT: c_long = 0x4000_0000;
 
-/// Restricts this thread and everything that it starts. `bars_truncate` where nothing else keeps a file from being emptied that may
-/// only be read.
+/// Restricts this thread and all its children. `bars_truncate` is for levels where nothing else prevents truncating a
+/// read-only file.
 ///
 /// # Errors
-/// A sentence, if the kernel takes no filter.
+/// A message, if the kernel rejects the filter.
 pub fn restrict(bars_truncate: bool) -> Result<(), String> {
-    let refuse = |error: BackendError| format!("the system call filter cannot be built: {error}");
-    for filter in filters(bars_truncate).map_err(refuse)? {
+    let refuse = |error: BackendError| format!("cannot build the system call filter: {error}");
+    for filter in build_filters(bars_truncate).map_err(refuse)? {
         seccompiler::apply_filter(&filter)
-            .map_err(|error| format!("the system call filter cannot be used: {error}"))?;
+            .map_err(|error| format!("cannot install the system call filter: {error}"))?;
     }
     Ok(())
 }
 
-fn filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let namespaces = NAMESPACES.map(|flag| {
+fn build_filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    let namespaces = NAMESPACE_FLAGS.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
-        argument(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)
+        rule_for_argument(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)
     });
     refused.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
-    let families = FAMILIES.map(|family| equals(0, u64::from(family.unsigned_abs())));
+    let families = DENIED_SOCKET_FAMILIES.map(|family| rule_equals(0, u64::from(family.unsigned_abs())));
     refused.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
-    // Characters typed into somebody's terminal.
-    let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| equals(1, request));
+    // Simulated input to another terminal.
+    let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule_equals(1, request));
     refused.insert(libc::SYS_ioctl, typed.into_iter().collect::<Result<_, _>>()?);
-    // Limits of other processes: one of CPU time ends them.
+    // Limits of other processes: a limit of CPU time kills them.
     let of_another = vec![
         condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?,
         condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
     ];
     refused.insert(libc::SYS_prlimit64, vec![SeccompRule::new(of_another)?]);
-    for (call, mode) in WITH_MODE {
-        refused.insert(*call, vec![bits(&[(*mode, SET_USER_ID)])?]);
+    for (call, mode) in MODE_CALLS {
+        refused.insert(*call, vec![rule_for_masked_bits(&[(*mode, SETUID_MASK)])?]);
     }
-    for (call, flags) in OPEN {
+    for (call, flags) in OPEN_CALLS {
         let makes = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
         let mut rules = Vec::new();
         for flag in makes {
-            rules.push(bits(&[(*flags, (flag, flag)), (flags + 1, SET_USER_ID)])?);
+            rules.push(rule_for_masked_bits(&[(*flags, (flag, flag)), (flags + 1, SETUID_MASK)])?);
         }
         if bars_truncate {
             let emptied =
                 (u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs()), u64::from(libc::O_TRUNC.unsigned_abs()));
-            rules.push(bits(&[(*flags, emptied)])?);
+            rules.push(rule_for_masked_bits(&[(*flags, emptied)])?);
         }
         refused.insert(*call, rules);
     }
     if bars_truncate {
         refused.insert(libc::SYS_truncate, Vec::new());
     }
-    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    Ok([program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?])
+    let absent = UNSUPPORTED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    Ok([build_program(refused, libc::EPERM)?, build_program(absent, libc::ENOSYS)?])
 }
 
-fn program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, BackendError> {
+fn build_program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, BackendError> {
     #[cfg(target_arch = "x86_64")]
     let calls = with_x32(calls);
     let refuse = SeccompAction::Errno(errno.unsigned_abs());
@@ -202,19 +202,25 @@ fn program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProg
 
 #[cfg(target_arch = "x86_64")]
 fn with_x32(mut calls: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<SeccompRule>> {
-    /// Those with numbers of their own there: ioctl, ptrace, `kexec_load`, `move_pages`, `process_vm_readv`, `process_vm_writev`.
+    /// Calls with their own numbers there: ioctl, ptrace, `kexec_load`, `move_pages`, `process_vm_readv`,
+    /// `process_vm_writev`.
     const OWN_NUMBERS: [i64; 6] = [514, 521, 528, 533, 539, 540];
-    let again: Vec<_> = calls.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+    let again: Vec<_> = calls.iter().map(|(call, rules)| (call | X32_SYSCALL_BIT, rules.clone())).collect();
     calls.extend(again);
-    calls.extend(OWN_NUMBERS.map(|call| (call | X32, Vec::new())));
+    calls.extend(OWN_NUMBERS.map(|call| (call | X32_SYSCALL_BIT, Vec::new())));
     calls
 }
 
-fn equals(index: u8, value: u64) -> Result<SeccompRule, BackendError> {
-    argument(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+fn rule_equals(index: u8, value: u64) -> Result<SeccompRule, BackendError> {
+    rule_for_argument(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
-fn argument(index: u8, length: SeccompCmpArgLen, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+fn rule_for_argument(
+    index: u8,
+    length: SeccompCmpArgLen,
+    how: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![condition(index, length, how, value)?])
 }
 
@@ -227,8 +233,8 @@ fn condition(
     SeccompCondition::new(index, length, how, value)
 }
 
-/// Holds if in each of these arguments the bits of a mask have a value.
-fn bits(arguments: &[(u8, (u64, u64))]) -> Result<SeccompRule, BackendError> {
+/// Matches if the masked bits of each of these arguments have this value.
+fn rule_for_masked_bits(arguments: &[(u8, (u64, u64))]) -> Result<SeccompRule, BackendError> {
     let has = |(index, (mask, value)): &(u8, (u64, u64))| {
         condition(*index, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*mask), *value)
     };
@@ -247,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// What a thread under the filter is answered: `true` for what works.
+    /// Results of calls in a thread under the filter: `true` if the call works.
     fn tried(dir: &Path) -> Vec<(&'static str, bool)> {
         let file = dir.join("file");
         let set_user_id = Permissions::from_mode(0o4755);
@@ -291,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_made_to_run_as_its_owner_and_the_rest_works() -> io::Result<()> {
+    fn setuid_is_denied_and_other_modes_work() -> io::Result<()> {
         for bars_truncate in [false, true] {
             let refused: Vec<_> = under_the_filter(bars_truncate)?
                 .into_iter()

@@ -1,4 +1,5 @@
-//! Which files of the host the trainer's own program needs: its interpreter, its packages, the files that its command names.
+//! The files of the host that the trainer's program needs: its interpreter, its packages, the files named by its
+//! command.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,9 +8,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Prints where a Python finds its parts, one path a line: its own installation, its packages (also those that are installed
-/// to be edited), and the module that is to be run.
-const ASK_PYTHON: &str = r#"
+/// Prints where a Python finds its parts, one path per line: its installation, its packages (also editable ones), and
+/// the module to run.
+const PYTHON_PATHS_SCRIPT: &str = r#"
 import importlib.util, os, sys
 found = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(sys.executable)}
 found.update(path for path in sys.path if path)
@@ -28,35 +29,35 @@ for name in sys.argv[1:]:
 print("\n".join(os.path.abspath(path) for path in found))
 "#;
 /// No script begins with a longer line.
-const SHEBANG: usize = 4096;
+const MAX_SHEBANG_BYTES: usize = 4096;
 
-/// The paths. `search` is the `PATH`.
-pub fn needed(command: &[String], search: &OsStr) -> BTreeSet<PathBuf> {
+/// The required paths. `search` is the `PATH`.
+pub fn required_paths(command: &[String], search: &OsStr) -> BTreeSet<PathBuf> {
     let Some((program, args)) = command.split_first() else { return BTreeSet::new() };
     let mut found = BTreeSet::new();
-    match find(program, search) {
+    match find_program(program, search) {
         Some(program) => add_program(&program, args, search, &mut found),
-        // Why it cannot be started is said by whoever tries, who has to see it for that.
+        // The attempt to start it reports the error, for which it must be visible.
         None if Path::new(program).is_dir() => drop(found.insert(PathBuf::from(program))),
         None => {}
     }
-    // What the owner wrote into the command is meant to be read.
+    // Paths that the owner wrote into the command are meant to be readable.
     for arg in args.iter().map(Path::new).filter(|arg| arg.is_absolute() && arg.exists()) {
-        found.insert(beside(arg));
+        found.insert(parent_dir(arg));
     }
     found
 }
 
 fn add_program(program: &Path, args: &[String], search: &OsStr, found: &mut BTreeSet<PathBuf>) {
-    // Each link on the way, and what is beside it: a program looks for its parts near its own file.
+    // Each link on the path, and its directory: a program looks for its parts near its own file.
     let mut path = program.to_owned();
-    while found.insert(beside(&path)) {
+    while found.insert(parent_dir(&path)) {
         let Ok(target) = fs::read_link(&path) else { break };
         path = path.parent().map_or(target.clone(), |parent| parent.join(target));
     }
     if is_python(program) {
         let modules = args.iter().skip_while(|arg| *arg != "-m").skip(1).take(1);
-        found.extend(ask_python(program, modules));
+        found.extend(query_python_paths(program, modules));
     } else if let Some((interpreter, rest)) = interpreter(program, search)
         && interpreter != program
     {
@@ -64,8 +65,8 @@ fn add_program(program: &Path, args: &[String], search: &OsStr, found: &mut BTre
     }
 }
 
-/// The directory that a program or script is in.
-fn beside(path: &Path) -> PathBuf {
+/// The directory that contains a program or script.
+fn parent_dir(path: &Path) -> PathBuf {
     if path.is_dir() { path.to_owned() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
 }
 
@@ -77,9 +78,13 @@ pub fn is_python(program: &Path) -> bool {
         .is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"))
 }
 
-fn ask_python<'a>(python: &Path, modules: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
-    let output =
-        Command::new(python).args(["-c", ASK_PYTHON]).args(modules).stdin(Stdio::null()).stderr(Stdio::null()).output();
+fn query_python_paths<'a>(python: &Path, modules: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
+    let output = Command::new(python)
+        .args(["-c", PYTHON_PATHS_SCRIPT])
+        .args(modules)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
     match output {
         Ok(output) => String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect(),
         Err(error) => {
@@ -89,10 +94,10 @@ fn ask_python<'a>(python: &Path, modules: impl Iterator<Item = &'a String>) -> V
     }
 }
 
-/// What a script's first line names, with its arguments; `env` is looked through.
+/// The interpreter in a script's first line, with its arguments; `env` is resolved.
 fn interpreter(script: &Path, search: &OsStr) -> Option<(PathBuf, Vec<String>)> {
     let mut bytes = Vec::new();
-    fs::File::open(script).ok()?.take(SHEBANG as u64).read_to_end(&mut bytes).ok()?;
+    fs::File::open(script).ok()?.take(MAX_SHEBANG_BYTES as u64).read_to_end(&mut bytes).ok()?;
     let first = bytes.split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
     let line = std::str::from_utf8(first).ok()?;
     let mut words = line.split_ascii_whitespace().map(str::to_owned);
@@ -100,11 +105,11 @@ fn interpreter(script: &Path, search: &OsStr) -> Option<(PathBuf, Vec<String>)> 
     if Path::new(&program).file_name() == Some(OsStr::new("env")) {
         program = words.by_ref().find(|word| !word.starts_with('-') && !word.contains('='))?;
     }
-    Some((find(&program, search)?, words.collect()))
+    Some((find_program(&program, search)?, words.collect()))
 }
 
-/// A program as a shell finds it.
-fn find(program: &str, search: &OsStr) -> Option<PathBuf> {
+/// Finds a program as a shell does.
+fn find_program(program: &str, search: &OsStr) -> Option<PathBuf> {
     if program.contains('/') {
         return std::path::absolute(program).ok().filter(|path| path.is_file());
     }
@@ -127,11 +132,11 @@ mod tests {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let mut all = vec![search.to_owned()];
         all.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-        needed(&words, &std::env::join_paths(all).unwrap_or_default())
+        required_paths(&words, &std::env::join_paths(all).unwrap_or_default())
     }
 
     #[test]
-    fn a_program_brings_its_directory_its_links_and_its_interpreter() -> io::Result<()> {
+    fn program_requires_its_directory_links_and_interpreter() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let [bin, real, inner] = ["bin", "real", "inner"].map(|name| temp.path().join(name));
         for dir in [&bin, &real, &inner] {
@@ -149,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_names_is_readable() -> io::Result<()> {
+    fn paths_in_the_command_are_readable() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         fs::write(temp.path().join("train.py"), "")?;
         let found = paths(&format!("sh {} /no/such/file", temp.path().join("train.py").display()), temp.path());
@@ -158,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_python_says_where_its_packages_are() -> io::Result<()> {
+    fn python_reports_its_package_paths() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let found = paths("python3 -m json.tool", temp.path());
         let lib = found.iter().find(|path| path.join("json/tool.py").is_file());

@@ -1,7 +1,7 @@
-//! Secrets in what a trainer writes: stars stand in their place, as many as there were bytes, so that offsets stay true.
+//! Masks secrets in a trainer's output: one star replaces each byte, so that offsets stay valid.
 //!
-//! A secret is found as it is and in the usual encodings (`spelling`), also where colours, other escape sequences, control
-//! characters or line breaks cut it (`visible`).
+//! A secret is found unchanged and in the usual encodings (`encodings`), also where colors, other escape sequences,
+//! control characters or line breaks interrupt it (`visible_text`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,48 +9,48 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, Input, MatchKind, Span, packed};
 use serde_json::Value;
 
-use super::spelling;
-use super::visible::{SEQUENCE, Visible};
+use super::encodings;
+use super::visible_text::{MAX_SEQUENCE_BYTES, VisibleText};
 
-/// So much of each spelling is looked for; where that is found, the rest is compared. This bounds the automaton's memory.
-const ANCHOR: usize = 32;
+/// This prefix of each encoding is searched; where it is found, the rest is compared. This bounds the automaton's
+/// memory.
+const ANCHOR_BYTES: usize = 32;
 /// Begins an escape sequence.
 const ESC: u8 = 0x1b;
-/// So many bytes of escape sequences may stand between two bytes of a secret, on average.
-const CUTS: usize = 32;
-/// The most that is read before and after a piece, unless a secret itself is longer.
-const FARTHEST: usize = 1024 * 1024;
+/// Max bytes of escape sequences between two bytes of a secret, on average.
+const MAX_ESCAPE_RATIO: usize = 32;
+/// Max bytes read before and after a chunk, unless a secret itself is longer.
+const MAX_REACH_BYTES: usize = 1024 * 1024;
 
-/// What is looked for.
 #[derive(Debug, Default)]
 pub struct Mask {
-    spellings: Vec<Vec<u8>>,
-    finder: Option<Finder>,
+    encodings: Vec<Vec<u8>>,
+    finder: Option<AnchorFinder>,
     longest: usize,
 }
 
-/// What comes behind a window of a log.
+/// What follows a window of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tail {
-    /// Nothing that a secret in the window could reach.
-    Known,
-    /// More, at any moment: what may be the beginning of a secret waits.
+pub enum TailState {
+    /// Nothing that a secret in the window could extend into.
+    Complete,
+    /// More at any time: a possible beginning of a secret is held back.
     Growing,
-    /// Perhaps more, but nothing came for a while: only what stands at the very end waits, and no line that ends with the
-    /// first letter of a secret.
+    /// Possibly more, but nothing came for a while: only the very end is held back, and no line that ends with the
+    /// first character of a secret.
     Quiet,
 }
 
 /// Finds the next anchor.
 #[derive(Debug)]
-enum Finder {
-    /// With vector instructions, ten times as fast: for up to 128 anchors, where the processor has them.
+enum AnchorFinder {
+    /// With vector instructions, ten times as fast: for up to 128 anchors, if the processor supports them.
     Few(packed::Searcher),
     Many(AhoCorasick),
 }
 
-impl Finder {
-    fn of<'a>(anchors: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+impl AnchorFinder {
+    fn new<'a>(anchors: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let many = |anchors| AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(anchors);
         packed::Searcher::new(anchors.clone())
             .map_or_else(|| Self::Many(many(anchors).expect("anchors are short")), Self::Few)
@@ -66,67 +66,72 @@ impl Finder {
 }
 
 impl Mask {
-    /// For these values, as they are and as programs like to write them.
+    /// For these values, unchanged and in the usual encodings.
     ///
     /// # Panics
-    /// If there are more anchors than an automaton has numbers for (2³¹ bytes); the orchestrator's answer has 8 MiB at most.
-    pub fn of<'v>(values: impl Iterator<Item = &'v str>) -> Self {
-        let spellings: BTreeSet<Vec<u8>> = values.flat_map(spelling::all).collect();
+    /// If there are more anchors than an automaton supports (2³¹ bytes); the orchestrator's response has at most 8 MiB.
+    pub fn from_values<'v>(values: impl Iterator<Item = &'v str>) -> Self {
+        let spellings: BTreeSet<Vec<u8>> = values.flat_map(encodings::all_encodings).collect();
         let spellings: Vec<_> = spellings.into_iter().collect();
         let longest = spellings.iter().map(Vec::len).max().unwrap_or(0);
-        let anchors = spellings.iter().map(|spelling| &spelling[..spelling.len().min(ANCHOR)]);
-        let finder = (longest > 0).then(|| Finder::of(anchors));
-        Self { spellings, finder, longest }
+        let anchors = spellings.iter().map(|spelling| &spelling[..spelling.len().min(ANCHOR_BYTES)]);
+        let finder = (longest > 0).then(|| AnchorFinder::new(anchors));
+        Self { encodings: spellings, finder, longest }
     }
 
-    /// How many bytes before and after a piece have to be known to see every secret that reaches into it.
-    pub fn reach(&self) -> usize {
+    /// How many bytes before and after a chunk are needed to find every secret that overlaps it.
+    pub fn context_bytes(&self) -> usize {
         match self.longest {
             0 => 0,
-            // A window may begin, and end, in the middle of a sequence.
-            longest => (longest * CUTS).min(FARTHEST).max(longest) + 2 * SEQUENCE,
+            // A window may begin and end in the middle of a sequence.
+            longest => (longest * MAX_ESCAPE_RATIO).min(MAX_REACH_BYTES).max(longest) + 2 * MAX_SEQUENCE_BYTES,
         }
     }
 
-    /// How many bytes at the beginning may be the second half of a secret, or of an escape sequence and then of a secret.
-    pub fn half(&self, bytes: &[u8]) -> usize {
+    /// How many bytes at the beginning may be the second half of a secret, or of an escape sequence and then of a
+    /// secret.
+    pub fn partial_prefix_len(&self, bytes: &[u8]) -> usize {
         let Some(half) = self.longest.checked_sub(1) else { return 0 };
-        let visible = Visible::of(bytes);
-        if half + CUTS < visible.text.len() { visible.origin(half + CUTS) } else { bytes.len() }
+        let visible = VisibleText::from_raw(bytes);
+        if half + MAX_ESCAPE_RATIO < visible.text.len() {
+            visible.raw_offset(half + MAX_ESCAPE_RATIO)
+        } else {
+            bytes.len()
+        }
     }
 
-    /// Puts stars in the place of every secret.
-    pub fn hide(&self, bytes: &mut [u8]) {
+    /// Replaces every secret by stars.
+    pub fn mask_bytes(&self, bytes: &mut [u8]) {
         if self.finder.is_none() {
             return;
         }
-        let visible = Visible::of(bytes);
-        let mut secrets: Vec<_> = self.found(&visible.text).flat_map(|range| visible.origins(range)).collect();
-        // What stands within an escape sequence is no text, and yet in the file.
+        let visible = VisibleText::from_raw(bytes);
+        let mut secrets: Vec<_> = self.find_ranges(&visible.text).flat_map(|range| visible.raw_ranges(range)).collect();
+        // The content of an escape sequence is not visible, but is in the file.
         if bytes.contains(&ESC) {
-            secrets.extend(self.found(bytes));
+            secrets.extend(self.find_ranges(bytes));
         }
         for range in secrets {
             bytes[range].fill(b'*');
         }
     }
 
-    /// The same for a text by itself.
-    pub fn text(&self, text: &str) -> String {
+    /// The same for a separate text.
+    pub fn mask_text(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
-        self.hide(&mut bytes);
+        self.mask_bytes(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The same for every text in it, names of fields too.
-    pub fn json(&self, value: &mut Value) {
+    /// The same for every text in a JSON value, including field names.
+    pub fn mask_json(&self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.text(text),
-            Value::Array(list) => list.iter_mut().for_each(|entry| self.json(entry)),
+            Value::String(text) => *text = self.mask_text(text),
+            Value::Array(list) => list.iter_mut().for_each(|entry| self.mask_json(entry)),
             Value::Object(fields) => {
                 let hide = |(name, mut value): (String, Value)| {
-                    self.json(&mut value);
-                    (self.text(&name), value)
+                    self.mask_json(&mut value);
+                    (self.mask_text(&name), value)
                 };
                 *fields = std::mem::take(fields).into_iter().map(hide).collect();
             }
@@ -134,17 +139,17 @@ impl Mask {
         }
     }
 
-    /// Of what a window holds of a log, the up to `limit` bytes from `from` on, without secrets. The window reaches as far
+    /// Returns up to `limit` bytes of a window from `from` on, with secrets masked. The window includes as much context
     /// before and after them as there is.
-    pub fn piece(&self, mut window: Vec<u8>, from: usize, limit: usize, tail: Tail) -> Vec<u8> {
-        let sure = self.sure(&window, tail);
-        self.hide(&mut window);
+    pub fn mask_window(&self, mut window: Vec<u8>, from: usize, limit: usize, tail: TailState) -> Vec<u8> {
+        let sure = self.certain_len(&window, tail);
+        self.mask_bytes(&mut window);
         let to = sure.min(from + limit);
         window.drain(from.min(to)..to).collect()
     }
 
-    /// Where secrets stand; they may overlap.
-    fn found<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = Range<usize>> + 't {
+    /// The ranges of secrets; they may overlap.
+    fn find_ranges<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = Range<usize>> + 't {
         let mut from = 0;
         let starts = std::iter::from_fn(move || {
             let start = self.finder.as_ref()?.find(text, from)?;
@@ -152,33 +157,33 @@ impl Mask {
             Some(start)
         });
         starts.flat_map(move |start| {
-            let here = self.spellings.iter().filter(move |spelling| text[start..].starts_with(spelling));
+            let here = self.encodings.iter().filter(move |spelling| text[start..].starts_with(spelling));
             here.map(move |spelling| start..start + spelling.len())
         })
     }
 
-    /// How many bytes cannot be part of a secret whose rest is not there yet.
-    fn sure(&self, bytes: &[u8], tail: Tail) -> usize {
-        let uncut = || bytes.len() - self.unsure(bytes);
+    /// How many bytes cannot be part of a secret that is still incomplete.
+    fn certain_len(&self, bytes: &[u8], tail: TailState) -> usize {
+        let uncut = || bytes.len() - self.partial_suffix_len(bytes);
         let cut = || {
-            let visible = Visible::of(bytes);
-            let unsure = self.unsure(&visible.text);
-            if unsure > 0 { visible.origin(visible.text.len() - unsure) } else { bytes.len() }
+            let visible = VisibleText::from_raw(bytes);
+            let unsure = self.partial_suffix_len(&visible.text);
+            if unsure > 0 { visible.raw_offset(visible.text.len() - unsure) } else { bytes.len() }
         };
         match tail {
-            Tail::Known => bytes.len(),
-            Tail::Growing => uncut().min(cut()),
-            Tail::Quiet => uncut(),
+            TailState::Complete => bytes.len(),
+            TailState::Growing => uncut().min(cut()),
+            TailState::Quiet => uncut(),
         }
     }
 
     /// How many bytes at the end may be the beginning of a secret.
-    fn unsure(&self, text: &[u8]) -> usize {
+    fn partial_suffix_len(&self, text: &[u8]) -> usize {
         let begun = |spelling: &Vec<u8>| {
             let mut lengths = (1..spelling.len().min(text.len() + 1)).rev();
             lengths.find(|length| text.ends_with(&spelling[..*length]))
         };
-        self.spellings.iter().filter_map(begun).max().unwrap_or(0)
+        self.encodings.iter().filter_map(begun).max().unwrap_or(0)
     }
 }
 

@@ -1,34 +1,34 @@
 //! Text that must not appear in logs.
 
+pub mod agent_secrets;
+mod encodings;
 pub mod mask;
-pub mod own;
-mod spelling;
-mod visible;
+mod visible_text;
 
 use std::fmt;
 
 use hyper::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
-/// A token or key. `Debug` does not show it, and there is no `Display`.
+/// A token or key. `Debug` hides it, and there is no `Display`.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps it, without the white space around it that files and copying bring along.
+    /// Trims white space, which files and copying add.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
 
-    /// As a header's value, which nobody prints; an empty one if it has characters that no header has.
+    /// As a header value that is never printed; empty if it contains invalid characters.
     pub fn header(&self) -> HeaderValue {
         let mut value = HeaderValue::from_str(&self.0).unwrap_or_else(|_| HeaderValue::from_static(""));
         value.set_sensitive(true);
         value
     }
 
-    /// The text itself, for an environment.
+    /// The plain text, for an environment.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_trimmed_and_not_shown() {
+    fn secret_is_trimmed_and_hidden() {
         let secret = Secret::new(" wt_abc\n");
         assert_eq!(secret.reveal(), "wt_abc");
         assert!(!format!("{secret:?} {:?}", secret.header()).contains("wt_"));

@@ -1,31 +1,31 @@
-//! A host that leaves, but has something to finish: it does not listen any more, so it is offered nothing, and says
-//! good-bye, so that what it was offered goes elsewhere. What it runs stays its own, and it goes on to beat: more often, as
-//! nothing else brings it a cancel.
+//! Closes the session of a host that is leaving but still has something to finish: it stops listening, so it gets no
+//! offers, and sends a disconnect, so that its offers go elsewhere. It keeps its running jobs and keeps sending
+//! heartbeats, more often, because only they bring a cancel.
 
 use std::time::Duration;
 
-use app::protocol::worker::Disconnect;
+use app::protocol::worker::DisconnectRequest;
 
-use super::Session;
+use super::AgentSession;
 
-/// Between two heartbeats then.
-pub const BEAT: Duration = Duration::from_secs(1);
+/// Interval of heartbeats while closing.
+pub const CLOSING_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Session {
-    /// Whether this host takes nothing more.
-    pub(super) fn is_closed(&self) -> bool {
-        *self.turned_away.borrow() > 0
+impl AgentSession {
+    /// Whether this host accepts no more jobs.
+    pub(super) fn is_closing(&self) -> bool {
+        *self.decline_requests.borrow() > 0
     }
 
-    /// Gives back what was offered here. The next registration says what is still run.
-    pub(super) async fn turn_away(&self) {
+    /// Returns offers. The next registration lists what still runs.
+    pub(super) async fn decline_offers(&self) {
         let left_running = self.attempts.borrow().clone();
         let Some(worker_id) = self.worker_id() else { return };
-        let body = Disconnect { worker_id: Some(worker_id), left_running };
+        let body = DisconnectRequest { worker_id: Some(worker_id), left_running };
         match self.context.api.disconnect(&body).await {
-            Ok(()) => tracing::info!("taking nothing more, {} attempt(s) to finish", body.left_running.len()),
-            // An offer that nobody answers goes back after a while.
-            Err(error) => tracing::warn!("could not say that nothing more is taken: {error}"),
+            Ok(()) => tracing::info!("accepting no more jobs, {} attempt(s) to finish", body.left_running.len()),
+            // An offer without an answer times out.
+            Err(error) => tracing::warn!("cannot report that no more jobs are accepted: {error}"),
         }
     }
 }

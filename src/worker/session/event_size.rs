@@ -1,21 +1,21 @@
-//! Events of a stream have no end that is known before, so they are measured as they come.
+//! Limits the size of events of a stream, whose length is not known in advance.
 
-/// How long the unfinished event is.
+/// The length of the unfinished event.
 #[derive(Debug)]
-pub struct EventSize {
+pub struct EventSizeLimit {
     limit: usize,
     bytes: usize,
     line_is_empty: bool,
 }
 
-impl EventSize {
-    /// For a stream that has not begun; a longer event, in bytes, is not acceptable.
-    pub fn up_to(limit: usize) -> Self {
+impl EventSizeLimit {
+    /// For a stream that has not begun; `limit` in bytes.
+    pub fn new(limit: usize) -> Self {
         Self { limit, bytes: 0, line_is_empty: false }
     }
 
-    /// Takes what came next. Whether the event is still an acceptable one.
-    pub fn add(&mut self, bytes: &[u8]) -> bool {
+    /// Adds received bytes. Returns whether the event is still within the limit.
+    pub fn accept(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             match byte {
                 b'\n' if self.line_is_empty => self.bytes = 0,
@@ -34,14 +34,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_event_counts() {
+    fn size_limit_applies_to_each_event() {
         const LIMIT: usize = 1 << 20;
-        let mut size = EventSize::up_to(LIMIT);
+        let mut size = EventSizeLimit::new(LIMIT);
         let event = [b"data: ".as_slice(), &vec![b'x'; LIMIT / 2], b"\n\n"].concat();
         for _ in 0..10 {
-            assert!(size.add(&event));
+            assert!(size.accept(&event));
         }
-        assert!(size.add(&vec![b'x'; LIMIT - 10]));
-        assert!(!size.add(b"0123456789abcdef"));
+        assert!(size.accept(&vec![b'x'; LIMIT - 10]));
+        assert!(!size.accept(b"0123456789abcdef"));
     }
 }

@@ -1,90 +1,92 @@
-//! Proof of life, each interval, whatever else happens.
+//! Heartbeats, sent in each interval whatever else happens.
 
 use std::time::Duration;
 
-use app::protocol::worker::Heartbeat;
+use app::protocol::worker::HeartbeatRequest;
 
-use super::{Refused, Session, close};
-use crate::api::ApiError;
+use super::{AgentSession, TokenRefused, close};
+use crate::api::OrchestratorError;
 use crate::backoff::Backoff;
 use crate::clock;
-use crate::state::Input;
+use crate::state::AgentInput;
 
-/// Beats until the token is refused.
-pub async fn run(session: &Session) -> Refused {
-    let mut registered = session.registered.subscribe();
+/// Sends heartbeats until the token is rejected.
+pub async fn run(session: &AgentSession) -> TokenRefused {
+    let mut registered = session.registration.subscribe();
     let mut backoff = Backoff::default();
-    // The registration was the first one. The next comes anywhere in the interval, so that a fleet which came back together
-    // does not beat together.
-    if let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| interval(known.as_ref())) {
-        pause(session, interval.mul_f64(clock::fraction())).await;
+    // The registration counts as the first one. The next is at a random time in the interval, so that a fleet that
+    // reconnects together does not send heartbeats together.
+    if let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| heartbeat_interval(known.as_ref())) {
+        wait_for_next(session, interval.mul_f64(clock::random_fraction())).await;
     }
     loop {
-        // The sender is in the session itself.
-        let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| interval(known.as_ref())) else {
+        // Cannot fail: the session owns the sender.
+        let Ok(interval) = registered.wait_for(Option::is_some).await.map(|known| heartbeat_interval(known.as_ref()))
+        else {
             return std::future::pending().await;
         };
-        let wait = match beat(session).await {
+        let wait = match send_heartbeat(session).await {
             Ok(()) => {
-                session.answered.notify_waiters();
+                session.heartbeat_answered.notify_waiters();
                 backoff.reset();
                 interval
             }
-            Err(ApiError::Refused(sentence)) => return Refused(sentence),
-            Err(ApiError::Transient { sentence, retry_after }) => {
+            Err(OrchestratorError::Unauthorized(sentence)) => return TokenRefused(sentence),
+            Err(OrchestratorError::Transient { sentence, retry_after }) => {
                 tracing::debug!("heartbeat: {sentence}");
-                session.lost();
-                backoff.next_after(clock::roll(), retry_after).min(interval)
+                session.record_failure();
+                backoff.next_delay_after(clock::random_u64(), retry_after).min(interval)
             }
-            // The connection that does the registering says it.
-            Err(ApiError::Untrusted(sentence)) => {
+            // The connection that registers reports it.
+            Err(OrchestratorError::UntrustedCertificate(sentence)) => {
                 tracing::debug!("heartbeat: {sentence}");
-                backoff.next(clock::roll()).min(interval)
+                backoff.next_delay(clock::random_u64()).min(interval)
             }
             Err(error) => {
                 tracing::warn!("heartbeat: {error}");
-                session.unknown.send_replace(true);
-                session.answered.notify_waiters();
+                session.must_register.send_replace(true);
+                session.heartbeat_answered.notify_waiters();
                 interval
             }
         };
-        pause(session, wait).await;
+        wait_for_next(session, wait).await;
     }
 }
 
-/// Until the next one is due, or the host or a GPU must not be given out any more, or may be again.
-async fn pause(session: &Session, wait: Duration) {
-    let mut turned_away = session.turned_away.clone();
+/// Waits until the next one is due, or the availability of the host or a GPU changes.
+async fn wait_for_next(session: &AgentSession, wait: Duration) {
+    let mut turned_away = session.decline_requests.clone();
     let is_closed = *turned_away.borrow_and_update() > 0;
-    let wait = if is_closed { wait.min(close::BEAT) } else { wait };
+    let wait = if is_closed { wait.min(close::CLOSING_HEARTBEAT_INTERVAL) } else { wait };
     tokio::select! {
         () = session.context.gpus.changed() => {}
-        () = session.context.room.changed() => {}
+        () = session.context.disk_space.changed() => {}
+        () = session.context.host_health.changed() => {}
         Ok(()) = turned_away.changed() => {}
         () = tokio::time::sleep(wait) => {}
     }
 }
 
-fn interval(registration: Option<&super::Registration>) -> Duration {
+fn heartbeat_interval(registration: Option<&super::Registration>) -> Duration {
     registration.map_or(Duration::from_secs(30), |known| known.interval)
 }
 
-async fn beat(session: &Session) -> Result<(), ApiError> {
+async fn send_heartbeat(session: &AgentSession) -> Result<(), OrchestratorError> {
     let attempts = session.attempts.borrow().clone();
     let telemetry = session.context.gpus.telemetry();
-    let body = Heartbeat {
+    let body = HeartbeatRequest {
         worker_id: session.worker_id(),
         status: Some(if attempts.is_empty() { "idle" } else { "busy" }.to_owned()),
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
-        telemetry: telemetry.moments.clone(),
-        unfit: session.context.unfit(),
+        telemetry: telemetry.samples.clone(),
+        unfit: session.context.unhealthy_reason(),
     };
     let sent = clock::boot_ms();
     let answer = session.context.api.heartbeat(&body).await?;
     session.context.api.lease.renew(sent);
-    session.contact();
-    session.context.gpus.told(&telemetry);
-    session.tell(Input::Desired(Box::new(answer.desired))).await;
+    session.record_contact();
+    session.context.gpus.acknowledge(&telemetry);
+    session.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! The connection to the orchestrator: registers, beats, listens, and comes back after every loss.
+//! The connection to the orchestrator: registers, sends heartbeats, listens, and reconnects after every loss.
 //!
-//! What it hears goes to the agent as [`Input`]s. Heartbeats and the stream are apart, so that neither waits for the other,
-//! and neither ever waits for a job.
+//! What it receives goes to the agent as [`AgentInput`]s. Heartbeats and the stream are separate, so that neither waits
+//! for the other, and neither ever waits for a job.
 
 mod close;
+mod event_channel;
 mod event_size;
 mod heartbeat;
-mod link;
 mod stream;
 
 use std::sync::Arc;
@@ -17,52 +17,46 @@ use app::domain::ids::WorkerId;
 use app::domain::sandbox::Sandbox;
 use app::domain::time::Timestamp;
 use app::protocol::dispatch::WorkerEvent;
-use app::protocol::worker::{PROTOCOL, Register, RunningAttempt};
-use app::remote::Trust;
+use app::protocol::worker::{PROTOCOL_VERSION, RegisterRequest, RunningAttempt};
+use app::remote::ServerTrust;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, ApiError, Online};
+use crate::api::{Api, OrchestratorError, ReconnectSignal};
 use crate::clock;
-use crate::config::Config;
-use crate::files::Key;
-use crate::gpu::{Gpus, Hardware};
+use crate::config::AgentConfig;
+use crate::disk_space::DiskSpaceMonitor;
+use crate::files::AttemptKey;
+use crate::gpu::{GpuMonitor, Hardware};
 use crate::limits;
-use crate::room::Room;
-use crate::sandbox::host::Host;
-use crate::state::Input;
+use crate::probe::host_health::HostHealth;
+use crate::sandbox::host::SandboxSupport;
+use crate::state::AgentInput;
 
 /// What the agent's tasks share.
 #[derive(Debug)]
-pub struct Context {
-    /// The settings.
-    pub config: Config,
-    /// The orchestrator.
+pub struct AgentContext {
+    pub config: AgentConfig,
     pub api: Api,
-    /// Whether it is there.
-    pub online: Online,
-    /// The host's GPUs.
+    /// Wakes retries when the orchestrator can be reached again.
+    pub reconnect_signal: ReconnectSignal,
     pub hardware: Hardware,
-    /// How they are now.
-    pub gpus: Gpus,
-    /// Whether its disk has room for a job.
-    pub room: Room,
-    /// How it confines trainers.
-    pub sandbox: Host,
-    /// What it lets each job take.
-    pub limits: limits::Host,
+    pub gpus: GpuMonitor,
+    pub disk_space: DiskSpaceMonitor,
+    pub host_health: HostHealth,
+    pub sandbox: SandboxSupport,
+    pub limits: limits::HostLimits,
     /// Random per start of the agent.
     pub boot_id: String,
     /// Random per work directory.
     pub install_id: String,
-    /// Whether the worker's token was refused, so that only job tokens open anything.
-    pub refused: AtomicBool,
-    /// What jobs and operators have in common.
-    pub shared: crate::service::Shared,
+    /// Whether the worker's token was rejected, so that only job tokens are valid.
+    pub token_refused: AtomicBool,
+    pub status: crate::daemon::SharedStatus,
 }
 
-/// Why the token was refused, and what to do: in the orchestrator's words, unless it said no more than a code.
-fn token_refused(detail: &str) -> String {
+/// Why the token was rejected, and what to do: in the orchestrator's words, unless it sent only a code.
+fn token_refused_message(detail: &str) -> String {
     if detail.starts_with("Invalid token") {
         detail.to_owned()
     } else if detail.contains(' ') {
@@ -75,214 +69,222 @@ fn token_refused(detail: &str) -> String {
     }
 }
 
-impl Context {
-    /// Why this host takes no new job, if it takes none.
-    pub fn unfit(&self) -> Option<String> {
-        self.sandbox.unfit().or_else(|| self.room.unfit())
+impl AgentContext {
+    /// Why this host accepts no new jobs, if so.
+    pub fn unhealthy_reason(&self) -> Option<String> {
+        self.sandbox
+            .unhealthy_reason()
+            .or_else(|| self.host_health.unhealthy_reason())
+            .or_else(|| self.disk_space.unhealthy_reason())
     }
 
-    /// How jobs are confined and limited here.
-    fn sandbox(&self) -> Sandbox {
-        Sandbox { limits: Some(self.limits.reported()), ..self.sandbox.reported() }
+    /// The sandbox and limits of jobs on this host.
+    fn sandbox_report(&self) -> Sandbox {
+        Sandbox { limits: Some(self.limits.to_report()), ..self.sandbox.to_report() }
     }
 }
 
-/// Whether the orchestrator is in reach.
+/// Whether the orchestrator can be reached.
 #[derive(Debug, Clone, Default)]
-pub struct Reach {
-    /// It was, once.
+pub struct OrchestratorReach {
+    /// Whether the agent has ever registered.
     pub registered: bool,
-    /// Since when it is not.
-    pub away: Option<(Instant, Timestamp)>,
-    /// After so long it takes this worker for offline.
-    pub timeout: Duration,
+    /// Since when it cannot be reached.
+    pub unreachable_since: Option<(Instant, Timestamp)>,
+    /// Time after which the orchestrator considers this worker offline.
+    pub offline_timeout: Duration,
 }
 
-/// Where the connection gets and leaves what it knows.
+/// The state of the connection.
 #[derive(Debug, Clone)]
-pub struct Session {
-    context: Arc<Context>,
-    inbox: mpsc::Sender<Input>,
+pub struct AgentSession {
+    context: Arc<AgentContext>,
+    input_sender: mpsc::Sender<AgentInput>,
     attempts: watch::Receiver<Vec<RunningAttempt>>,
-    registered: Arc<watch::Sender<Option<Registration>>>,
+    registration: Arc<watch::Sender<Option<Registration>>>,
     last_contact: Arc<watch::Sender<Instant>>,
-    reach: Arc<watch::Sender<Reach>>,
-    /// A heartbeat was refused since the last registration: the orchestrator has to be told again who this is.
-    unknown: Arc<watch::Sender<bool>>,
-    /// Wakes who waits when a heartbeat was answered, whatever the answer; nobody is woken by an earlier one.
-    answered: Arc<Notify>,
+    reach: Arc<watch::Sender<OrchestratorReach>>,
+    /// A heartbeat was rejected since the last registration: the agent must register again.
+    must_register: Arc<watch::Sender<bool>>,
+    /// Notified when a heartbeat was answered, whatever the answer. Earlier heartbeats wake nobody.
+    heartbeat_answered: Arc<Notify>,
     /// See [`close`].
-    turned_away: watch::Receiver<u32>,
+    decline_requests: watch::Receiver<u32>,
 }
 
-/// What the orchestrator said at registration.
+/// The response to the registration.
 #[derive(Debug, Clone)]
 struct Registration {
     worker_id: WorkerId,
     interval: Duration,
 }
 
-/// The token was refused: nothing else can be done on this connection.
-struct Refused(String);
+/// The token was rejected: nothing else is possible on this connection.
+struct TokenRefused(String);
 
-impl Session {
-    /// Not connected yet.
+impl AgentSession {
+    /// Creates a session that is not connected yet.
     pub fn new(
-        context: Arc<Context>,
-        inbox: mpsc::Sender<Input>,
+        context: Arc<AgentContext>,
+        inbox: mpsc::Sender<AgentInput>,
         attempts: watch::Receiver<Vec<RunningAttempt>>,
         turned_away: watch::Receiver<u32>,
     ) -> Self {
         Self {
             context,
-            inbox,
+            input_sender: inbox,
             attempts,
-            registered: Arc::new(watch::Sender::new(None)),
+            registration: Arc::new(watch::Sender::new(None)),
             last_contact: Arc::new(watch::Sender::new(Instant::now())),
-            reach: Arc::new(watch::Sender::new(Reach {
-                away: Some((Instant::now(), clock::now())),
-                ..Reach::default()
+            reach: Arc::new(watch::Sender::new(OrchestratorReach {
+                unreachable_since: Some((Instant::now(), clock::now())),
+                ..OrchestratorReach::default()
             })),
-            unknown: Arc::default(),
-            answered: Arc::default(),
-            turned_away,
+            must_register: Arc::default(),
+            heartbeat_answered: Arc::default(),
+            decline_requests: turned_away,
         }
     }
 
-    /// Stays connected until the token is refused or this is dropped.
+    /// Stays connected until the token is rejected or this is dropped.
     pub async fn run(self) {
-        let Refused(sentence) = tokio::select! {
-            refused = link::run(&self) => refused,
+        let TokenRefused(sentence) = tokio::select! {
+            refused = event_channel::run(&self) => refused,
             refused = heartbeat::run(&self) => refused,
-            never = self.watch_contact() => match never {},
+            never = self.monitor_contact() => match never {},
         };
-        self.context.refused.store(true, Ordering::Relaxed);
-        let sentence = token_refused(&sentence);
+        self.context.token_refused.store(true, Ordering::Relaxed);
+        let sentence = token_refused_message(&sentence);
         if !self.attempts.borrow().is_empty() {
-            tracing::error!("{sentence} What runs here goes on, and its agent ends after it.");
+            tracing::error!("{sentence} Running jobs continue, and the agent exits after them.");
         }
-        self.tell(Input::Refused(sentence)).await;
+        self.send_input(AgentInput::TokenRefused(sentence)).await;
     }
 
-    /// The id that the orchestrator knows this worker by, once it has said it.
+    /// This worker's ID at the orchestrator, once it is known.
     pub fn worker_id(&self) -> Option<WorkerId> {
-        self.registered.borrow().as_ref().map(|registration| registration.worker_id.clone())
+        self.registration.borrow().as_ref().map(|registration| registration.worker_id.clone())
     }
 
-    async fn tell(&self, input: Input) {
-        // The agent has ended its loop: then the process ends.
-        let _ = self.inbox.send(input).await;
+    async fn send_input(&self, input: AgentInput) {
+        // The agent's loop has ended, so the process exits.
+        let _ = self.input_sender.send(input).await;
     }
 
-    /// Whether the orchestrator is in reach, from now on.
-    pub fn reach(&self) -> watch::Receiver<Reach> {
+    /// Whether the orchestrator can be reached, with changes.
+    pub fn reach(&self) -> watch::Receiver<OrchestratorReach> {
         self.reach.subscribe()
     }
 
-    /// Waits until a heartbeat is refused.
-    async fn until_unknown(&self) {
-        // The sender is in the session itself.
-        let _ = self.unknown.subscribe().wait_for(|unknown| *unknown).await;
+    /// Waits until a heartbeat is rejected.
+    async fn wait_until_unknown(&self) {
+        // Cannot fail: the session owns the sender.
+        let _ = self.must_register.subscribe().wait_for(|unknown| *unknown).await;
     }
 
-    fn contact(&self) {
+    fn record_contact(&self) {
         self.last_contact.send_replace(Instant::now());
-        self.reach.send_if_modified(|reach| reach.registered && reach.away.take().is_some());
+        self.reach.send_if_modified(|reach| reach.registered && reach.unreachable_since.take().is_some());
     }
 
-    /// A try has failed.
-    fn lost(&self) {
+    fn record_failure(&self) {
         self.reach.send_if_modified(|reach| {
-            let fresh = reach.away.is_none();
-            reach.away.get_or_insert_with(|| (Instant::now(), clock::now()));
+            let fresh = reach.unreachable_since.is_none();
+            reach.unreachable_since.get_or_insert_with(|| (Instant::now(), clock::now()));
             fresh
         });
     }
 
-    /// Says when there was no contact for too long.
-    async fn watch_contact(&self) -> std::convert::Infallible {
+    /// Logs when there was no contact for too long.
+    async fn monitor_contact(&self) -> std::convert::Infallible {
         let limit = self.context.config.give_up_after;
         loop {
             let deadline = *self.last_contact.borrow() + limit;
             tokio::time::sleep_until(deadline).await;
             if *self.last_contact.borrow() + limit <= Instant::now() {
                 let sentence = format!(
-                    "the orchestrator at {} was out of reach for {} s; an ephemeral worker does not wait longer",
+                    "the orchestrator at {} was unreachable for {} s; an ephemeral worker does not wait longer",
                     self.context.config.url,
                     limit.as_secs()
                 );
-                self.tell(Input::Unreachable(sentence)).await;
-                self.contact();
+                self.send_input(AgentInput::Unreachable(sentence)).await;
+                self.record_contact();
             }
         }
     }
 
     /// Registers once.
-    async fn register(&self) -> Result<(), ApiError> {
+    async fn register(&self) -> Result<(), OrchestratorError> {
         let config = &self.context.config;
         let hardware = &self.context.hardware;
         let first = hardware.gpus.first();
         let attempts = self.attempts.borrow().clone();
-        let body = Register {
+        let body = RegisterRequest {
             name: Some(config.name.clone()),
-            gpu_info: Some(hardware.info()),
+            gpu_info: Some(hardware.summary()),
             persistent: Some(config.persistent),
             current_job_id: attempts.first().map(|running| running.job_id.clone()),
             gpu_count: u32::try_from(hardware.gpus.len()).ok(),
             gpu_name: first.map(|gpu| gpu.name.clone()),
             gpu_vram_gb: first.and_then(|gpu| gpu.vram_gb),
             accelerator_type: Some(hardware.accelerator.clone()),
-            gpus: self.context.gpus.marked(&hardware.gpus),
+            gpus: self.context.gpus.with_availability(&hardware.gpus),
             labels: config.labels.clone(),
-            host: Some(config.host.clone()),
+            host: Some(config.hostname.clone()),
             agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            protocol: Some(PROTOCOL),
+            protocol: Some(PROTOCOL_VERSION),
             boot_id: Some(self.context.boot_id.clone()),
             install_id: Some(self.context.install_id.clone()),
-            tls_verify: (config.url.scheme() == "https").then_some(config.trust != Trust::Anything),
-            max_jobs: Some(config.max_jobs.on(hardware.gpus.len())),
-            unfit: self.context.unfit(),
-            sandbox: Some(self.context.sandbox()),
-            paths: Some(config.paths.keys().cloned().collect()),
+            tls_verify: (config.url.scheme() == "https").then_some(config.trust != ServerTrust::AcceptAny),
+            max_jobs: Some(config.max_jobs.resolve(hardware.gpus.len())),
+            unfit: self.context.unhealthy_reason(),
+            sandbox: Some(self.context.sandbox_report()),
+            paths: Some(config.host_directories.keys().cloned().collect()),
             attempts,
         };
         let sent = crate::clock::boot_ms();
         let answer = self.context.api.register(&body).await?;
-        self.context.api.lease.told(answer.heartbeat_timeout_seconds);
+        self.context.api.lease.set_timeout(answer.heartbeat_timeout_seconds);
         self.context.api.lease.renew(sent);
-        self.contact();
-        self.unknown.send_replace(false);
+        self.record_contact();
+        self.must_register.send_replace(false);
         if self.worker_id().as_ref() != Some(&answer.worker_id) {
             tracing::info!("registered at {} as {} ({})", config.url, answer.name, answer.worker_id);
-            if config.named && config.name != answer.name {
+            if config.has_explicit_name && config.name != answer.name {
                 tracing::warn!(
-                    "--name {} changes nothing: the orchestrator knows this worker as {}",
+                    "--name {} has no effect: the orchestrator knows this worker as {}",
                     config.name,
                     answer.name
                 );
             }
         }
         let interval = Duration::from_secs(answer.heartbeat_interval_seconds.clamp(1, 3_600));
-        self.registered.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));
+        self.registration.send_replace(Some(Registration { worker_id: answer.worker_id, interval }));
         let timeout = Duration::from_secs(answer.heartbeat_timeout_seconds);
-        self.reach.send_replace(Reach { registered: true, away: None, timeout });
-        self.context.online.announce();
-        self.tell(Input::Desired(Box::new(answer.desired))).await;
+        self.reach.send_replace(OrchestratorReach {
+            registered: true,
+            unreachable_since: None,
+            offline_timeout: timeout,
+        });
+        self.context.reconnect_signal.notify();
+        self.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
         Ok(())
     }
 
-    /// Passes an event on.
-    async fn heard(&self, event: WorkerEvent) {
+    /// Passes an event on to the agent.
+    async fn handle_event(&self, event: WorkerEvent) {
         let input = match event {
-            WorkerEvent::JobSubmit(offer) => Input::Offer(offer),
-            WorkerEvent::JobCancel { job_id, attempt, reason } => Input::Stop(Key { job_id, attempt }, reason),
-            WorkerEvent::Shutdown { reason } => {
-                tracing::info!("the orchestrator ends this worker: {reason}");
-                Input::Shutdown
+            WorkerEvent::JobSubmit(offer) => AgentInput::Offer(offer),
+            WorkerEvent::JobCancel { job_id, attempt, reason } => {
+                AgentInput::Stop(AttemptKey { job_id, attempt }, reason)
             }
-            WorkerEvent::Drain { drain } => Input::Drain(drain),
+            WorkerEvent::Shutdown { reason } => {
+                tracing::info!("the orchestrator stops this worker: {reason}");
+                AgentInput::Shutdown
+            }
+            WorkerEvent::Drain { drain } => AgentInput::Drain(drain),
             WorkerEvent::Ping | WorkerEvent::Unknown => return,
         };
-        self.tell(input).await;
+        self.send_input(input).await;
     }
 }

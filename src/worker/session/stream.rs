@@ -10,99 +10,99 @@ use futures_util::{Stream, StreamExt, stream};
 use reqwest::Response;
 use sse_stream::SseStream;
 
-use super::Session;
-use super::event_size::EventSize;
-use crate::api::ApiError;
-use crate::api::body::size;
+use super::AgentSession;
+use super::event_size::EventSizeLimit;
+use crate::api::OrchestratorError;
+use crate::api::body::format_size;
 
-/// The server's wish to wait is followed up to this.
-const LONGEST_RETRY: Duration = Duration::from_mins(1);
+/// Maximum of the server's `retry` delay.
+const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// How a connection ended.
 #[derive(Debug)]
-pub enum End {
-    /// The token was refused.
-    Refused(String),
-    /// Not one byte came.
+pub enum StreamEnd {
+    /// The token was rejected.
+    TokenRefused(String),
+    /// No byte arrived.
     Silent,
     /// The time for polls is over.
     PollingOver,
-    /// This host takes nothing more, and says so.
-    TurnedAway,
-    /// It broke, or the server closed it.
+    /// This host accepts no more jobs, and reports that.
+    Declining,
+    /// The connection broke, or the server closed it.
     Lost {
         /// For the log.
         sentence: String,
-        /// When the server wants us back.
+        /// Reconnection delay that the server asks for.
         retry: Option<Duration>,
     },
 }
 
-/// Why no more bytes come.
+/// Why the body ended.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum StreamError {
     #[error("the stream was silent for too long")]
     Silent,
-    #[error("the stream broke: {0}")]
+    #[error("the stream was interrupted: {0}")]
     Network(String),
-    #[error("the stream brought an event of more than {}", size(*.0))]
+    #[error("the stream sent an event of more than {}", format_size(*.0))]
     TooLarge(usize),
 }
 
 /// Listens until the connection ends.
-pub async fn listen(session: &Session) -> End {
+pub async fn listen(session: &AgentSession) -> StreamEnd {
     let response = match session.context.api.stream().await {
         Ok(response) => response,
-        Err(ApiError::Refused(sentence)) => return End::Refused(sentence),
-        Err(error) => return lost(format!("no stream: {error}"), None),
+        Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRefused(sentence),
+        Err(error) => return lost(format!("cannot open the stream: {error}"), None),
     };
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("text/event-stream") {
-        return lost(format!("the stream's address answers {kind:?} and not events"), None);
+        return lost(format!("the stream's address sends {kind:?}, not events"), None);
     }
     tracing::debug!("the stream is open");
     let heard = AtomicBool::new(false);
     let config = &session.context.config;
-    let bytes = limited(response, &heard, config.stream_patience, config.bounds.max_event);
+    let bytes = limit_stream(response, &heard, config.stream_timeout, config.input_limits.max_event);
     let mut events = pin!(SseStream::from_bytes_stream(bytes));
     let mut retry = None;
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
-            Err(_) if !heard.load(Ordering::Relaxed) => return End::Silent,
+            Err(_) if !heard.load(Ordering::Relaxed) => return StreamEnd::Silent,
             Err(error) => return lost(error.to_string(), retry),
         };
-        session.contact();
-        retry = event.retry.map(|ms| Duration::from_millis(ms).min(LONGEST_RETRY)).or(retry);
+        session.record_contact();
+        retry = event.retry.map(|ms| Duration::from_millis(ms).min(MAX_RETRY_DELAY)).or(retry);
         let Some(data) = event.data else { continue };
         match serde_json::from_str::<WorkerEvent>(&data) {
-            Ok(event) => session.heard(event).await,
-            // The heartbeat's answer says the same.
-            Err(error) => tracing::warn!("an event cannot be read: {error}"),
+            Ok(event) => session.handle_event(event).await,
+            // The response to the heartbeat contains the same state.
+            Err(error) => tracing::warn!("cannot read an event: {error}"),
         }
     }
     lost("the orchestrator closed the stream".to_owned(), retry)
 }
 
-fn lost(sentence: String, retry: Option<Duration>) -> End {
-    End::Lost { sentence, retry }
+fn lost(sentence: String, retry: Option<Duration>) -> StreamEnd {
+    StreamEnd::Lost { sentence, retry }
 }
 
-/// The body's bytes, ended by silence or by an event without end.
-fn limited(
+/// The body's bytes, ended by silence or by an event that is too long.
+fn limit_stream(
     response: Response,
     heard: &AtomicBool,
     patience: Duration,
     most: usize,
-) -> impl Stream<Item = Result<Bytes, Broken>> {
-    stream::try_unfold((response, EventSize::up_to(most)), move |(mut response, mut size)| async move {
+) -> impl Stream<Item = Result<Bytes, StreamError>> {
+    stream::try_unfold((response, EventSizeLimit::new(most)), move |(mut response, mut size)| async move {
         match tokio::time::timeout(patience, response.chunk()).await {
-            Err(_) => Err(Broken::Silent),
-            Ok(Err(error)) => Err(Broken::Network(error.to_string())),
+            Err(_) => Err(StreamError::Silent),
+            Ok(Err(error)) => Err(StreamError::Network(error.to_string())),
             Ok(Ok(None)) => Ok(None),
             Ok(Ok(Some(bytes))) => {
                 heard.store(true, Ordering::Relaxed);
-                if size.add(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(Broken::TooLarge(most)) }
+                if size.accept(&bytes) { Ok(Some((bytes, (response, size)))) } else { Err(StreamError::TooLarge(most)) }
             }
         }
     })

@@ -1,43 +1,42 @@
-//! A control group of the trainer's own, where this host gives us one (cgroup v2, also in the hybrid layout): what is born
-//! in it stays in it, whatever it forks, and can be killed all at once. Everything here may fail, and then sessions and
-//! the reaper have to do.
+//! The trainer's control group, if the host provides one (cgroup v2, also in the hybrid layout): processes started in
+//! it stay in it, however they fork, and can be killed together. If it fails, sessions and the reaper must suffice.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::clock;
-use crate::files::{Key, Place};
-use crate::limits::groups::OF_JOBS;
+use crate::files::{AttemptKey, JobCgroup};
+use crate::limits::cgroups::JOB_CGROUP_PREFIX;
 
-/// A group that was made for one attempt.
+/// The control group of one attempt.
 #[derive(Debug, Clone)]
 pub struct Cgroup(PathBuf);
 
-/// Why none can be made.
-fn absent() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "there is no cgroup v2 here")
+fn not_available() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "cgroup v2 is not available")
 }
 
 impl Cgroup {
-    /// Makes one at the place that was prepared for it, with its limits; else below this process's own.
+    /// Creates a group in the prepared place, with its limits; otherwise below this process's own.
     ///
     /// # Errors
-    /// If there is no cgroup v2, or nobody has given it to us.
-    pub fn make(key: &Key, place: Option<&Place>) -> io::Result<Self> {
-        let limited = place.map(|place| Self::below(&place.base, key).and_then(|made| made.limit(place)));
+    /// If there is no cgroup v2, or it is not delegated.
+    pub fn create(key: &AttemptKey, place: Option<&JobCgroup>) -> io::Result<Self> {
+        let limited = place.map(|place| Self::create_below(&place.base, key).and_then(|made| made.apply_limits(place)));
         match limited {
             Some(Ok(made)) => return Ok(made),
-            Some(Err(error)) => tracing::warn!("the job has no limits of its own: {error}"),
+            Some(Err(error)) => tracing::warn!("starting the job without limits: {error}"),
             None => {}
         }
-        Self::below(&own(None).ok_or_else(absent)?, key)
+        Self::create_below(&own_cgroup(None).ok_or_else(not_available)?, key)
     }
 
-    fn below(parent: &Path, key: &Key) -> io::Result<Self> {
-        // Never one that another agent's attempt has, had, or will have: whoever knows the name may kill what is in it.
-        let unique = clock::secret()?;
-        let path = parent.join(format!("{OF_JOBS}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
+    fn create_below(parent: &Path, key: &AttemptKey) -> io::Result<Self> {
+        // Never the name of another attempt's group, past or future: whoever knows the name may kill the processes in
+        // it.
+        let unique = clock::random_secret()?;
+        let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));
         fs::create_dir(&path)?;
         let made = Self(path);
         if made.kill_file().exists() {
@@ -47,11 +46,11 @@ impl Cgroup {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel cannot kill a whole cgroup (Linux 5.14 can)"))
     }
 
-    /// Holds whatever will be in it to these limits.
-    fn limit(self, place: &Place) -> io::Result<Self> {
+    /// Sets these limits.
+    fn apply_limits(self, place: &JobCgroup) -> io::Result<Self> {
         let set = |file: &str, value: u64| fs::write(self.0.join(file), value.to_string());
         let limited = place.memory.map_or(Ok(()), |bytes| {
-            // One process of a trainer that is killed leaves the others waiting for it.
+            // If only one process of a trainer is killed, the others wait for it.
             set("memory.max", bytes).and_then(|()| set("memory.oom.group", 1))
         });
         let limited = limited.and_then(|()| place.processes.map_or(Ok(()), |count| set("pids.max", count)));
@@ -62,12 +61,11 @@ impl Cgroup {
         Ok(self)
     }
 
-    /// One that a supervisor has made.
-    pub fn at(path: &Path) -> Self {
+    /// A group that a supervisor has created.
+    pub fn from_path(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -76,59 +74,59 @@ impl Cgroup {
         self.0.join("cgroup.kill")
     }
 
-    /// Has something born in it: this process goes in, and comes back out when that is done. So not even the first fork of
-    /// what was born can be outside. The error says that this process is still in it.
-    pub fn around<T>(&self, birth: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let Some(home) = own(None) else { return (birth(), Err(absent())) };
+    /// Starts a process in the group: this process enters it, and leaves it afterwards. So even the first fork of the
+    /// new process is inside. The error means that this process is still in it.
+    pub fn spawn_inside<T>(&self, birth: impl FnOnce() -> T) -> (T, io::Result<()>) {
+        let Some(home) = own_cgroup(None) else { return (birth(), Err(not_available())) };
         let moved = fs::write(self.0.join("cgroup.procs"), "0");
         let born = birth();
         let back = moved.and_then(|()| fs::write(home.join("cgroup.procs"), "0"));
         (born, back)
     }
 
-    /// Kills all that is in it.
+    /// Kills all processes in it.
     pub fn kill(&self) -> io::Result<()> {
         fs::write(self.kill_file(), "1")
     }
 
-    /// Whether nothing is in it, nor below it. One that is not there holds nothing.
+    /// Whether the group and those below it have no processes. A missing group is empty.
     pub fn is_empty(&self) -> bool {
         match fs::read_to_string(self.0.join("cgroup.events")) {
-            Ok(text) => counter(&text, "populated") == Some(0),
+            Ok(text) => parse_counter(&text, "populated") == Some(0),
             Err(_) => !self.0.exists(),
         }
     }
 
-    /// Removes it, with what the trainer may have made below it, once it is empty.
+    /// Removes the group, and groups that the trainer may have created below it, once they are empty.
     pub fn remove(&self) {
-        remove(&self.0);
+        remove_cgroup(&self.0);
     }
 }
 
-fn remove(group: &Path) {
+fn remove_cgroup(group: &Path) {
     for entry in fs::read_dir(group).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove(&entry.path());
+            remove_cgroup(&entry.path());
         }
     }
     if let Err(error) = fs::remove_dir(group) {
-        tracing::debug!("{} stays: {error}", group.display());
+        tracing::debug!("cannot remove {}: {error}", group.display());
     }
 }
 
-/// The number that a file of the kernel has for a name.
-pub fn counter(text: &str, name: &str) -> Option<u64> {
+/// The value of a name in a file of the kernel.
+pub fn parse_counter(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// The directory of the group that this process is in: of version 2, or of a controller of version 1.
-pub fn own(controller: Option<&str>) -> Option<PathBuf> {
+/// The directory of this process's group: of version 2, or of a controller of version 1.
+pub fn own_cgroup(controller: Option<&str>) -> Option<PathBuf> {
     let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).ok();
-    find(&read("mountinfo")?, &read("cgroup")?, controller)
+    find_cgroup(&read("mountinfo")?, &read("cgroup")?, controller)
 }
 
-/// By what `/proc/self/mountinfo` and `/proc/self/cgroup` say.
-fn find(mounts: &str, groups: &str, controller: Option<&str>) -> Option<PathBuf> {
+/// From `/proc/self/mountinfo` and `/proc/self/cgroup`.
+fn find_cgroup(mounts: &str, groups: &str, controller: Option<&str>) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -147,7 +145,7 @@ fn find(mounts: &str, groups: &str, controller: Option<&str>) -> Option<PathBuf>
             ("cgroup", Some(wanted)) => system.next_back()?.split(',').any(|name| name == wanted),
             _ => false,
         };
-        // What is above the mounted part cannot be reached from here.
+        // Groups above the mounted part cannot be reached from here.
         let below = Path::new(path).strip_prefix(root).ok().filter(|_| fits && !path.contains(".."))?;
         Some(Path::new(point).join(below))
     })

@@ -1,6 +1,7 @@
-//! The lease of an exclusive job: nothing of its trainer may be alive when it ends, whatever has become of the agent.
+//! The lease of an exclusive job: no process of its trainer may be alive when it expires, whatever happened to the
+//! agent.
 //!
-//! It is read on a thread of its own, and asked for in memory: a disk that hangs only makes it older.
+//! A separate thread reads it into memory: a hung disk only makes the copy older.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,91 +9,90 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock;
-use crate::files::{AttemptDir, Lease, Spec};
+use crate::files::{AttemptDir, AttemptSpec, LeaseRecord};
 
-/// So long before its end everything is killed: dying takes a moment.
+/// Everything is killed this long before the expiry, because dying takes a moment.
 const MARGIN_MS: u64 = 2_000;
-/// How often the clock is looked at. No timer: it has to notice that the host slept.
-pub const LOOK: Duration = Duration::from_millis(200);
+/// How often the clock is read. Not a timer, because it must notice that the host was suspended.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What is to be done about a lease.
+/// What a lease requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing yet; so many ms are left until the kill.
-    Holds { left_ms: u64 },
-    /// The trainer has to be asked to stop, and has so many ms.
-    Ending { grace_ms: u64 },
+pub enum LeaseStatus {
+    /// Nothing yet; this many ms are left until the kill.
+    Active { left_ms: u64 },
+    /// The trainer must be asked to stop, and has this many ms.
+    Expiring { grace_ms: u64 },
     /// The kill is due.
-    Over,
+    Expired,
 }
 
-/// Judges a lease at a moment of its clock, for a trainer that wants so many ms to end: it never gets more than half of a
-/// new lease, or one lost heartbeat would stop it.
-pub fn judge(now_ms: u64, lease: &Lease, grace_ms: u64) -> Verdict {
+/// Evaluates a lease at a time of its clock, for a trainer with this grace period in ms. The grace period is at most
+/// half of a new lease; otherwise one lost heartbeat would stop the trainer.
+pub fn lease_status(now_ms: u64, lease: &LeaseRecord, grace_ms: u64) -> LeaseStatus {
     let margin = MARGIN_MS.min(lease.timeout_ms / 4);
     let kill = lease.end_boot_ms.saturating_sub(margin);
     let ask = lease.end_boot_ms.saturating_sub(grace_ms.min(lease.timeout_ms / 2).max(margin));
     if now_ms >= kill {
-        Verdict::Over
+        LeaseStatus::Expired
     } else if now_ms >= ask {
-        Verdict::Ending { grace_ms: kill - now_ms }
+        LeaseStatus::Expiring { grace_ms: kill - now_ms }
     } else {
-        Verdict::Holds { left_ms: kill - now_ms }
+        LeaseStatus::Active { left_ms: kill - now_ms }
     }
 }
 
-/// The lease as it was read last.
+/// The lease as it was last read.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct CachedLease {
     grace_ms: u64,
-    lease: Arc<Mutex<Option<Lease>>>,
+    lease: Arc<Mutex<Option<LeaseRecord>>>,
 }
 
-impl Known {
-    /// How it stands now. Without any lease it is over.
-    pub fn verdict(&self) -> Verdict {
+impl CachedLease {
+    /// The current status. Without a lease it is expired.
+    pub fn status(&self) -> LeaseStatus {
         let lease = *self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-        lease.map_or(Verdict::Over, |lease| judge(clock::boot_ms(), &lease, self.grace_ms))
+        lease.map_or(LeaseStatus::Expired, |lease| lease_status(clock::boot_ms(), &lease, self.grace_ms))
     }
 
     fn read(&self, dir: &AttemptDir) {
-        // What cannot be read, as it is being written, is as it was.
-        if let Ok(Some(lease)) = dir.read("lease.json") {
+        // If it cannot be read while it is being written, the last value stays.
+        if let Ok(Some(lease)) = dir.read_json("lease.json") {
             *self.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
         }
     }
 }
 
-/// Reads the lease of an attempt for as long as it is held.
-pub struct Watch {
-    known: Known,
-    _reads: Sender<()>,
+/// Reads the lease of an attempt until it is dropped.
+pub struct LeaseWatcher {
+    cached: CachedLease,
+    _stop_on_drop: Sender<()>,
 }
 
-impl Watch {
-    /// For an attempt; none if it is not exclusive. It was read once when this returns.
-    pub fn of(dir: &AttemptDir, spec: &Spec) -> io::Result<Option<Self>> {
+impl LeaseWatcher {
+    /// For an attempt; `None` if it is not exclusive. The lease was read once when this returns.
+    pub fn start(dir: &AttemptDir, spec: &AttemptSpec) -> io::Result<Option<Self>> {
         if !spec.offer.exclusive {
             return Ok(None);
         }
         let grace_ms = spec.limits.stop_grace_seconds.saturating_mul(1_000);
-        let known = Known { grace_ms, lease: Arc::default() };
-        known.read(dir);
+        let cached = CachedLease { grace_ms, lease: Arc::default() };
+        cached.read(dir);
         let (reads, ended) = channel();
-        let (dir, reader) = (dir.clone(), known.clone());
-        std::thread::Builder::new().name("lease".to_owned()).spawn(move || read_on(&dir, &reader, &ended))?;
-        Ok(Some(Self { known, _reads: reads }))
+        let (dir, reader) = (dir.clone(), cached.clone());
+        std::thread::Builder::new().name("lease".to_owned()).spawn(move || poll_lease(&dir, &reader, &ended))?;
+        Ok(Some(Self { cached, _stop_on_drop: reads }))
     }
 
-    /// What is known of it.
-    pub fn known(&self) -> &Known {
-        &self.known
+    pub fn cached(&self) -> &CachedLease {
+        &self.cached
     }
 }
 
-fn read_on(dir: &AttemptDir, known: &Known, ended: &Receiver<()>) {
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-        known.read(dir);
+fn poll_lease(dir: &AttemptDir, cached: &CachedLease, ended: &Receiver<()>) {
+    while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        cached.read(dir);
     }
 }
 
@@ -101,41 +101,41 @@ mod tests {
     use super::*;
     use crate::files::VERSION;
 
-    const fn holds(left_ms: u64) -> Verdict {
-        Verdict::Holds { left_ms }
+    const fn holds(left_ms: u64) -> LeaseStatus {
+        LeaseStatus::Active { left_ms }
     }
 
-    const fn ending(grace_ms: u64) -> Verdict {
-        Verdict::Ending { grace_ms }
+    const fn ending(grace_ms: u64) -> LeaseStatus {
+        LeaseStatus::Expiring { grace_ms }
     }
 
     #[test]
-    fn the_kill_comes_before_the_end_and_the_notice_before_the_kill() {
-        // Length of the lease, its end, the grace that was asked for, the moment.
+    fn stop_request_precedes_kill_and_kill_precedes_expiry() {
+        // Duration of the lease, its expiry, the requested grace period, the time.
         for (timeout_ms, end_boot_ms, grace_ms, now, expected) in [
             (120_000, 200_000, 30_000, 80_000, holds(118_000)),
             (120_000, 200_000, 30_000, 169_999, holds(28_001)),
             (120_000, 200_000, 30_000, 170_000, ending(28_000)),
             (120_000, 200_000, 30_000, 197_999, ending(1)),
-            (120_000, 200_000, 30_000, 198_000, Verdict::Over),
-            // A host that slept wakes up long after.
-            (120_000, 200_000, 30_000, 9_000_000, Verdict::Over),
-            // More than half of the lease is given to nobody.
+            (120_000, 200_000, 30_000, 198_000, LeaseStatus::Expired),
+            // A host that resumes long after.
+            (120_000, 200_000, 30_000, 9_000_000, LeaseStatus::Expired),
+            // The grace period is at most half of the lease.
             (120_000, 200_000, 600_000, 139_999, holds(58_001)),
             (120_000, 200_000, 600_000, 140_000, ending(58_000)),
-            // No grace: killed at once.
+            // No grace period: killed immediately.
             (120_000, 200_000, 0, 197_999, holds(1)),
-            (120_000, 200_000, 0, 198_000, Verdict::Over),
+            (120_000, 200_000, 0, 198_000, LeaseStatus::Expired),
             // A short lease has a short margin.
             (4_000, 10_000, 30_000, 7_999, holds(1_001)),
             (4_000, 10_000, 30_000, 8_000, ending(1_000)),
-            (4_000, 10_000, 30_000, 9_000, Verdict::Over),
-            // One that a broken file has made up.
-            (0, 0, 30_000, 0, Verdict::Over),
-            (u64::MAX, 1_000, 30_000, 0, Verdict::Over),
+            (4_000, 10_000, 30_000, 9_000, LeaseStatus::Expired),
+            // From a broken file.
+            (0, 0, 30_000, 0, LeaseStatus::Expired),
+            (u64::MAX, 1_000, 30_000, 0, LeaseStatus::Expired),
         ] {
-            let lease = Lease { version: VERSION, end_boot_ms, timeout_ms };
-            assert_eq!(judge(now, &lease, grace_ms), expected, "{lease:?} grace {grace_ms} at {now}");
+            let lease = LeaseRecord { version: VERSION, end_boot_ms, timeout_ms };
+            assert_eq!(lease_status(now, &lease, grace_ms), expected, "{lease:?} grace {grace_ms} at {now}");
         }
     }
 }

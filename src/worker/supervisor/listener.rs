@@ -1,4 +1,4 @@
-//! The webhook: a small HTTP server on the loopback address, for the trainer only.
+//! The webhook: a small HTTP server on the loopback address, only for the trainer.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,70 +19,74 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-use super::events::Events;
-use crate::cli::bounds::WebhookBounds;
+use super::events::EventRecorder;
+use crate::cli::input_limits::WebhookLimits;
 use crate::secret::Secret;
 
-/// How long an event that was sent just before the end may take to arrive.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
+/// How long an event that was sent just before the exit may take to arrive.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The running server.
-pub struct Listener {
+pub struct WebhookListener {
     port: u16,
     accepting: JoinHandle<()>,
     connections: TaskTracker,
 }
 
-impl Listener {
+impl WebhookListener {
     /// Starts it on a free port.
-    pub async fn start(bounds: WebhookBounds, secret: Secret, events: Events) -> io::Result<Self> {
+    pub async fn start(bounds: WebhookLimits, secret: Secret, events: EventRecorder) -> io::Result<Self> {
         let socket = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let port = socket.local_addr()?.port();
         let connections = TaskTracker::new();
-        let hook = Arc::new(Hook { bounds, secret, events: Mutex::new(events), reader: Semaphore::new(1) });
-        let accepting = tokio::spawn(accept(socket, hook, connections.clone()));
+        let handler = Arc::new(WebhookHandler {
+            limits: bounds,
+            secret,
+            events: Mutex::new(events),
+            body_permit: Semaphore::new(1),
+        });
+        let accepting = tokio::spawn(accept_connections(socket, handler, connections.clone()));
         Ok(Self { port, accepting, connections })
     }
 
-    /// The port it got.
+    /// The port in use.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Takes what is still on its way, and ends.
+    /// Receives pending requests, and stops.
     pub async fn finish(self) {
-        // What the trainer sent last waits to be accepted, at most.
+        // The trainer's last request may still wait to be accepted.
         tokio::time::sleep(Duration::from_millis(50)).await;
         self.accepting.abort();
         self.connections.close();
-        let _ = tokio::time::timeout(LAST_EVENTS, self.connections.wait()).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, self.connections.wait()).await;
     }
 }
 
-struct Hook {
-    bounds: WebhookBounds,
+struct WebhookHandler {
+    limits: WebhookLimits,
     secret: Secret,
-    events: Mutex<Events>,
+    events: Mutex<EventRecorder>,
     /// One body is in memory at a time.
-    reader: Semaphore,
+    body_permit: Semaphore,
 }
 
-async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) {
-    let places = Arc::new(Semaphore::new(hook.bounds.connections));
-    let mut strangers = Strangers::default();
+async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, connections: TaskTracker) {
+    let places = Arc::new(Semaphore::new(handler.limits.connections));
+    let mut strangers = PendingConnections::default();
     loop {
         let Ok((stream, _)) = socket.accept().await else {
-            // Out of descriptors, most likely: others may be closed meanwhile.
+            // Most likely out of file descriptors; others may be closed meanwhile.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         if places.available_permits() == 0 {
             strangers.drop_oldest();
         }
-        // It is never closed.
+        // Never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let is_known = Arc::new(AtomicBool::new(false));
-        let connection = serve(stream, Arc::clone(&hook), Arc::clone(&is_known));
+        let connection = serve_connection(stream, Arc::clone(&handler), Arc::clone(&is_known));
         let task = connections.spawn(async move {
             connection.await;
             drop(place);
@@ -91,12 +95,12 @@ async fn accept(socket: TcpListener, hook: Arc<Hook>, connections: TaskTracker) 
     }
 }
 
-/// Connections that have not shown the key, the oldest first. Every user of the host can open some, and with all places taken
-/// the trainer would not be heard.
+/// Connections that have not sent the key, the oldest first. Every user of the host can open some, and if they took all
+/// places the trainer could not connect.
 #[derive(Default)]
-struct Strangers(VecDeque<(JoinHandle<()>, Arc<AtomicBool>)>);
+struct PendingConnections(VecDeque<(JoinHandle<()>, Arc<AtomicBool>)>);
 
-impl Strangers {
+impl PendingConnections {
     fn add(&mut self, task: JoinHandle<()>, is_known: Arc<AtomicBool>) {
         self.0.retain(|(task, is_known)| !task.is_finished() && !is_known.load(Ordering::Relaxed));
         self.0.push_back((task, is_known));
@@ -111,13 +115,13 @@ impl Strangers {
     }
 }
 
-async fn serve(stream: TcpStream, hook: Arc<Hook>, is_known: Arc<AtomicBool>) {
-    let WebhookBounds { idle, head, .. } = hook.bounds;
+async fn serve_connection(stream: TcpStream, handler: Arc<WebhookHandler>, is_known: Arc<AtomicBool>) {
+    let WebhookLimits { idle, head, .. } = handler.limits;
     let service = service_fn(move |request| {
-        let (hook, is_known) = (Arc::clone(&hook), Arc::clone(&is_known));
+        let (hook, is_known) = (Arc::clone(&handler), Arc::clone(&is_known));
         async move {
             let mut answer = Response::new(Empty::<Bytes>::new());
-            *answer.status_mut() = hook.take(request, &is_known).await;
+            *answer.status_mut() = hook.handle(request, &is_known).await;
             if !is_known.load(Ordering::Relaxed) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -130,12 +134,12 @@ async fn serve(stream: TcpStream, hook: Arc<Hook>, is_known: Arc<AtomicBool>) {
         .max_buf_size(head)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!("a webhook connection broke: {error}");
+        tracing::debug!("a webhook connection failed: {error}");
     }
 }
 
-impl Hook {
-    async fn take(&self, request: Request<Incoming>, is_known: &AtomicBool) -> StatusCode {
+impl WebhookHandler {
+    async fn handle(&self, request: Request<Incoming>, is_known: &AtomicBool) -> StatusCode {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
         }
@@ -144,23 +148,23 @@ impl Hook {
             return StatusCode::UNAUTHORIZED;
         }
         is_known.store(true, Ordering::Relaxed);
-        if request.body().size_hint().lower() > self.bounds.body as u64 {
+        if request.body().size_hint().lower() > self.limits.body as u64 {
             return StatusCode::PAYLOAD_TOO_LARGE;
         }
-        // It is never closed.
-        let Ok(_turn) = self.reader.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
-        let body = Limited::new(request.into_body(), self.bounds.body).collect();
-        let body = match tokio::time::timeout(self.bounds.body_time, body).await {
+        // Never closed.
+        let Ok(_turn) = self.body_permit.acquire().await else { return StatusCode::SERVICE_UNAVAILABLE };
+        let body = Limited::new(request.into_body(), self.limits.body).collect();
+        let body = match tokio::time::timeout(self.limits.body_time, body).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => return StatusCode::REQUEST_TIMEOUT,
         };
-        let taken = self.events.lock().unwrap_or_else(PoisonError::into_inner).take(&body);
+        let taken = self.events.lock().unwrap_or_else(PoisonError::into_inner).record(&body);
         match taken {
             Ok(()) => StatusCode::NO_CONTENT,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => StatusCode::BAD_REQUEST,
             Err(error) => {
-                tracing::error!("an event cannot be written down: {error}");
+                tracing::error!("cannot record an event: {error}");
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }

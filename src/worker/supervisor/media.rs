@@ -1,4 +1,4 @@
-//! Images, videos and sounds that come inside events become files; the event keeps their paths.
+//! Writes images, videos and sounds inside events to files; the event keeps their paths.
 
 use std::io;
 use std::path::Path;
@@ -8,34 +8,54 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use crate::artifacts::{FROM_EVENTS, inside};
+use super::sample_name::{self, SampleName};
+use crate::artifacts::{EVENT_MEDIA_PREFIX, nofollow};
+use crate::progress::event_type;
 
-const LISTS: [&str; 3] = ["images", "videos", "audios"];
+const MEDIA_FIELDS: [&str; 3] = ["images", "videos", "audios"];
 /// The fields of an entry that may hold the content.
-const CONTENT: [&str; 5] = ["data", "content", "base64", "image", "src"];
+const CONTENT_FIELDS: [&str; 5] = ["data", "content", "base64", "image", "src"];
 
-/// Python's and browsers' spellings, with or without the padding.
+/// The type of events with intermediate previews: each replaces the previous one.
+const PREVIEW_EVENT: &str = "validation.image";
+
+/// Python's and browsers' alphabets, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Replaces the content in an event by paths below the output directory. `most` is how many files may still be made.
+/// Replaces content in an event by paths below the output directory. `number` is the event's, `step` the trainer's, and
+/// `most` is how many more files may be created.
 ///
 /// # Errors
-/// `InvalidData` if the trainer has put something in the way, else whatever the disk says.
-pub fn extract(event: &mut Value, output: &Path, number: u64, most: &mut usize) -> io::Result<()> {
-    for list in LISTS {
+/// `InvalidData` if the trainer has put something in the way, otherwise any I/O error.
+pub fn extract_media(
+    event: &mut Value,
+    output: &Path,
+    number: u64,
+    step: Option<u64>,
+    most: &mut usize,
+) -> io::Result<()> {
+    let is_preview = event_type(event) == Some(PREVIEW_EVENT);
+    let said = SampleName { step, prompt: sample_name::prompt_from_event(event) };
+    for list in MEDIA_FIELDS {
         let Some(entries) = event.get_mut(list).and_then(Value::as_array_mut) else { continue };
+        let count = entries.len();
         for (place, entry) in entries.iter_mut().enumerate() {
-            let Some(slot) = content(entry) else { continue };
-            let Some(bytes) = slot.as_str().and_then(decode) else { continue };
+            let name = if is_preview {
+                format!("preview_{list}_{place}")
+            } else {
+                format!("{number:06}_{list}_{place}{}", said.suffix(entry, place, count))
+            };
+            let Some(slot) = find_content(entry) else { continue };
+            let Some(bytes) = slot.as_str().and_then(decode_base64) else { continue };
             *most = most.checked_sub(1).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "too many files"))?;
-            let path = format!("{FROM_EVENTS}{number:06}_{list}_{place}.{}", extension(&bytes));
-            // Written aside first: what is in the directory is sent as it stands.
+            let path = format!("{EVENT_MEDIA_PREFIX}{name}.{}", guess_extension(&bytes));
+            // Written to a temporary file first, because files in the directory are sent as they are.
             let unfinished = output.with_extension("media");
             std::fs::write(&unfinished, bytes)?;
-            inside::put(&unfinished, output, &path).map_err(in_the_way)?;
+            nofollow::move_into(&unfinished, output, &path).map_err(classify_error)?;
             *slot = Value::from(path);
         }
     }
@@ -43,32 +63,32 @@ pub fn extract(event: &mut Value, output: &Path, number: u64, most: &mut usize) 
 }
 
 /// A full disk is the host's fault; a link, or a file where a directory should be, is the trainer's.
-fn in_the_way(error: io::Error) -> io::Error {
+fn classify_error(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error,
         _ => io::Error::new(io::ErrorKind::InvalidData, error),
     }
 }
 
-fn content(entry: &mut Value) -> Option<&mut Value> {
+fn find_content(entry: &mut Value) -> Option<&mut Value> {
     if entry.is_string() {
         return Some(entry);
     }
-    let key = CONTENT.into_iter().find(|key| entry.get(*key).is_some_and(Value::is_string))?;
+    let key = CONTENT_FIELDS.into_iter().find(|key| entry.get(*key).is_some_and(Value::is_string))?;
     entry.get_mut(key)
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
     // `data:image/png;base64,…`
     let text = text.strip_prefix("data:").and_then(|rest| rest.split_once(',')).map_or(text, |(_, content)| content);
     let bytes = BASE64.decode(text).ok()?;
-    // Anything shorter was a path or a name.
+    // Anything shorter is a path or a name.
     (bytes.len() >= 12).then_some(bytes)
 }
 
-/// By the first bytes, as the sender's word for it may be missing.
-fn extension(bytes: &[u8]) -> &'static str {
+/// By the first bytes, because the sender may not name the type.
+fn guess_extension(bytes: &[u8]) -> &'static str {
     let at = |offset: usize, magic: &[u8]| bytes.get(offset..).is_some_and(|rest| rest.starts_with(magic));
     if at(0, b"\x89PNG") {
         "png"
@@ -101,7 +121,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn content_becomes_files_and_text_stays() -> io::Result<()> {
+    fn media_becomes_files_and_text_stays() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let output = temp.path().join("output");
         std::fs::create_dir(&output)?;
@@ -111,20 +131,41 @@ mod tests {
             "images": [encoded, {"data": format!("data:image/png;base64,{encoded}"), "prompt": "a cat"}, "a/path.png"],
             "videos": "none",
         });
-        assert!(extract(&mut event.clone(), &output, 2, &mut 1).is_err(), "it brings two files");
-        extract(&mut event, &output, 3, &mut 2)?;
+        assert!(extract_media(&mut event.clone(), &output, 2, None, &mut 1).is_err(), "it brings two files");
+        extract_media(&mut event, &output, 3, None, &mut 2)?;
         let expected = json!({
             "images": ["validation_images/event_000003_images_0.png",
-                {"data": "validation_images/event_000003_images_1.png", "prompt": "a cat"}, "a/path.png"],
+                {"data": "validation_images/event_000003_images_1_a_cat.png", "prompt": "a cat"}, "a/path.png"],
             "videos": "none",
         });
         assert_eq!(event, expected);
-        assert_eq!(std::fs::read(output.join("validation_images/event_000003_images_1.png"))?, png);
+        assert_eq!(std::fs::read(output.join("validation_images/event_000003_images_1_a_cat.png"))?, png);
         Ok(())
     }
 
     #[test]
-    fn kinds_by_their_first_bytes() {
+    fn only_the_last_preview_stays() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let output = temp.path().join("output");
+        std::fs::create_dir(&output)?;
+        let picture = |step: u8| BASE64.encode([b"\x89PNG\r\n\x1a\n".as_slice(), &[step; 20]].concat());
+        for step in 1..=6 {
+            let mut event = json!({"type": "validation.image", "images": [picture(step)]});
+            extract_media(&mut event, &output, step.into(), Some(step.into()), &mut 9)?;
+        }
+        extract_media(&mut json!({"type": "notification", "images": [picture(7)]}), &output, 7, None, &mut 9)?;
+        let mut files: Vec<_> = std::fs::read_dir(output.join("validation_images"))?
+            .map(|file| file.map(|file| file.file_name().to_string_lossy().into_owned()))
+            .collect::<Result<_, _>>()?;
+        files.sort();
+        assert_eq!(files, ["event_000007_images_0.png", "event_preview_images_0.png"]);
+        let last = std::fs::read(output.join("validation_images/event_preview_images_0.png"))?;
+        assert_eq!(last.last(), Some(&6));
+        Ok(())
+    }
+
+    #[test]
+    fn media_types_are_guessed_by_first_bytes() {
         for (bytes, expected) in [
             (b"RIFF....WEBPVP8 ".as_slice(), "webp"),
             (b"RIFF....WAVEfmt ", "wav"),
@@ -132,7 +173,7 @@ mod tests {
             (b"\xff\xd8\xff\xe0abcdefgh", "jpg"),
             (b"something else", "bin"),
         ] {
-            assert_eq!(extension(bytes), expected);
+            assert_eq!(guess_extension(bytes), expected);
         }
     }
 }

@@ -1,26 +1,27 @@
-//! The supervisor: a small process of its own, one per attempt, that outlives the agent.
+//! The supervisor: a small separate process, one per attempt, that outlives the agent.
 //!
-//! It starts the trainer with a plain file as its output, so that no reader can ever hold it up, nor the death of anything
-//! but the trainer cut it off, and bounds that file. It is the reaper of all orphans below it, keeps the webhook listener
-//! (whose port is part of the job's configuration), carries out the order to stop, ends an exclusive job in time when its
-//! lease is not renewed, and writes down how everything ended, once no process of the attempt is left. It never speaks to
-//! the orchestrator, and knows no token but the webhook's.
+//! It starts the trainer with a plain file as its output, so that no reader can block it and no other process's death
+//! can cut it off, and limits that file. It reaps all orphans below it, runs the webhook listener (whose port is part
+//! of the job's configuration), handles stop requests, stops an exclusive job in time when its lease is not renewed,
+//! and records how everything ended, once no process of the attempt is left. It never connects to the orchestrator, and
+//! knows no token except the webhook's.
 
 pub mod cgroup;
-mod ending;
+mod disk_usage;
+mod event_log_line;
 mod events;
-mod guard;
 mod lease;
+mod lease_enforcer;
 mod listener;
+pub mod log_spool;
 mod media;
-mod oom;
-mod orders;
-pub mod spool;
-mod told;
+mod oom_detector;
+mod reaper;
+mod sample_name;
+mod stop_requests;
 pub mod trainer;
-mod tree;
-mod usage;
-mod watch;
+mod trainer_exit;
+mod trainer_monitor;
 
 use std::fs::File;
 use std::io;
@@ -32,62 +33,64 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 
 use crate::clock;
-use crate::exit::{self, Fatal};
-use crate::files::{AttemptDir, Exit, Running, Secrets, Spec, StopCause, VERSION};
-use crate::jobconfig::{self, Local};
+use crate::exit::{self, FatalError};
+use crate::files::{AttemptDir, AttemptExit, AttemptSecrets, AttemptSpec, StopCause, SupervisorRecord, VERSION};
+use crate::job_config::{self, HostContext};
 use crate::process::{self, ProcId};
 
 use cgroup::Cgroup;
-use ending::Reported;
-use guard::Guard;
-use oom::OutOfMemory;
-use orders::Orders;
-use spool::Keeper;
-use tree::Reaper;
+use lease_enforcer::LeaseEnforcer;
+use log_spool::LogTruncator;
+use oom_detector::OomDetector;
+use reaper::Reaper;
+use stop_requests::StopRequests;
+use trainer_exit::ReportedExit;
 
-/// How long a killed process may take to be gone.
-const DYING: Duration = Duration::from_millis(20);
-/// How long the end is tried to be written down, and how often.
-const LAST_WORD: Duration = Duration::from_mins(10);
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long the rest of a tree gets when its head is gone.
-const REST_GRACE: Duration = Duration::from_secs(3);
+/// Time for a killed process to disappear.
+const KILL_WAIT: Duration = Duration::from_millis(20);
+/// How long and how often recording the exit is retried.
+const EXIT_WRITE_TIMEOUT: Duration = Duration::from_mins(10);
+const EXIT_WRITE_INTERVAL: Duration = Duration::from_secs(1);
+/// Grace period of remaining processes after the trainer's exit.
+const REMAINING_GRACE: Duration = Duration::from_secs(3);
 
 /// The hidden subcommand.
 ///
 /// # Errors
-/// If not even the end can be written down.
-pub fn main(path: &Path) -> Result<u8, Fatal> {
-    crate::cli::start_logging(false, app::logging::Format::Text);
-    let path = std::path::absolute(path).map_err(|error| Fatal::error(error.to_string()))?;
-    let dir = AttemptDir::at(&path);
-    // Away from the agent's terminal and process group; it fails if that is so already.
+/// If not even the exit can be recorded.
+pub fn main(path: &Path) -> Result<u8, FatalError> {
+    crate::cli::init_logging(false, app::logging::LogLineFormat::Text);
+    let path = std::path::absolute(path).map_err(|error| FatalError::error(error.to_string()))?;
+    let dir = AttemptDir::from_path(&path);
+    // Leaves the agent's terminal and process group; fails if that is already so.
     let _ = nix::unistd::setsid();
-    let Some(_lock) = sole(&dir).map_err(|error| Fatal::error(format!("{}: {error}", path.display())))? else {
+    let Some(_lock) =
+        lock_as_only_supervisor(&dir).map_err(|error| FatalError::error(format!("{}: {error}", path.display())))?
+    else {
         return Ok(exit::OK);
     };
-    end_unknown(&dir);
+    kill_unrecorded_trainer(&dir);
     nix::sys::prctl::set_child_subreaper(true)
-        .map_err(|error| Fatal::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
+        .map_err(|error| FatalError::error(format!("cannot become the reaper of the trainer's processes: {error}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Fatal::error(error.to_string()))?;
+        .map_err(|error| FatalError::error(error.to_string()))?;
     let ended = runtime.block_on(supervise(&dir)).unwrap_or_else(|never_ran| never_ran);
-    write_down(&dir, &ended).map_err(|error| Fatal::error(format!("cannot write exit.json: {error}")))?;
+    write_exit(&dir, &ended).map_err(|error| FatalError::error(format!("cannot write exit.json: {error}")))?;
     Ok(exit::OK)
 }
 
-/// Writes down how it ended, as soon as the disk takes it: an end that nobody knows would count as a failure of the job.
-fn write_down(dir: &AttemptDir, ended: &Exit) -> io::Result<()> {
-    let tries = LAST_WORD.as_secs() / AGAIN.as_secs();
+/// Records the exit as soon as the disk allows: an unknown exit would count as a failure of the job.
+fn write_exit(dir: &AttemptDir, ended: &AttemptExit) -> io::Result<()> {
+    let tries = EXIT_WRITE_TIMEOUT.as_secs() / EXIT_WRITE_INTERVAL.as_secs();
     for left in (0..tries).rev() {
-        match dir.write("exit.json", ended) {
+        match dir.write_json("exit.json", ended) {
             Err(error) if left > 0 => {
                 if left + 1 == tries {
-                    tracing::error!("exit.json cannot be written, trying for {} s: {error}", LAST_WORD.as_secs());
+                    tracing::error!("cannot write exit.json, retrying for {} s: {error}", EXIT_WRITE_TIMEOUT.as_secs());
                 }
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(EXIT_WRITE_INTERVAL);
             }
             done => return done,
         }
@@ -95,95 +98,102 @@ fn write_down(dir: &AttemptDir, ended: &Exit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this is the only supervisor that this attempt ever had; an agent that starts again may ask for a second one.
-fn sole(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
+/// Whether this is the only supervisor that this attempt ever had; a restarted agent may start a second one.
+fn lock_as_only_supervisor(dir: &AttemptDir) -> io::Result<Option<Flock<File>>> {
     let file = File::create(dir.join("supervisor.lock"))?;
     let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { return Ok(None) };
     let used = dir.join("supervisor.json").exists() || dir.join("exit.json").exists();
     Ok((!used).then_some(lock))
 }
 
-/// A supervisor that was killed before it had written down its trainer has left one running: there must not be two.
-fn end_unknown(dir: &AttemptDir) {
+/// A supervisor that was killed before it recorded its trainer has left it running: there must not be two.
+fn kill_unrecorded_trainer(dir: &AttemptDir) {
     let marker = format!("SIMPLETUNER_STOP_FILE={}", dir.stop_file().display());
     loop {
-        let left = process::with_environment(&marker);
+        let left = process::find_by_environment(&marker);
         if left.is_empty() {
             return;
         }
         for process in left {
-            tracing::warn!("ending process {}, which an earlier supervisor has left", process.pid);
+            tracing::warn!("killing process {}, left by an earlier supervisor", process.pid);
             process.signal(Signal::SIGKILL);
         }
-        std::thread::sleep(DYING);
+        std::thread::sleep(KILL_WAIT);
     }
 }
 
-/// The end of an attempt whose trainer never ran.
-fn not_run(error: String, host_fault: bool) -> Exit {
-    Exit { version: VERSION, error: Some(error), host_fault, ended_at: clock::now(), ..Exit::default() }
+/// The exit of an attempt whose trainer never ran.
+fn not_started(error: String, host_fault: bool) -> AttemptExit {
+    AttemptExit { version: VERSION, error: Some(error), host_fault, ended_at: clock::now(), ..AttemptExit::default() }
 }
 
-/// Another host may do better.
+/// Another host may run it.
 #[expect(clippy::needless_pass_by_value, reason = "the signature that map_err asks for")]
-fn no_disk(error: io::Error) -> Exit {
-    not_run(format!("the attempt's directory cannot be used: {error}"), true)
+fn disk_error(error: io::Error) -> AttemptExit {
+    not_started(format!("cannot use the attempt's directory: {error}"), true)
 }
 
-async fn supervise(dir: &AttemptDir) -> Result<Exit, Exit> {
-    let disk = no_disk;
-    let spec: Spec = dir.read("spec.json").map_err(disk)?.ok_or_else(|| disk(io::ErrorKind::NotFound.into()))?;
-    let secrets: Secrets = dir.read("secrets.json").map_err(disk)?.unwrap_or_default();
-    let mut orders = Orders::new(dir, &spec).map_err(disk)?;
-    let guard = orders.guard().map_err(disk)?;
-    if let Some(cause) = orders.forbids() {
-        return Ok(Exit { stopped: Some(cause), ..not_run_by_order() });
+async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
+    let disk = disk_error;
+    let spec: AttemptSpec =
+        dir.read_json("spec.json").map_err(disk)?.ok_or_else(|| disk(io::ErrorKind::NotFound.into()))?;
+    let secrets: AttemptSecrets = dir.read_json("secrets.json").map_err(disk)?.unwrap_or_default();
+    let mut stop_requests = StopRequests::new(dir, &spec).map_err(disk)?;
+    let guard = stop_requests.lease_enforcer().map_err(disk)?;
+    if let Some(cause) = stop_requests.start_forbidden_by() {
+        return Ok(AttemptExit { stopped: Some(cause), ..not_started_by_order() });
     }
-    for own in [dir.output(), dir.control(), dir.work()] {
+    for own in [dir.output_dir(), dir.control_dir(), dir.working_dir()] {
         std::fs::create_dir_all(own).map_err(disk)?;
     }
-    dir.hold_reserve().map_err(disk)?;
-    let events = events::Events::open(dir, spec.limits.webhook.values).map_err(disk)?;
+    dir.allocate_reserve().map_err(disk)?;
+    let events = events::EventRecorder::open(dir, spec.limits.webhook.values).map_err(disk)?;
     let listener =
-        listener::Listener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
-    write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_run(sentence, false))?;
-    let keeper = Keeper::start(dir, spec.limits.spool_bytes).map_err(disk)?;
+        listener::WebhookListener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
+    write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_started(sentence, false))?;
+    let keeper = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 
     let mut reaper = Reaper::new().map_err(disk)?;
-    let memory = match begin(dir, &spec, &mut reaper, &guard, listener.port()) {
+    let memory = match start_trainer(dir, &spec, &mut reaper, &guard, listener.port()) {
         Ok(memory) => memory,
         Err(never_ran) => {
-            // It may have begun, and only not been written down.
-            let group = reaper.end_all(Duration::ZERO).await;
+            // It may have started without being recorded.
+            let group = reaper.terminate_all(Duration::ZERO).await;
             group.inspect(Cgroup::remove);
             return Err(never_ran);
         }
     };
-    let stopped = watch::watch(dir, &mut orders, &mut reaper).await;
-    let rest = if stopped.is_some() { Duration::ZERO } else { orders.at_most(REST_GRACE) };
-    let group = reaper.end_all(rest).await;
+    let stopped = trainer_monitor::run_until_exit(dir, &mut stop_requests, &mut reaper).await;
+    let rest = if stopped.is_some() { Duration::ZERO } else { stop_requests.limit_grace(REMAINING_GRACE) };
+    let group = reaper.terminate_all(rest).await;
     let (out_of_memory, memory_limit) = (memory.has_killed(), memory.limit_reached());
     group.inspect(Cgroup::remove);
-    let stopped = stopped.or_else(|| guard.end().then_some(StopCause::Lease));
-    // Not before: a busy disk may hold it up for seconds.
-    let disk = keeper.end(dir);
+    let stopped = stopped.or_else(|| guard.stop().then_some(StopCause::Lease));
+    // Not earlier: a busy disk may block it for seconds.
+    let disk = keeper.stop(dir);
     listener.finish().await;
-    let (code, signal) = reaper.trainer_status();
-    let error = orders.too_much().filter(|_| stopped == Some(StopCause::Disk));
+    let (code, signal) = reaper.trainer_exit();
+    let error = stop_requests.disk_limit_exceeded().filter(|_| stopped == Some(StopCause::Disk));
     let ended_at = clock::now();
-    let end = Exit { version: VERSION, code, signal, stopped, error, ..Exit::default() };
-    Ok(Exit { out_of_memory, memory_limit, disk, ended_at, ..end })
+    let end = AttemptExit { version: VERSION, code, signal, stopped, error, ..AttemptExit::default() };
+    Ok(AttemptExit { out_of_memory, memory_limit, disk, ended_at, ..end })
 }
 
-/// Starts the trainer, and writes down that it runs.
-fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port: u16) -> Result<OutOfMemory, Exit> {
-    let group = Cgroup::make(&spec.key, spec.place.as_ref())
+/// Starts the trainer, and records that it runs.
+fn start_trainer(
+    dir: &AttemptDir,
+    spec: &AttemptSpec,
+    reaper: &mut Reaper,
+    lease_enforcer: &LeaseEnforcer,
+    port: u16,
+) -> Result<OomDetector, AttemptExit> {
+    let group = Cgroup::create(&spec.key, spec.place.as_ref())
         .inspect_err(|error| tracing::debug!("without a cgroup: {error}"))
         .ok();
-    let memory = OutOfMemory::before(group.as_ref());
+    let memory = OomDetector::start(group.as_ref());
     let (started, group) = match group {
         None => (trainer::start(dir, spec), None),
-        Some(group) => match group.around(|| trainer::start(dir, spec)) {
+        Some(group) => match group.spawn_inside(|| trainer::start(dir, spec)) {
             (started @ Ok(_), Ok(())) => (started, Some(group)),
             (started, moved) => {
                 tracing::debug!("without a cgroup: {moved:?}");
@@ -192,51 +202,52 @@ fn begin(dir: &AttemptDir, spec: &Spec, reaper: &mut Reaper, guard: &Guard, port
             }
         },
     };
-    let trainer::Started { pid, reports } = started
-        .inspect_err(|failure| trainer::note(dir, &failure.why))
-        .map_err(|failure| not_run(failure.why, failure.host_fault))?;
+    let trainer::StartedTrainer { pid, reports } = started
+        .inspect_err(|failure| trainer::append_to_log(dir, &failure.why))
+        .map_err(|failure| not_started(failure.why, failure.host_fault))?;
     let cgroup = group.as_ref().map(|group| group.path().to_owned());
-    // It may be a zombie by now, but nobody else reaps it.
-    let trainer = ProcId::of(pid).unwrap_or(ProcId { pid, start: 0 });
-    let reports = reports.map(Reported::of).transpose().map_err(no_disk)?;
-    guard.watch(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
-    reaper.watch(pid, group, reports);
+    // It may be a zombie by now, but only this process reaps it.
+    let trainer = ProcId::from_pid(pid).unwrap_or(ProcId { pid, start: 0 });
+    let reports = reports.map(ReportedExit::from_reports).transpose().map_err(disk_error)?;
+    lease_enforcer.set_target(trainer, group.clone(), reports.as_ref().map(|(reported, _)| reported.clone()));
+    reaper.set_trainer(pid, group, reports);
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let running = Running {
+    let record = SupervisorRecord {
         version: VERSION,
-        supervisor: ProcId::of(own).ok_or_else(|| not_run("/proc does not show the own process".to_owned(), true))?,
+        supervisor: ProcId::from_pid(own)
+            .ok_or_else(|| not_started("/proc does not show this process".to_owned(), true))?,
         trainer,
         port,
         started_at: clock::now(),
         cgroup,
     };
-    dir.write("supervisor.json", &running).map_err(no_disk)?;
+    dir.write_json("supervisor.json", &record).map_err(disk_error)?;
     Ok(memory)
 }
 
-fn not_run_by_order() -> Exit {
-    Exit { version: VERSION, ended_at: clock::now(), ..Exit::default() }
+fn not_started_by_order() -> AttemptExit {
+    AttemptExit { version: VERSION, ended_at: clock::now(), ..AttemptExit::default() }
 }
 
-fn write_config(dir: &AttemptDir, spec: &Spec, secrets: &Secrets, port: u16) -> Result<(), String> {
-    let bundle = dir.bundle();
+fn write_config(dir: &AttemptDir, spec: &AttemptSpec, secrets: &AttemptSecrets, port: u16) -> Result<(), String> {
+    let bundle = dir.bundle_dir();
     let path = bundle.join(crate::bundle::CONFIG_FILE);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("config.json cannot be read: {error}"))?;
-    let local = Local {
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read config.json: {error}"))?;
+    let local = HostContext {
         bundle: &bundle,
-        output: &dir.output(),
+        output: &dir.output_dir(),
         port,
         webhook_secret: secrets.webhook.reveal(),
         resume: spec.resume,
     };
-    let text = jobconfig::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
+    let text = job_config::rewrite(&text, &local, |name| std::fs::read_to_string(bundle.join(name)).ok())?;
     crate::files::write_atomic(&path, text.as_bytes(), true)
-        .and_then(|()| like_its_directory(&path))
-        .map_err(|error| format!("config.json cannot be written: {error}"))
+        .and_then(|()| chown_like_parent(&path))
+        .map_err(|error| format!("cannot write config.json: {error}"))
 }
 
-/// A trainer with a user of its own reads what belongs to that user.
-fn like_its_directory(path: &Path) -> io::Result<()> {
+/// A trainer with its own user can only read that user's files.
+fn chown_like_parent(path: &Path) -> io::Result<()> {
     let Some(directory) = path.parent() else { return Ok(()) };
     let (own, owner) = (std::fs::metadata(path)?, std::fs::metadata(directory)?);
     if own.uid() == owner.uid() {

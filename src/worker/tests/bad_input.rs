@@ -1,4 +1,4 @@
-//! Trainers that behave badly: each is reported as what it was.
+//! Trainers that misbehave: the report names what they did.
 
 use std::io;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::fake::Fake;
-use super::host::{Host, first_line, known_as, until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, first_line, process_by_inner_pid, wait_until};
 use crate::supervisor::cgroup;
 
 fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-/// Runs it to its end. The last report, the log, and what the agent said.
-async fn run(host: Host) -> io::Result<(Value, Vec<u8>, String)> {
-    let fake = Fake::start().await?;
+/// Runs the job to its end. Returns the last report, the log, and the agent's log.
+async fn run(host: TestHost) -> io::Result<(Value, Vec<u8>, String)> {
+    let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    let shared = fake.shared();
+    let shared = fake.state();
     Ok((shared.statuses.last().cloned().unwrap_or_default(), shared.log.clone(), said))
 }
 
@@ -30,7 +30,7 @@ fn error(report: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() -> io::Result<()> {
+async fn trainer_that_cannot_start_says_why() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
     let (file, script) = (temp.path().join("plain"), temp.path().join("script"));
     std::fs::write(&file, "text")?;
@@ -38,45 +38,45 @@ async fn what_cannot_be_started_says_why() -> io::Result<()> {
     for path in [&file, &script] {
         std::process::Command::new("chmod").arg(if path == &file { "600" } else { "755" }).arg(path).status()?;
     }
-    for (trainer, words) in [
-        (temp.path(), "may not be executed"),
-        (&*file, "may not be executed"),
-        (&*script, "was not found"),
-        (Path::new("/no/such/trainer"), "was not found"),
+    for (trainer, status, words) in [
+        (temp.path(), "requeue", "does not exist or cannot be started"),
+        (&*file, "requeue", "does not exist or cannot be started"),
+        (&*script, "failed", "was not found"),
+        (Path::new("/no/such/trainer"), "requeue", "does not exist or cannot be started"),
     ] {
         let trainer = trainer.display().to_string();
-        let (report, log, _) = run(Host::with_trainer(&trainer)?).await?;
+        let (report, log, _) = run(TestHost::with_trainer(&trainer)?).await?;
         let error = error(&report);
-        assert_eq!(report["status"], "failed", "{report}");
+        assert_eq!(report["status"], status, "{report}");
         assert!(error.contains(words) && error.contains(&trainer) && error.contains("--trainer"), "{error}");
-        assert!(String::from_utf8_lossy(&log).contains(words));
+        assert!(status == "requeue" || String::from_utf8_lossy(&log).contains(words));
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn output_that_is_no_text_arrives_unchanged() -> io::Result<()> {
+async fn binary_output_arrives_unchanged() -> io::Result<()> {
     let script = "printf ' 10%%\\r 20%%\\r100%%\\n\\377\\376\\200 half: \\303' ; sleep 0.6; printf '\\244 \\000 \\033[31mred' >&2";
-    let (report, log, _) = run(Host::with_script(script)?).await?;
+    let (report, log, _) = run(TestHost::with_script(script)?).await?;
     assert_eq!(report["status"], "completed");
     assert_eq!(log, b" 10%\r 20%\r100%\n\xff\xfe\x80 half: \xc3\xa4 \0 \x1b[31mred");
     Ok(())
 }
 
 #[tokio::test]
-async fn one_that_ends_between_two_heartbeats() -> io::Result<()> {
+async fn short_job_between_two_heartbeats_is_reported() -> io::Result<()> {
     for code in [0, 7] {
-        let fake = Fake::start().await?;
-        // Beats each hour.
-        fake.shared().hold_streams = true;
-        let host = Host::with_script(&format!("exit {code}"))?.flags(&["--persistent", "--stream-patience", "1"]);
+        let fake = FakeOrchestrator::start().await?;
+        // The heartbeat interval is an hour.
+        fake.state().hold_streams = true;
+        let host = TestHost::with_script(&format!("exit {code}"))?.flags(&["--persistent", "--stream-patience", "1"]);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &config());
         let word = if code == 0 { "completed" } else { "failed" };
-        let report = fake.status(word).await;
+        let report = fake.wait_for_status(word).await;
         assert_eq!(report["exit_code"], code);
         assert_eq!(
-            (fake.words(), fake.shared().heartbeats.len()),
+            (fake.reported_statuses(), fake.state().heartbeats.len()),
             (["starting", "running", word].map(str::to_owned).to_vec(), 0)
         );
         agent.kill().await?;
@@ -85,9 +85,9 @@ async fn one_that_ends_between_two_heartbeats() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn one_that_leaves_zombies() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    // One dead child that nobody waits for, and one whose parent is dead too.
+async fn zombies_do_not_delay_the_end() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    // One zombie child, and one orphan that is a zombie.
     let program = "
 import os, time
 first = os.fork()
@@ -102,7 +102,7 @@ if os.fork() == 0:
 print(first, int(os.read(read, 20)), flush=True)
 while not os.path.exists('../control/go'): time.sleep(0.01)
 ";
-    let host = Host::with_python(program)?.flags(&["--persistent"]);
+    let host = TestHost::with_python(program)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let numbers = first_line(&fake).await;
@@ -110,19 +110,19 @@ while not os.path.exists('../control/go'): time.sleep(0.01)
     let mut numbers = numbers.split(' ');
     let (first, second): (i32, i32) = (number(numbers.next())?, number(numbers.next())?);
     let trainer = host.supervisor("j_1", 1).await.trainer;
-    let there = |number: i32| known_as(trainer, number);
-    until("the orphan to be reaped", || there(second).is_none().then_some(())).await;
-    let zombie = there(first).expect("nobody has waited for it");
+    let there = |number: i32| process_by_inner_pid(trainer, number);
+    wait_until("the orphan to be reaped", || there(second).is_none().then_some(())).await;
+    let zombie = there(first).expect("a child that was not reaped");
     assert!(!zombie.is_alive(), "the other is a zombie");
-    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
-    fake.status("completed").await;
+    std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
+    fake.wait_for_status("completed").await;
     assert!(!Path::new(&format!("/proc/{}", zombie.pid)).exists());
     agent.kill().await
 }
 
 #[tokio::test]
-async fn one_that_floods_its_errors_is_heard_and_cancelled() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn flooding_trainer_is_cancelled() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     // 200 MB/s for a second, and then silence.
     let program = "
 import os, time
@@ -132,20 +132,20 @@ for number in range(200):
     time.sleep(max(0, began + number / 200 - time.monotonic()))
 time.sleep(1000)
 ";
-    let host = Host::with_python(program)?.flags(&["--persistent", "--spool-limit", "64MiB"]);
+    let host = TestHost::with_python(program)?.flags(&["--persistent", "--spool-limit", "64MiB"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("some of it", |shared| (shared.log.len() > 1 << 20).then_some(())).await;
-    let beats = fake.shared().heartbeats.len();
-    fake.until("heartbeats beside it", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
+    fake.wait_until("the first output", |shared| (shared.log.len() > 1 << 20).then_some(())).await;
+    let beats = fake.state().heartbeats.len();
+    fake.wait_until("heartbeats during the job", |shared| (shared.heartbeats.len() > beats + 1).then_some(())).await;
     let dir = host.attempt("j_1", 1);
     let trainer = host.supervisor("j_1", 1).await.trainer;
     let began = Instant::now();
     fake.stop("j_1", 1, "cancelled");
-    until("its death", || (!trainer.is_alive()).then_some(())).await;
-    let written = std::fs::metadata(dir.log())?.len() / 1_000_000;
+    wait_until("the exit", || (!trainer.is_alive()).then_some(())).await;
+    let written = std::fs::metadata(dir.log_path())?.len() / 1_000_000;
     println!("dead {:?} after its cancel, with {written} MB written", began.elapsed());
-    fake.status("cancelled").await;
+    fake.wait_for_status("cancelled").await;
     agent.kill().await
 }
 
@@ -156,23 +156,23 @@ print('token is', os.environ['HF_TOKEN'], file=sys.stderr)
 ";
 
 #[tokio::test]
-async fn the_last_lines_of_a_crash_arrive_everywhere() -> io::Result<()> {
+async fn last_lines_of_a_crash_are_in_report_and_agent_log() -> io::Result<()> {
     for (end, status_words) in [
         ("raise ValueError('no images')", "ValueError: no images\nTraceback (most recent call last):\n  File "),
         ("print('about to die', flush=True); os.kill(os.getpid(), 9)", "killed by signal 9"),
         ("print('about to die', flush=True); os.abort()", "killed by signal 6"),
     ] {
-        let fake = Fake::start().await?;
-        fake.shared().secrets.insert("HF_TOKEN".to_owned(), "hf_0123456789".to_owned());
-        let agent = Host::with_python(&format!("{TRACEBACK}{end}\n"))?;
+        let fake = FakeOrchestrator::start().await?;
+        fake.state().secrets.insert("HF_TOKEN".to_owned(), "hf_0123456789".to_owned());
+        let agent = TestHost::with_python(&format!("{TRACEBACK}{end}\n"))?;
         let agent = agent.start(&fake)?;
         fake.offer("j_1", 1, &config());
-        let (_, said) = agent.end().await?;
-        let report = fake.status("failed").await;
+        let (_, said) = agent.wait_for_exit().await?;
+        let report = fake.wait_for_status("failed").await;
         let last = if end.starts_with("raise") { "ValueError: no images" } else { "about to die" };
         assert!(error(&report).contains(status_words) && error(&report).ends_with(last), "{report}");
-        assert!(String::from_utf8_lossy(&fake.shared().log).contains(last));
-        // And where the host's owner looks: the last forty lines, without secrets.
+        assert!(String::from_utf8_lossy(&fake.state().log).contains(last));
+        // The agent's log also has the last forty lines, without secrets.
         let lines: Vec<&str> =
             said.lines().filter_map(|line| line.split_once(" ERROR | ")).map(|(_, line)| line).collect();
         assert!(said.contains("the trainer failed; its last lines:") && lines.len() == 40, "{said}");
@@ -183,23 +183,23 @@ async fn the_last_lines_of_a_crash_arrive_everywhere() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn one_that_takes_all_memory_is_said_so() -> io::Result<()> {
-    let Some(own) = cgroup::own(Some("memory")) else {
-        println!("skipped, as memory is not accounted by cgroup v1 here");
+async fn out_of_memory_is_reported() -> io::Result<()> {
+    let Some(own) = cgroup::own_cgroup(Some("memory")) else {
+        println!("skipped, because cgroup v1 does not account memory here");
         return Ok(());
     };
     let group = own.join(format!("st-test-{}", std::process::id()));
     if let Err(error) =
         std::fs::create_dir(&group).and_then(|()| std::fs::write(group.join("memory.limit_in_bytes"), "160M"))
     {
-        println!("skipped, as no cgroup can be made here: {error}");
+        println!("skipped, because no cgroup can be created here: {error}");
         return Ok(());
     }
     let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", group.display());
     let program = "print('step 1', flush=True)\nall = [bytearray(1 << 20) for _ in range(1000)]\n";
-    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
     let ended = run(host).await;
-    until("the group to be empty", || std::fs::remove_dir(&group).ok()).await;
+    wait_until("the group to be empty", || std::fs::remove_dir(&group).ok()).await;
     let (report, ..) = ended?;
     assert_eq!((&report["status"], &report["exit_code"]), (&json!("failed"), &json!(137)), "{report}");
     assert!(error(&report).contains("this host's memory was full"), "{report}");

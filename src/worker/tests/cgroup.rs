@@ -1,8 +1,8 @@
-//! Control groups: where they are, by recorded files, and for real where this machine has them.
+//! Control groups: found in recorded files, and created where this machine allows it.
 
 use std::process::{Child, Command, Stdio};
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 
 use super::*;
 use crate::process::ProcId;
@@ -17,7 +17,7 @@ const UNIFIED: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 
 const MOUNTED_BELOW: &str = "800 790 0:30 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
 
 #[test]
-fn where_the_own_group_is() {
+fn own_cgroup_is_found() {
     let hybrid = "4:memory:/a\n2:cpu,cpuacct:/b\n1:name=systemd:/c\n0::/system.slice/w.service\n";
     for (mounts, groups, controller, expected) in [
         (HYBRID, hybrid, None, Some("/sys/fs/cgroup/unified/system.slice/w.service")),
@@ -32,27 +32,33 @@ fn where_the_own_group_is() {
         (UNIFIED, "", None, None),
         ("", "0::/\n", None, None),
     ] {
-        assert_eq!(find(mounts, groups, controller).as_deref(), expected.map(Path::new), "{groups} {controller:?}");
+        assert_eq!(
+            find_cgroup(mounts, groups, controller).as_deref(),
+            expected.map(Path::new),
+            "{groups} {controller:?}"
+        );
     }
 }
 
 #[test]
-fn numbers_of_the_kernel() {
+fn kernel_counters_are_parsed() {
     let text = "low 0\noom 3\noom_kill 2\noom_group_kill 1\n";
-    assert_eq!(counter(text, "oom_kill"), Some(2));
-    assert_eq!(counter(text, "oom"), Some(3));
-    assert_eq!(counter(text, "populated"), None);
+    assert_eq!(parse_counter(text, "oom_kill"), Some(2));
+    assert_eq!(parse_counter(text, "oom"), Some(3));
+    assert_eq!(parse_counter(text, "populated"), None);
 }
 
-/// A group on this machine, or none with the reason said.
-fn real() -> Option<Cgroup> {
-    let key = Key { job_id: JobId::parse("j_1").ok()?, attempt: Attempt(7) };
-    Cgroup::make(&key, None).inspect_err(|error| println!("skipped, as no cgroup can be made here: {error}")).ok()
+/// A group on this machine, or `None` with the reason printed.
+fn create_real_cgroup() -> Option<Cgroup> {
+    let key = AttemptKey { job_id: JobId::parse("j_1").ok()?, attempt: AttemptNumber(7) };
+    Cgroup::create(&key, None)
+        .inspect_err(|error| println!("skipped, because no cgroup can be created here: {error}"))
+        .ok()
 }
 
-/// A shell that begins in this group, and whose child, of a session of its own, says its number. (The test itself does not
-/// go in: other tests begin processes meanwhile.)
-fn family(group: &Cgroup) -> io::Result<(Child, ProcId)> {
+/// Starts a shell in this group, whose child, in its own session, prints its PID. (The test itself does not enter the
+/// group, because other tests start processes meanwhile.)
+fn spawn_parent_and_child(group: &Cgroup) -> io::Result<(Child, ProcId)> {
     use std::io::{BufRead, BufReader, Write};
     let script = "read go; setsid -f sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
     let mut command = Command::new("sh");
@@ -61,16 +67,16 @@ fn family(group: &Cgroup) -> io::Result<(Child, ProcId)> {
     shell.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?.write_all(b"go\n")?;
     let mut line = String::new();
     BufReader::new(shell.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?).read_line(&mut line)?;
-    let child = line.trim().parse().ok().and_then(ProcId::of).ok_or(io::ErrorKind::NotFound)?;
+    let child = line.trim().parse().ok().and_then(ProcId::from_pid).ok_or(io::ErrorKind::NotFound)?;
     Ok((shell, child))
 }
 
 #[test]
-fn what_is_born_in_it_dies_with_it() -> io::Result<()> {
-    let Some(group) = real() else { return Ok(()) };
+fn processes_started_in_a_cgroup_are_killed_with_it() -> io::Result<()> {
+    let Some(group) = create_real_cgroup() else { return Ok(()) };
     let name = group.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     assert!(name.starts_with("st-j_1-7-") && group.is_empty(), "{name}");
-    let (mut shell, child) = family(&group)?;
+    let (mut shell, child) = spawn_parent_and_child(&group)?;
     assert!(!group.is_empty());
     group.kill()?;
     let status = shell.wait()?;
@@ -80,28 +86,28 @@ fn what_is_born_in_it_dies_with_it() -> io::Result<()> {
     }
     assert!(!child.is_alive());
     group.remove();
-    assert!(!group.path().exists() && group.is_empty(), "what is gone holds nothing");
+    assert!(!group.path().exists() && group.is_empty(), "a missing group is empty");
     Ok(())
 }
 
 #[test]
-fn limits_are_set_before_anything_is_in_it() -> io::Result<()> {
+fn limits_are_set_before_processes_start() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
-    let group = || Cgroup::at(temp.path());
-    let place = Place { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
+    let group = || Cgroup::from_path(temp.path());
+    let place = JobCgroup { base: temp.path().to_owned(), memory: Some(1 << 30), processes: None };
     let said = |name: &str| fs::read_to_string(temp.path().join(name)).unwrap_or_default();
-    group().limit(&place)?;
+    group().apply_limits(&place)?;
     assert_eq!((said("memory.max"), said("memory.oom.group")), ("1073741824".to_owned(), "1".to_owned()));
     assert_eq!(said("pids.max"), "");
-    group().limit(&Place { memory: None, processes: Some(9), ..place })?;
+    group().apply_limits(&JobCgroup { memory: None, processes: Some(9), ..place })?;
     assert_eq!(said("pids.max"), "9");
     Ok(())
 }
 
 #[test]
-fn no_two_are_the_same() -> io::Result<()> {
-    let Some(first) = real() else { return Ok(()) };
-    let second = real().ok_or(io::ErrorKind::AlreadyExists)?;
+fn cgroup_names_are_unique() -> io::Result<()> {
+    let Some(first) = create_real_cgroup() else { return Ok(()) };
+    let second = create_real_cgroup().ok_or(io::ErrorKind::AlreadyExists)?;
     assert_ne!(first.path(), second.path());
     first.remove();
     second.remove();

@@ -1,13 +1,13 @@
-//! Checkpoints: sent while the trainer runs, and brought along where it goes on.
+//! Checkpoints: uploaded while the trainer runs, and restored where it resumes.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Shared};
-use super::host::Host;
+use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::test_host::TestHost;
 
-/// Makes checkpoint 5 without a word, and 10 of which it tells, then waits for a file, makes another one, and ends.
+/// Writes checkpoint 5 silently, and 10 with an event, then waits for a file, writes another one, and exits.
 const TRAINER: &str = r#"
 import json, os, time, urllib.request
 config = json.load(open(os.environ["CONFIG_PATH"]))
@@ -29,34 +29,35 @@ fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-fn whole(shared: &Shared) -> Vec<&str> {
-    shared.files.whole.iter().filter_map(|mark| mark["name"].as_str()).collect()
+fn complete_checkpoints(shared: &FakeState) -> Vec<&str> {
+    shared.files.complete_checkpoints.iter().filter_map(|mark| mark["name"].as_str()).collect()
 }
 
-/// What was said to be whole before the end, and in all, and the paths that were sent.
-async fn by_policy(policy: &str, during: usize) -> io::Result<(Vec<String>, Vec<String>, Vec<String>)> {
-    let fake = Fake::start().await?;
-    // It is missed when the checkpoint is said to be whole, and comes again.
-    fake.shared().files.lose = Some("checkpoint-10/model.bin".to_owned());
-    let host = Host::with_python(TRAINER)?;
+/// Returns which checkpoints were complete before the end and in total, and the uploaded paths.
+async fn run_with_policy(policy: &str, during: usize) -> io::Result<(Vec<String>, Vec<String>, Vec<String>)> {
+    let fake = FakeOrchestrator::start().await?;
+    // It is missing when the checkpoint is reported as complete, and is sent again.
+    fake.state().files.lost_file = Some("checkpoint-10/model.bin".to_owned());
+    let host = TestHost::with_python(TRAINER)?;
     let agent = host.start(&fake)?;
     fake.offer_with("j_1", 1, &config(), json!({"checkpoints": policy}));
     host.supervisor("j_1", 1).await;
     let dir = host.attempt("j_1", 1);
-    fake.until("the checkpoints", |shared| (shared.files.whole.len() >= during).then_some(())).await;
+    fake.wait_until("the checkpoints", |shared| (shared.files.complete_checkpoints.len() >= during).then_some(()))
+        .await;
     let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let before = owned(whole(&fake.shared()));
-    std::fs::write(dir.control().join("go"), "")?;
-    let (code, said) = agent.end().await?;
+    let before = owned(complete_checkpoints(&fake.state()));
+    std::fs::write(dir.control_dir().join("go"), "")?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
-    let shared = fake.shared();
-    Ok((before, owned(whole(&shared)), shared.artifacts.keys().cloned().collect()))
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
+    let shared = fake.state();
+    Ok((before, owned(complete_checkpoints(&shared)), shared.artifacts.keys().cloned().collect()))
 }
 
 #[tokio::test]
-async fn the_newest_checkpoint_is_sent_while_the_trainer_runs_and_the_last_at_the_end() -> io::Result<()> {
-    let (before, all, paths) = by_policy("last", 1).await?;
+async fn newest_checkpoint_is_uploaded_during_the_run_and_the_last_at_the_end() -> io::Result<()> {
+    let (before, all, paths) = run_with_policy("last", 1).await?;
     assert_eq!(before, ["checkpoint-10"]);
     assert_eq!(all, ["checkpoint-10", "checkpoint-15"]);
     let of = |step| [format!("checkpoint-{step}/model.bin"), format!("checkpoint-{step}/sub/state.json")];
@@ -65,34 +66,34 @@ async fn the_newest_checkpoint_is_sent_while_the_trainer_runs_and_the_last_at_th
 }
 
 #[tokio::test]
-async fn every_checkpoint_or_none_is_sent_if_the_offer_says_so() -> io::Result<()> {
-    let (before, all, paths) = by_policy("all", 2).await?;
+async fn checkpoint_policy_all_and_none_are_followed() -> io::Result<()> {
+    let (before, all, paths) = run_with_policy("all", 2).await?;
     assert_eq!(before, ["checkpoint-10", "checkpoint-5"]);
     assert_eq!(all, ["checkpoint-10", "checkpoint-5", "checkpoint-15"]);
     assert_eq!(paths.len(), 6);
 
-    let (before, all, paths) = by_policy("none", 0).await?;
+    let (before, all, paths) = run_with_policy("none", 0).await?;
     assert_eq!((before, all, paths), (vec![], vec![], vec![]));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_is_removed_while_it_is_sent_is_left_for_the_next() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.most_pieces = Some(1);
+async fn checkpoint_deleted_during_upload_is_skipped() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.max_chunks = Some(1);
     let script = "set -e; cd ../output; mkdir checkpoint-5 checkpoint-6; truncate -s 40M checkpoint-5/model; \
                   touch -d '1 minute ago' checkpoint-5/model; echo x > checkpoint-6/x; \
                   while [ ! -e ../control/go ]; do sleep 0.02; done; rm -r checkpoint-5";
-    let host = Host::with_script(script)?;
+    let host = TestHost::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("a piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
-    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
-    fake.shared().files.most_pieces = None;
-    let (code, said) = agent.end().await?;
+    fake.wait_until("a piece", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
+    std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
+    fake.state().files.max_chunks = None;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    let shared = fake.shared();
-    assert_eq!(whole(&shared), ["checkpoint-6"]);
+    let shared = fake.state();
+    assert_eq!(complete_checkpoints(&shared), ["checkpoint-6"]);
     assert_eq!(shared.artifacts.keys().collect::<Vec<_>>(), ["checkpoint-6/x"]);
     let end = shared.statuses.last().cloned().unwrap_or_default();
     assert_eq!((&end["status"], &end["error"]), (&json!("completed"), &Value::Null));
@@ -100,51 +101,81 @@ async fn a_checkpoint_that_is_removed_while_it_is_sent_is_left_for_the_next() ->
 }
 
 #[tokio::test]
-async fn a_host_that_leaves_sends_the_last_checkpoint_before_it_gives_the_job_back() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn leaving_host_uploads_the_last_checkpoint_before_requeue() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     let script = "mkdir ../output/checkpoint-3 ../output/checkpoint-4; echo x > ../output/checkpoint-3/x; \
                   touch -d '1 minute ago' ../output/checkpoint-3/x; echo ready; sleep 1000 & \
                   trap 'echo half > ../output/checkpoint-4/half; kill -9 $$' TERM; wait";
-    let host = Host::with_script(script)?;
+    let host = TestHost::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("the trainer's word", |shared| (!shared.log.is_empty()).then_some(())).await;
+    fake.wait_until("the trainer's output", |shared| (!shared.log.is_empty()).then_some(())).await;
     agent.signal(nix::sys::signal::Signal::SIGTERM)?;
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(143), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "requeue"]);
-    assert_eq!(whole(&fake.shared()), ["checkpoint-3"]);
-    assert_eq!(fake.shared().artifacts.keys().collect::<Vec<_>>(), ["checkpoint-3/x"], "what may be half is not sent");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"]);
+    assert_eq!(complete_checkpoints(&fake.state()), ["checkpoint-3"]);
+    assert_eq!(
+        fake.state().artifacts.keys().collect::<Vec<_>>(),
+        ["checkpoint-3/x"],
+        "an incomplete checkpoint is not uploaded"
+    );
     Ok(())
 }
 
-/// Shows what it goes on from.
+/// Prints what it resumes from.
 const SHOW: &str = "grep resume \"$CONFIG_PATH\"; cat ../output/checkpoint-*/* 2>/dev/null; true";
 
-fn leave_behind(fake: &Fake, name: &str) {
-    let mut shared = fake.shared();
-    shared.files.earlier = name.to_owned();
+fn leave_behind(fake: &FakeOrchestrator, name: &str) {
+    let mut shared = fake.state();
+    shared.files.checkpoint_name = name.to_owned();
     for (file, bytes) in [("big", "0123456789\n".repeat(10_000)), ("small", "the state\n".to_owned())] {
-        shared.files.left_behind.insert(format!("{name}/{file}"), bytes.into_bytes());
+        shared.files.checkpoint_files.insert(format!("{name}/{file}"), bytes.into_bytes());
     }
 }
 
-fn resumed(shared: &Shared) -> Option<u64> {
+#[tokio::test]
+async fn next_attempt_resumes_from_a_rolling_checkpoint() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let script = "cd ../output; mkdir checkpoint-5-rolling; echo old > checkpoint-5-rolling/model; \
+                  mkdir checkpoint-10-rolling; echo new > checkpoint-10-rolling/model; \
+                  touch -d '1 minute ago' checkpoint-10-rolling/model; kill -9 $$";
+    let first = TestHost::with_script(script)?;
+    let agent = first.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    agent.wait_for_exit().await?;
+    let sent: Vec<_> = fake.state().artifacts.iter().map(|(path, it)| (path.clone(), it.kind.clone())).collect();
+    assert_eq!(sent, [("checkpoint-10-rolling/model".to_owned(), "checkpoint".to_owned())]);
+    assert_eq!(complete_checkpoints(&fake.state()), ["checkpoint-10-rolling"]);
+    drop(first);
+    leave_behind(&fake, "checkpoint-10-rolling");
+    let second = TestHost::with_script(SHOW)?;
+    let agent = second.start(&fake)?;
+    fake.offer("j_1", 2, &config());
+    let (code, said) = agent.wait_for_exit().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("resumes at step 10, with checkpoint-10-rolling from the orchestrator"), "{said}");
+    assert_eq!(resumed(&fake.state()), Some(10));
+    assert!(String::from_utf8_lossy(&fake.state().log).contains("\"resume_from_checkpoint\": \"latest\""));
+    Ok(())
+}
+
+fn resumed(shared: &FakeState) -> Option<u64> {
     shared.statuses.iter().rfind(|report| report["status"] == "running")?["resumed_from_step"].as_u64()
 }
 
 #[tokio::test]
-async fn a_retry_on_another_host_goes_on_from_what_was_sent() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn retry_on_another_host_resumes_from_the_uploaded_checkpoint() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     leave_behind(&fake, "checkpoint-500");
-    fake.shared().files.cut_downloads = 1;
-    let host = Host::with_script(SHOW)?;
+    fake.state().files.truncated_downloads = 1;
+    let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("goes on at step 500, with checkpoint-500 from the orchestrator"), "{said}");
-    let shared = fake.shared();
+    assert!(said.contains("resumes at step 500, with checkpoint-500 from the orchestrator"), "{said}");
+    let shared = fake.state();
     assert_eq!(resumed(&shared), Some(500));
     let log = String::from_utf8_lossy(&shared.log);
     assert!(log.contains("\"resume_from_checkpoint\": \"latest\"") && log.ends_with("the state\n"), "{log}");
@@ -152,23 +183,23 @@ async fn a_retry_on_another_host_goes_on_from_what_was_sent() -> io::Result<()> 
     let fetched = ["checkpoint-500/big", "checkpoint-500/big", "checkpoint-500/small"].map(str::to_owned);
     let offsets = [0, 55_000, 0];
     assert_eq!(shared.files.fetched, fetched.into_iter().zip(offsets).collect::<Vec<_>>());
-    assert!(shared.artifacts.is_empty() && shared.files.whole.is_empty(), "it is there already");
+    assert!(shared.artifacts.is_empty() && shared.files.complete_checkpoints.is_empty(), "it is there already");
     assert!(!host.attempt("j_1", 2).join("incoming").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_gone_while_it_is_fetched_is_given_up_for_what_took_its_place() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn checkpoint_replaced_during_download_is_followed_by_its_successor() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     leave_behind(&fake, "checkpoint-500");
-    fake.shared().files.superseded_by = Some("checkpoint-600".to_owned());
-    let host = Host::with_script(SHOW)?;
+    fake.state().files.superseded_by = Some("checkpoint-600".to_owned());
+    let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("goes on at step 600, with checkpoint-600 from the orchestrator"), "{said}");
-    let shared = fake.shared();
+    assert!(said.contains("resumes at step 600, with checkpoint-600 from the orchestrator"), "{said}");
+    let shared = fake.state();
     assert_eq!(resumed(&shared), Some(600));
     let fetched = ["checkpoint-500/big", "checkpoint-600/big", "checkpoint-600/small"].map(|path| (path.to_owned(), 0));
     assert_eq!(shared.files.fetched, fetched);
@@ -177,72 +208,75 @@ async fn what_is_gone_while_it_is_fetched_is_given_up_for_what_took_its_place() 
 }
 
 #[tokio::test]
-async fn what_is_gone_and_still_named_is_asked_for_once() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn missing_checkpoint_is_requested_once() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     leave_behind(&fake, "checkpoint-500");
-    fake.shared().files.refuse_downloads = true;
-    let host = Host::with_script(SHOW)?;
+    fake.state().files.refuse_downloads = true;
+    let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(said.matches("is gone from the orchestrator").count(), 1, "{said}");
-    assert!(said.contains("begins at the beginning"), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert_eq!(said.matches("was deleted at the orchestrator").count(), 1, "{said}");
+    assert!(said.contains("starts from the beginning"), "{said}");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_damaged_checkpoint_is_no_reason_not_to_begin() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn damaged_checkpoint_does_not_prevent_the_start() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     leave_behind(&fake, "checkpoint-500");
-    fake.shared().files.damaged = true;
-    let host = Host::with_script(SHOW)?;
+    fake.state().files.is_damaged = true;
+    let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("checkpoint-500/big arrived damaged") && said.contains("begins at the beginning"), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
-    assert_eq!(resumed(&fake.shared()), None);
-    assert!(fake.shared().log.is_empty(), "no part of it is left");
+    assert!(
+        said.contains("checkpoint-500/big arrived damaged") && said.contains("starts from the beginning"),
+        "{said}"
+    );
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
+    assert_eq!(resumed(&fake.state()), None);
+    assert!(fake.state().log.is_empty(), "no part of it is left");
     Ok(())
 }
 
 #[tokio::test]
-async fn the_newer_of_the_hosts_and_the_orchestrators_checkpoints_counts() -> io::Result<()> {
+async fn newer_of_local_and_uploaded_checkpoint_is_used() -> io::Result<()> {
     for (name, expected, fetched) in [("checkpoint-6", 7, 0), ("checkpoint-8", 8, 2)] {
-        let fake = Fake::start().await?;
+        let fake = FakeOrchestrator::start().await?;
         let script = format!("{SHOW}; mkdir -p ../output/checkpoint-7; echo w > ../output/checkpoint-7/w; exit 75");
-        let host = Host::with_script(&script)?.flags(&["--persistent"]);
+        let host = TestHost::with_script(&script)?.flags(&["--persistent"]);
         let agent = host.start(&fake)?;
         fake.offer_with("j_1", 1, &config(), json!({"checkpoints": "none"}));
-        fake.status("requeue").await;
+        fake.wait_for_status("requeue").await;
         leave_behind(&fake, name);
-        fake.shared().log.clear();
+        fake.state().log.clear();
         fake.offer_with("j_1", 2, &config(), json!({"checkpoints": "none"}));
-        fake.until("the second attempt", |shared| (shared.statuses.len() == 6).then_some(())).await;
-        assert_eq!(resumed(&fake.shared()), Some(expected), "{name}");
-        assert_eq!(fake.shared().files.fetched.len(), fetched, "{name}");
+        fake.wait_until("the second attempt", |shared| (shared.statuses.len() == 6).then_some(())).await;
+        assert_eq!(resumed(&fake.state()), Some(expected), "{name}");
+        assert_eq!(fake.state().files.fetched.len(), fetched, "{name}");
         agent.kill().await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_does_not_get_through_holds_up_no_cancel() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.most_pieces = Some(1);
+async fn stalled_checkpoint_upload_does_not_delay_a_cancel() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.max_chunks = Some(1);
     let script = "cd ../output; mkdir checkpoint-5 checkpoint-6; truncate -s 40M checkpoint-5/model; \
                   touch -d '1 minute ago' checkpoint-5/model; echo x > checkpoint-6/x; exec sleep 1000";
-    let host = Host::with_script(script)?.flags(&["--persistent"]);
+    let host = TestHost::with_script(script)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("a piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
+    fake.wait_until("a piece", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
     let began = std::time::Instant::now();
     fake.stop("j_1", 1, "cancelled");
-    fake.status("cancelled").await;
+    fake.wait_for_status("cancelled").await;
     assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(whole(&fake.shared()), [""; 0]);
+    assert_eq!(complete_checkpoints(&fake.state()), [""; 0]);
     agent.kill().await
 }

@@ -1,4 +1,4 @@
-//! A configuration that brings code: what the host's own trainer imports is the host's own.
+//! A configuration with code: the trainer imports only the host's own modules.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::fake::Fake;
-use super::host::Host;
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::TestHost;
 
 /// A trainer as it is installed on a host, run as the default command runs it.
-fn installed() -> io::Result<Host> {
-    let mut host = Host::with_trainer("python3 -m simpletuner.train")?.flags(&["--persistent"]);
+fn host_with_trainer() -> io::Result<TestHost> {
+    let mut host = TestHost::with_trainer("python3 -m simpletuner.train")?.flags(&["--persistent"]);
     let site = host.path().join("site");
     let write = |name: &str, text: &str| {
         let path = site.join(name);
@@ -27,8 +27,8 @@ fn installed() -> io::Result<Host> {
 
 const INTRUDER: &str = "print('INTRUDER')";
 
-/// Every name by which a configuration's file has come to run, or could.
-fn intruders() -> Vec<(&'static str, Value)> {
+/// All file names by which a configuration's code was or could be executed.
+fn hostile_bundles() -> Vec<(&'static str, Value)> {
     [
         "simpletuner/train.py",
         "simpletuner/__init__.py",
@@ -48,46 +48,46 @@ fn intruders() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn code_in_a_configuration_is_refused() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = installed()?;
+async fn configuration_with_code_is_rejected() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = host_with_trainer()?;
     let agent = host.start(&fake)?;
-    for (number, (name, files)) in intruders().into_iter().enumerate() {
+    for (number, (name, files)) in hostile_bundles().into_iter().enumerate() {
         let job = format!("j_{number}");
         fake.offer(&job, 1, &files);
         let report = fake
-            .until("a refusal", |shared| {
+            .wait_until("a rejection", |shared| {
                 shared.statuses.iter().find(|one| one["job_id"] == job && one["status"] == "failed").cloned()
             })
             .await;
         let error = report["error"].as_str().unwrap_or_default();
         assert!(error.contains(name) && error.contains("--allow-code"), "{error}");
-        assert!(!host.attempt(&job, 1).bundle().join(name).exists(), "{name} was written");
+        assert!(!host.attempt(&job, 1).bundle_dir().join(name).exists(), "{name} was written");
     }
-    assert!(fake.shared().log.is_empty());
+    assert!(fake.state().log.is_empty());
     agent.kill().await
 }
 
 #[tokio::test]
-async fn code_that_is_allowed_does_not_replace_the_trainers_own() -> io::Result<()> {
+async fn allowed_code_does_not_replace_trainer_modules() -> io::Result<()> {
     for level in ["none", "full"] {
-        for (name, files) in intruders() {
-            let fake = Fake::start().await?;
-            let mut host = installed()?.flags(&["--allow-code"]);
+        for (name, files) in hostile_bundles() {
+            let fake = FakeOrchestrator::start().await?;
+            let mut host = host_with_trainer()?.flags(&["--allow-code"]);
             host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
             let agent = host.start(&fake)?;
             fake.offer("j_1", 1, &files);
-            let ended = |shared: &mut super::fake::Shared| {
+            let ended = |shared: &mut super::fake_orchestrator::FakeState| {
                 shared
                     .statuses
                     .iter()
                     .any(|one| one["status"] == "completed" || one["status"] == "failed")
                     .then_some(())
             };
-            fake.until("the end", ended).await;
-            let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+            fake.wait_until("the end", ended).await;
+            let log = String::from_utf8_lossy(&fake.state().log).into_owned();
             assert_eq!(log, "the host its own []\n", "{name}");
-            assert!(Path::new(&host.attempt("j_1", 1).bundle().join(name)).exists(), "{name} is the job's to use");
+            assert!(Path::new(&host.attempt("j_1", 1).bundle_dir().join(name)).exists(), "{name} is the job's to use");
             agent.kill().await?;
         }
     }
@@ -96,7 +96,7 @@ async fn code_that_is_allowed_does_not_replace_the_trainers_own() -> io::Result<
 
 /// How `accelerate` starts a program: by a script on the path, or as a module.
 #[tokio::test]
-async fn the_hosts_accelerate_launches_and_never_a_configurations_own() -> io::Result<()> {
+async fn only_the_hosts_accelerate_is_used() -> io::Result<()> {
     const LAUNCH: &str = "import os, subprocess, sys\ndef main():\n    print('HOST', os.listdir('.'), flush=True)\n    \
                           sys.exit(subprocess.call([sys.executable, *sys.argv[2 if sys.argv[1] == 'launch' else 1:]]))\n\
                           if __name__ == '__main__': main()\n";
@@ -111,8 +111,8 @@ async fn the_hosts_accelerate_launches_and_never_a_configurations_own() -> io::R
     let files = Value::from(files);
     for level in ["none", "files", "full"] {
         for command in ["accelerate launch", "python3 -m accelerate.commands.launch"] {
-            let fake = Fake::start().await?;
-            let host = installed()?;
+            let fake = FakeOrchestrator::start().await?;
+            let host = host_with_trainer()?;
             let site = host.path().join("site");
             std::fs::create_dir(site.join("accelerate/commands"))?;
             std::fs::write(site.join("accelerate/commands/__init__.py"), "")?;
@@ -124,11 +124,11 @@ async fn the_hosts_accelerate_launches_and_never_a_configurations_own() -> io::R
             std::fs::set_permissions(bin.join("accelerate"), std::fs::Permissions::from_mode(0o755))?;
             let command = command.replace("accelerate launch", &format!("{} launch", bin.join("accelerate").display()));
             let trainer = format!("{command} {}", site.join("simpletuner/train.py").display());
-            let mut host = host.trained_by(&trainer).flags(&["--allow-code"]);
+            let mut host = host.with_trainer_command(&trainer).flags(&["--allow-code"]);
             host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
             let agent = host.start(&fake)?;
             fake.offer("j_1", 1, &files);
-            fake.until("the end", |shared| {
+            fake.wait_until("the end", |shared| {
                 shared
                     .statuses
                     .iter()
@@ -136,9 +136,9 @@ async fn the_hosts_accelerate_launches_and_never_a_configurations_own() -> io::R
                     .then_some(())
             })
             .await;
-            let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+            let log = String::from_utf8_lossy(&fake.state().log).into_owned();
             assert_eq!(log, "HOST []\nthe host its own []\n", "{level}: {command}");
-            assert!(host.attempt("j_1", 1).bundle().join("accelerate/commands/launch.py").exists());
+            assert!(host.attempt("j_1", 1).bundle_dir().join("accelerate/commands/launch.py").exists());
             agent.kill().await?;
         }
     }

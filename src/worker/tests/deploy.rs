@@ -1,14 +1,14 @@
-//! What is shipped beside the program, held against the program.
+//! Compares the shipped files and documents with the program.
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, bounds};
+use crate::cli::{Cli, input_limits};
 use crate::exit;
 
 const GUIDE: &str = include_str!("../../../docs/WORKER.md");
 const UNIT: &str = include_str!("../../../deploy/systemd/simpletuner-worker.service");
 
-/// Flags with their variables, as the command line has them.
+/// Flags and their variables, from the command line's definition.
 fn flags() -> Vec<(String, Option<String>)> {
     let command = Cli::command();
     let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -20,24 +20,43 @@ fn flags() -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn the_guide_has_every_flag_and_no_other() {
+fn guide_lists_exactly_the_flags() {
     let flags = flags();
     assert!(flags.len() > 15, "{flags:?}");
     for (flag, variable) in &flags {
         let variable = variable.as_ref().map(|name| format!("`{name}` ")).unwrap_or_default();
         let row = format!("| `{flag}` | {variable}| ");
-        assert!(GUIDE.contains(&row), "docs/WORKER.md has no row that begins with {row}");
+        assert!(GUIDE.contains(&row), "docs/WORKER.md has no row for {row}");
     }
     let rows = GUIDE.lines().filter(|line| line.starts_with("| `--") && !line.contains("| asks |"));
     let headed = rows.filter(|line| line.matches(" |").count() == 3).count();
-    assert_eq!(headed, flags.len(), "docs/WORKER.md has rows of flags that are not there");
+    assert_eq!(headed, flags.len(), "docs/WORKER.md has rows for flags that do not exist");
 }
 
 #[test]
-fn the_guide_has_the_limits_of_what_is_read_as_they_are() {
+fn guide_lists_every_default() {
+    let command = Cli::command();
+    let settings = command.get_arguments().filter(|flag| !flag.is_hide_set() && !flag.is_hide_default_value_set());
+    let mut told = 0;
+    for flag in settings {
+        let (name, default) = (flag.get_long().unwrap_or_default(), flag.get_default_values().first());
+        let Some(default) = default.map(|value| value.to_string_lossy()) else { continue };
+        let is_setting = |line: &&str| line.starts_with(&format!("| `--{name}` | ")) && !line.contains("| asks |");
+        let row = GUIDE.lines().find(is_setting);
+        let of_text = |c: char| c.is_whitespace() || "`;,|".contains(c);
+        let says = row
+            .is_some_and(|row| row.contains(&format!("`{default}`")) || row.split(of_text).any(|word| word == default));
+        assert!(says, "docs/WORKER.md does not give the default {default} of --{name}: {row:?}");
+        told += 1;
+    }
+    assert!(told > 15, "{told}");
+}
+
+#[test]
+fn guide_lists_the_input_limits() {
     let command = Cli::command();
     let limits: Vec<_> =
-        command.get_arguments().filter(|flag| flag.get_help_heading() == Some(bounds::HEADING)).collect();
+        command.get_arguments().filter(|flag| flag.get_help_heading() == Some(input_limits::HELP_HEADING)).collect();
     assert!(limits.len() >= 10, "{limits:?}");
     for limit in limits {
         let flag = limit.get_long().unwrap_or_default();
@@ -46,13 +65,13 @@ fn the_guide_has_the_limits_of_what_is_read_as_they_are() {
         assert_eq!(variable, format!("SIMPLETUNER_{}", flag.to_uppercase().replace('-', "_")));
         let row = GUIDE.lines().find(|line| line.starts_with(&format!("| `--{flag}` | `{variable}` | ")));
         let says = row.is_some_and(|row| row.ends_with(&format!("; `{default}` |")));
-        assert!(says && !default.is_empty(), "docs/WORKER.md does not say of --{flag} that it is {default}: {row:?}");
+        assert!(says && !default.is_empty(), "docs/WORKER.md does not give the default {default} of --{flag}: {row:?}");
     }
 }
 
 #[test]
-fn the_guide_has_every_exit_code_and_headline() {
-    for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::REFUSED, exit::CONFIG] {
+fn guide_lists_every_exit_code_and_heading() {
+    for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::TOKEN_REFUSED, exit::CONFIG] {
         assert!(GUIDE.contains(&format!("\n| {code} | ")), "{code}");
     }
     for headline in [
@@ -68,18 +87,18 @@ fn the_guide_has_every_exit_code_and_headline() {
     }
 }
 
-/// The value of a setting of the service.
+/// The value of a setting in the systemd unit.
 fn unit(name: &str) -> &'static str {
     let found = UNIT.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    found.unwrap_or_else(|| panic!("the service has no {name}"))
+    found.unwrap_or_else(|| panic!("the unit has no {name}"))
 }
 
 #[test]
-fn the_service_fits_the_program() {
-    let hopeless = format!("{} {}", exit::REFUSED, exit::CONFIG);
+fn systemd_unit_matches_the_program() {
+    let hopeless = format!("{} {}", exit::TOKEN_REFUSED, exit::CONFIG);
     assert_eq!(unit("RestartPreventExitStatus"), hopeless);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
-    assert_eq!(unit("DelegateSubgroup"), crate::limits::groups::LEAF);
+    assert_eq!(unit("DelegateSubgroup"), crate::limits::cgroups::AGENT_CGROUP);
     let mut command = unit("ExecStart").split_ascii_whitespace();
     assert_eq!(command.next(), Some("/usr/local/bin/simpletuner-worker"));
     let read = Cli::try_parse_from(std::iter::once("simpletuner-worker").chain(command));
@@ -92,7 +111,7 @@ fn the_service_fits_the_program() {
 }
 
 #[test]
-fn the_service_leaves_its_jobs_a_full_sandbox() {
+fn systemd_unit_allows_the_full_sandbox() {
     let covering = ["ProtectHostname", "ProtectKernelLogs", "ProtectKernelTunables", "ProtectProc", "ProcSubset"];
     let barred = [&covering[..], &["RestrictNamespaces"]].concat();
     let set = UNIT.lines().find(|line| barred.iter().any(|name| line.starts_with(&format!("{name}="))));

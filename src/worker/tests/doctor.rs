@@ -1,4 +1,4 @@
-//! The doctor as a process, on hosts each of which has one thing wrong.
+//! The doctor as a process, on hosts with one problem each.
 
 use std::io;
 use std::process::Output;
@@ -8,31 +8,31 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
-use super::fake::Fake;
-use super::host::{Host, PATIENCE, binary};
-use super::tls::{orchestrator, orchestrator_until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TEST_TIMEOUT, TestHost, binary};
+use super::tls::{orchestrator, orchestrator_expiring};
 
-/// A host on which nothing is wrong.
-fn well() -> io::Result<Host> {
-    Host::with_script("")
+fn healthy_host() -> io::Result<TestHost> {
+    TestHost::with_script("")
 }
 
 /// Runs it by another program, whose arguments end with the doctor's.
-async fn examined_by(host: &Host, mut command: Command, url: &str) -> io::Result<Output> {
+async fn run_doctor_with(host: &TestHost, mut command: Command, url: &str) -> io::Result<Output> {
     command.args(&host.flags).kill_on_drop(true);
-    let mut command = host.given(command, url);
-    tokio::time::timeout(PATIENCE, command.output()).await.unwrap_or_else(|_| panic!("the doctor does not end"))
+    let mut command = host.with_agent_env(command, url);
+    tokio::time::timeout(TEST_TIMEOUT, command.output()).await.unwrap_or_else(|_| panic!("the doctor does not exit"))
 }
 
 /// Exit code and lines.
-pub async fn examined(host: &Host, url: &str) -> io::Result<(Option<i32>, String)> {
+pub async fn run_doctor(host: &TestHost, url: &str) -> io::Result<(Option<i32>, String)> {
     let mut doctor = Command::new(binary());
     doctor.arg("doctor");
-    let output = examined_by(host, doctor, url).await?;
+    let output = run_doctor_with(host, doctor, url).await?;
     Ok((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
-/// That the report has one line of this kind that says all this; if one fails, it is the only one that does.
+/// Asserts that the report has one line that starts like this and contains these words; if a check fails, it is the
+/// only one.
 pub fn assert_line((code, report): &(Option<i32>, String), start: &str, words: &[&str]) {
     let lines: Vec<&str> = report.lines().filter(|line| line.starts_with(start)).collect();
     assert!(lines.len() == 1 && words.iter().all(|word| lines[0].contains(word)), "{start} {words:?}:\n{report}");
@@ -41,10 +41,10 @@ pub fn assert_line((code, report): &(Option<i32>, String), start: &str, words: &
 }
 
 #[tokio::test]
-async fn where_all_is_well_it_says_so_and_takes_nothing() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = well()?.flags(&["--gpu-count", "1"]);
-    let report = examined(&host, &fake.url).await?;
+async fn healthy_host_passes_without_side_effects() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = healthy_host()?.flags(&["--gpu-count", "1"]);
+    let report = run_doctor(&host, &fake.url).await?;
     for what in ["url", "dns", "tcp", "tls", "orchestrator", "clock", "token", "work directory", "gpu", "trainer"] {
         assert_line(&report, &format!("ok    {what}: "), &[]);
     }
@@ -52,19 +52,19 @@ async fn where_all_is_well_it_says_so_and_takes_nothing() -> io::Result<()> {
     assert!(report.1.contains("  disk: ") && report.1.contains("  cgroup: "), "{}", report.1);
     assert!(!report.1.contains('\u{1b}'), "colours are for terminals: {}", report.1);
     assert!(!host.path().join("state").exists(), "nothing was made");
-    let shared = fake.shared();
+    let shared = fake.state();
     assert_eq!(
-        (shared.registers.len(), shared.heartbeats.len(), shared.streams, shared.disconnects.len()),
+        (shared.registrations.len(), shared.heartbeats.len(), shared.streams, shared.disconnects.len()),
         (0, 0, 0, 0)
     );
     Ok(())
 }
 
 #[tokio::test]
-async fn programs_get_an_array() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().refuse_token = true;
-    let (code, report) = examined(&well()?.flags(&["--json"]), &fake.url).await?;
+async fn json_output_is_an_array() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().refuse_token = true;
+    let (code, report) = run_doctor(&healthy_host()?.flags(&["--json"]), &fake.url).await?;
     let lines: Vec<Value> = serde_json::from_str(&report)?;
     let token = lines.iter().find(|line| line["what"] == "token").cloned().unwrap_or_default();
     assert_eq!((code, &token["verdict"]), (Some(1), &json!("fail")), "{report}");
@@ -73,70 +73,70 @@ async fn programs_get_an_array() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_closed_port() -> io::Result<()> {
-    let report = examined(&well()?, "http://127.0.0.1:1").await?;
+async fn closed_port_fails_tcp() -> io::Result<()> {
+    let report = run_doctor(&healthy_host()?, "http://127.0.0.1:1").await?;
     assert_line(&report, "fail  tcp: ", &["Connection refused", "--host 0.0.0.0"]);
     assert_line(&report, "ok    work directory: ", &[]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_has() -> io::Result<()> {
-    // Too long for any name server to be asked.
+async fn unknown_host_name_fails_dns() -> io::Result<()> {
+    // Too long for any name server.
     let name = "x".repeat(64);
     assert_line(
-        &examined(&well()?, &format!("http://{name}/")).await?,
+        &run_doctor(&healthy_host()?, &format!("http://{name}/")).await?,
         "fail  dns: ",
-        &["is not known", "--orchestrator-url"],
+        &["was not found", "--orchestrator-url"],
     );
     Ok(())
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_hides_nothing_else() -> io::Result<()> {
-    let report = examined(&well()?, "orchestrator:8001").await?;
+async fn invalid_url_does_not_hide_other_checks() -> io::Result<()> {
+    let report = run_doctor(&healthy_host()?, "orchestrator:8001").await?;
     assert_line(&report, "fail  url: ", &["must start with http"]);
     assert_line(&report, "ok    trainer: ", &[]);
     Ok(())
 }
 
 #[tokio::test]
-async fn no_token_and_a_wrong_one() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let mut host = well()?;
+async fn missing_and_wrong_tokens_fail() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let mut host = healthy_host()?;
     host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), String::new()));
-    assert_line(&examined(&host, &fake.url).await?, "fail  token: ", &["no worker token"]);
-    fake.shared().refuse_token = true;
-    let report = examined(&well()?, &fake.url).await?;
+    assert_line(&run_doctor(&host, &fake.url).await?, "fail  token: ", &["no worker token"]);
+    fake.state().refuse_token = true;
+    let report = run_doctor(&healthy_host()?, &fake.url).await?;
     assert_line(&report, "fail  token: ", &["Invalid token", "get a new token"]);
     assert_line(&report, "ok    orchestrator: ", &[]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_token_on_the_command_line_leaves_it() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let mut host = well()?.flags(&["--worker-token", "wt_test_token"]);
+async fn token_is_moved_off_the_command_line() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let mut host = healthy_host()?.flags(&["--worker-token", "wt_test_token"]);
     host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), "wt_wrong".to_owned()));
     let mut doctor = Command::new(binary());
     doctor.arg("doctor");
-    let output = examined_by(&host, doctor, &fake.url).await?;
+    let output = run_doctor_with(&host, doctor, &fake.url).await?;
     let report = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
-    assert_line(&report, "ok    token: ", &["accepts"]);
+    assert_line(&report, "ok    token: ", &["accepted"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("visible to other users"), "{said}");
     Ok(())
 }
 
 #[tokio::test]
-async fn certificates() -> io::Result<()> {
+async fn untrusted_certificates_fail_tls() -> io::Result<()> {
     let (known, other) = (orchestrator("localhost").await?, orchestrator("localhost").await?);
-    let shown = "it shows a certificate for localhost, signed by authority of the tests, until 2100-01-01";
+    let shown = "the server sent a certificate for localhost, issued by authority of the tests, valid until 2100-01-01";
     let refused = "SSL certificate verify failed";
-    let examined_with = async |flags: &[&str], url: &str| examined(&well()?.flags(flags), url).await;
+    let examined_with = async |flags: &[&str], url: &str| run_doctor(&healthy_host()?.flags(flags), url).await;
 
     let report = examined_with(&[], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[refused, "nobody here vouches for", shown]);
+    assert_line(&report, "fail  tls: ", &[refused, "has an untrusted certificate", shown]);
     let files = tempfile::tempdir()?;
     let (own, wrong) = (files.path().join("own.pem"), files.path().join("wrong.pem"));
     std::fs::write(&own, &known.authority)?;
@@ -144,40 +144,43 @@ async fn certificates() -> io::Result<()> {
     let ca = |file: &std::path::Path| ["--ca-file".to_owned(), file.display().to_string()];
     let examined_ca = async |file: &std::path::Path, url: &str| {
         let flags = ca(file);
-        examined(&well()?.flags(&[&flags[0], &flags[1]]), url).await
+        run_doctor(&healthy_host()?.flags(&[&flags[0], &flags[1]]), url).await
     };
-    assert_line(&examined_ca(&wrong, &known.fake.url).await?, "fail  tls: ", &[refused, "vouches"]);
+    assert_line(&examined_ca(&wrong, &known.fake.url).await?, "fail  tls: ", &[refused, "untrusted certificate"]);
     assert_line(&examined_ca(&own, &known.fake.url).await?, "ok    tls: ", &["for localhost", "until 2100-01-01"]);
     assert_line(&examined_ca(&files.path().join("none"), &known.fake.url).await?, "fail  tls: ", &["--ca-file"]);
 
     let (pin, another) = (known.fingerprint.to_string(), other.fingerprint.to_string());
     let report = examined_with(&["--orchestrator-fingerprint", &pin], &known.fake.url).await?;
-    assert_line(&report, "ok    tls: ", &["it has the key of the fingerprint"]);
+    assert_line(&report, "ok    tls: ", &["its key matches the fingerprint"]);
     let report = examined_with(&["--orchestrator-fingerprint", &another], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[refused, "has another key", &pin]);
+    assert_line(&report, "fail  tls: ", &[refused, "has a different key", &pin]);
     assert_line(&examined_with(&["--ssl-no-verify"], &known.fake.url).await?, "warn  tls: ", &["not verified"]);
-    assert!(known.fake.shared().registers.is_empty());
+    assert!(known.fake.state().registrations.is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn certificates_for_others_and_old_ones() -> io::Result<()> {
+async fn certificates_for_other_names_and_expired_ones_fail() -> io::Result<()> {
     for (known, words) in [
-        (orchestrator("elsewhere.example").await?, ["for other names", "it shows a certificate for elsewhere.example"]),
-        (orchestrator_until("localhost", 2001).await?, ["has expired", "until 2001-01-01"]),
+        (
+            orchestrator("elsewhere.example").await?,
+            ["for other names", "the server sent a certificate for elsewhere.example"],
+        ),
+        (orchestrator_expiring("localhost", 2001).await?, ["has an expired certificate", "until 2001-01-01"]),
     ] {
-        let host = well()?;
+        let host = healthy_host()?;
         let file = host.path().join("ca.pem");
         std::fs::write(&file, &known.authority)?;
         let host = host.flags(&["--ca-file", &file.to_string_lossy()]);
-        let report = examined(&host, &known.fake.url).await?;
+        let report = run_doctor(&host, &known.fake.url).await?;
         assert_line(&report, "fail  tls: ", &[&["SSL certificate verify failed"], &words[..]].concat());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn something_else_answers() -> io::Result<()> {
+async fn other_server_fails_the_orchestrator_check() -> io::Result<()> {
     let socket = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", socket.local_addr()?);
     tokio::spawn(async move {
@@ -189,44 +192,48 @@ async fn something_else_answers() -> io::Result<()> {
             }
         }
     });
-    let (code, report) = examined(&well()?, &url).await?;
+    let (code, report) = run_doctor(&healthy_host()?, &url).await?;
     assert_eq!(code, Some(1));
     let line = report.lines().find(|line| line.starts_with("fail  orchestrator: ")).unwrap_or_default();
-    assert!(line.contains("is none") && line.contains("--orchestrator-url"), "{report}");
+    assert!(line.contains("is not an orchestrator") && line.contains("--orchestrator-url"), "{report}");
     Ok(())
 }
 
 #[tokio::test]
-async fn clocks_that_differ() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().date = Some("Mon, 15 Jan 2024 10:30:00 GMT");
-    assert_line(&examined(&well()?, &fake.url).await?, "warn  clock: ", &["ahead of the orchestrator", "set-ntp"]);
+async fn clock_skew_is_a_warning() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().date = Some("Mon, 15 Jan 2024 10:30:00 GMT");
+    assert_line(
+        &run_doctor(&healthy_host()?, &fake.url).await?,
+        "warn  clock: ",
+        &["ahead of the orchestrator", "set-ntp"],
+    );
     Ok(())
 }
 
 #[tokio::test]
-async fn a_work_directory_that_cannot_be_made() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let mut host = well()?;
+async fn uncreatable_work_directory_fails() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let mut host = healthy_host()?;
     host.variables.push(("SIMPLETUNER_WORK_DIR".to_owned(), "/proc/none".to_owned()));
-    let (code, report) = examined(&host, &fake.url).await?;
+    let (code, report) = run_doctor(&host, &fake.url).await?;
     assert_eq!(code, Some(1), "{report}");
-    assert!(report.contains("fail  work directory: nothing can be written to /proc"), "{report}");
+    assert!(report.contains("fail  work directory: cannot write to /proc"), "{report}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_full_disk() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = well()?;
+async fn full_disk_fails() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = healthy_host()?;
     let state = host.path().join("state");
     std::fs::create_dir(&state)?;
-    // A disk of its own that only this process sees, with nothing left on it.
+    // A full disk that only this process sees.
     let script =
         "mount -t tmpfs -o size=64k tmpfs \"$1\" && { cat /dev/zero >\"$1/fill\" 2>/dev/null; exec \"$2\" doctor; }";
     let mut full = Command::new("unshare");
     full.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(&state).arg(binary());
-    let output = examined_by(&host, full, &fake.url).await?;
+    let output = run_doctor_with(&host, full, &fake.url).await?;
     let report = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{report}{}", String::from_utf8_lossy(&output.stderr));
     assert!(report.contains("fail  work directory: ") && report.contains("No space left on device"), "{report}");
@@ -235,49 +242,49 @@ async fn a_full_disk() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn an_agent_is_there_already() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = well()?.flags(&["--persistent"]);
+async fn running_agent_is_a_warning() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = healthy_host()?.flags(&["--persistent"]);
     let _agent = host.start(&fake)?;
-    fake.until("a registration", |shared| (!shared.registers.is_empty()).then_some(())).await;
-    assert_line(&examined(&host, &fake.url).await?, "warn  lock: ", &["an agent uses this work directory"]);
+    fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
+    assert_line(&run_doctor(&host, &fake.url).await?, "warn  lock: ", &["an agent uses this work directory"]);
     let left: Vec<_> = std::fs::read_dir(host.path().join("state"))?.flatten().map(|entry| entry.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".doctor")), "{left:?}");
-    let beats = fake.shared().heartbeats.len();
-    fake.until("heartbeats go on", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
-    assert_eq!(fake.shared().registers.len(), 1);
+    let beats = fake.state().heartbeats.len();
+    fake.wait_until("further heartbeats", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
+    assert_eq!(fake.state().registrations.len(), 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn trainers_that_are_not_there() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let report = examined(&Host::with_trainer("/does/not/exist --flag")?, &fake.url).await?;
-    assert_line(&report, "fail  trainer: ", &["no program \"/does/not/exist\"", "--trainer"]);
-    let report = examined(&Host::with_trainer("python3 -m no_such_module.train")?, &fake.url).await?;
-    assert_line(&report, "fail  trainer: ", &["no module \"no_such_module.train\"", "install SimpleTuner"]);
-    let host = Host::with_trainer("python3 -m json.tool")?.flags(&["--gpu-count", "2"]);
-    let (_, report) = examined(&host, &fake.url).await?;
+async fn missing_trainers_fail() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let report = run_doctor(&TestHost::with_trainer("/does/not/exist --flag")?, &fake.url).await?;
+    assert_line(&report, "fail  trainer: ", &["the program \"/does/not/exist\"", "--trainer"]);
+    let report = run_doctor(&TestHost::with_trainer("python3 -m no_such_module.train")?, &fake.url).await?;
+    assert_line(&report, "fail  trainer: ", &["the module \"no_such_module.train\"", "install SimpleTuner"]);
+    let host = TestHost::with_trainer("python3 -m json.tool")?.flags(&["--gpu-count", "2"]);
+    let (_, report) = run_doctor(&host, &fake.url).await?;
     assert!(report.contains("  accelerate: "), "{report}");
     Ok(())
 }
 
 #[tokio::test]
-async fn few_open_files() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = well()?;
+async fn low_open_file_limit_is_a_warning() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = healthy_host()?;
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 256; exec \"$1\" doctor", "sh"]).arg(binary());
-    let output = examined_by(&host, limited, &fake.url).await?;
+    let output = run_doctor_with(&host, limited, &fake.url).await?;
     let report = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
     assert_line(&report, "warn  open files: ", &["256", "LimitNOFILE"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_setting_that_is_wrong() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let report = examined(&well()?.flags(&["--label", "nonsense"]), &fake.url).await?;
+async fn invalid_setting_fails() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let report = run_doctor(&healthy_host()?.flags(&["--label", "nonsense"]), &fake.url).await?;
     assert_line(&report, "fail  settings: ", &["key=value"]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A job in a control group with limits, for real where this machine's kernel has the controllers for us.
+//! A job in a control group with limits, where this machine delegates the controllers.
 
 use std::fs;
 use std::io;
@@ -6,29 +6,31 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::fake::Fake;
-use super::host::{Host, until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, wait_until};
 use crate::clock;
-use crate::limits::groups::LEAF;
+use crate::limits::cgroups::AGENT_CGROUP;
 use crate::supervisor::cgroup;
 
-/// A group as systemd makes it for the service, or why not.
+/// A group as systemd creates it for the service, or why not.
 fn delegated() -> Result<PathBuf, String> {
-    let own = cgroup::own(None).ok_or("there is no cgroup v2 here")?;
+    let own = cgroup::own_cgroup(None).ok_or("cgroup v2 is not available")?;
     let hands_on = |group: &&std::path::Path| {
         let words = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         ["memory", "pids"].iter().all(|name| words.split_ascii_whitespace().any(|word| word == *name))
     };
-    let above =
-        own.ancestors().find(hands_on).ok_or("no cgroup above hands on memory and pids (cgroup v1 has them?)")?;
-    let unique = clock::secret().map_err(|error| error.to_string())?;
+    let above = own
+        .ancestors()
+        .find(hands_on)
+        .ok_or("no parent cgroup delegates memory and pids (does cgroup v1 have them?)")?;
+    let unique = clock::random_secret().map_err(|error| error.to_string())?;
     let base = above.join(format!("simpletuner-test-{}", &unique[..8]));
-    fs::create_dir(&base).and_then(|()| fs::create_dir(base.join(LEAF))).map_err(|error| error.to_string())?;
+    fs::create_dir(&base).and_then(|()| fs::create_dir(base.join(AGENT_CGROUP))).map_err(|error| error.to_string())?;
     Ok(base)
 }
 
 #[tokio::test]
-async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
+async fn job_over_its_memory_limit_is_killed_alone() -> io::Result<()> {
     let base = match delegated() {
         Ok(base) => base,
         Err(why) => {
@@ -36,19 +38,19 @@ async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
             return Ok(());
         }
     };
-    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(LEAF).display());
+    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
     let program = "print('on', flush=True)\nall = [bytearray(1 << 20) for _ in range(4000)]\n";
-    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
     let host = host.flags(&["--persistent", "--job-memory", "256MiB", "--job-pids", "777"]);
-    let fake = Fake::start().await?;
+    let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
-    let told = fake.until("the registration", |shared| shared.registers.last().cloned()).await;
+    let told = fake.wait_until("the registration", |shared| shared.registrations.last().cloned()).await;
     assert_eq!(told["sandbox"]["limits"], json!({"memory_bytes": 256 << 20, "processes": 777}), "{told}");
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
     let running = host.supervisor("j_1", 1).await;
     let group = running.cgroup.unwrap_or_default();
     assert_eq!(group.parent(), Some(base.as_path()));
-    let report = fake.status("failed").await;
+    let report = fake.wait_for_status("failed").await;
     assert!(
         report["error"]
             .as_str()
@@ -56,14 +58,14 @@ async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
         "{report}"
     );
     assert!(!group.exists(), "{} is left", group.display());
-    // What it was is over, and the agent takes the next one.
+    // That job has ended, and the agent accepts the next one.
     fake.offer("j_2", 1, &json!({"config.json": "{}"}));
     host.supervisor("j_2", 1).await;
     agent.kill().await?;
     drop(host);
-    until("the group to be empty", || {
-        // Only what is empty goes.
-        let _ = fs::remove_dir(base.join(LEAF));
+    wait_until("the group to be empty", || {
+        // Only an empty group can be removed.
+        let _ = fs::remove_dir(base.join(AGENT_CGROUP));
         fs::remove_dir(&base).ok()
     })
     .await;
@@ -71,7 +73,7 @@ async fn a_job_that_takes_too_much_memory_ends_alone() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_that_forks_without_end_gets_no_more_processes_than_it_may_have() -> io::Result<()> {
+async fn fork_bomb_is_limited() -> io::Result<()> {
     let base = match delegated() {
         Ok(base) => base,
         Err(why) => {
@@ -79,23 +81,23 @@ async fn a_job_that_forks_without_end_gets_no_more_processes_than_it_may_have() 
             return Ok(());
         }
     };
-    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(LEAF).display());
+    let begin = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", base.join(AGENT_CGROUP).display());
     let program = "import os, time\nmade = 0\ntry:\n    while made < 1000:\n        if os.fork() == 0: time.sleep(1000)\n        \
                    made += 1\nexcept OSError as error: print(made, error.errno, flush=True)\n";
-    let host = Host::with_python(program)?.begun_by(&["sh", "-c", &begin, "sh"]);
+    let host = TestHost::with_python(program)?.with_wrapper(&["sh", "-c", &begin, "sh"]);
     let host = host.flags(&["--persistent", "--job-pids", "64"]);
-    let fake = Fake::start().await?;
+    let fake = FakeOrchestrator::start().await?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("completed").await;
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    fake.wait_for_status("completed").await;
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     let made: Option<u32> = log.trim().strip_suffix(" 11").and_then(|made| made.parse().ok());
     assert!(made.is_some_and(|made| (1..64).contains(&made)), "{log}");
     agent.kill().await?;
     drop(host);
-    until("the group to be empty", || {
-        // Only what is empty goes.
-        let _ = fs::remove_dir(base.join(LEAF));
+    wait_until("the group to be empty", || {
+        // Only an empty group can be removed.
+        let _ = fs::remove_dir(base.join(AGENT_CGROUP));
         fs::remove_dir(&base).ok()
     })
     .await;

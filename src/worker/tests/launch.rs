@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::fake::Fake;
-use super::host::Host;
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::TestHost;
 
-/// Stands in for the launcher: writes down what it was told, and runs the module.
+/// Replaces the launcher: records its arguments, and runs the module.
 const LAUNCHER: &str = r#"
 import json, os, runpy, sys
 args = sys.argv[1:]
@@ -31,10 +31,10 @@ fn package(site: &Path, files: &[(&str, &str)]) -> io::Result<()> {
     Ok(())
 }
 
-/// What was printed, line by line.
+/// The printed lines.
 async fn printed(config: &str, more: Value) -> io::Result<Vec<Value>> {
-    let fake = Fake::start().await?;
-    let mut host = Host::with_trainer("python3 -m simpletuner.train --flag")?.flags(&["--accelerator", "cuda"]);
+    let fake = FakeOrchestrator::start().await?;
+    let mut host = TestHost::with_trainer("python3 -m simpletuner.train --flag")?.flags(&["--accelerator", "cuda"]);
     let site = host.path().join("site");
     package(
         &site,
@@ -49,15 +49,15 @@ async fn printed(config: &str, more: Value) -> io::Result<Vec<Value>> {
     host.variables.push(("PYTHONPATH".to_owned(), site.display().to_string()));
     let agent = host.start(&fake)?;
     fake.offer_with("j_1", 1, &json!({"config.json": config}), more);
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
-    assert_eq!(fake.words(), ["starting", "running", "completed"], "{log}");
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"], "{log}");
     Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 #[tokio::test]
-async fn several_processes_of_simpletuner_are_launched_by_accelerate() -> io::Result<()> {
+async fn several_processes_are_launched_by_accelerate() -> io::Result<()> {
     let lines = printed(r#"{"--mixed_precision": "bf16"}"#, json!({"num_processes": 2})).await?;
     let args: Vec<_> = lines[0]["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let (port, before) = args.split_last().ok_or_else(|| io::Error::other("no arguments"))?;
@@ -70,7 +70,7 @@ async fn several_processes_of_simpletuner_are_launched_by_accelerate() -> io::Re
 }
 
 #[tokio::test]
-async fn one_process_is_started_as_it_is() -> io::Result<()> {
+async fn single_process_starts_directly() -> io::Result<()> {
     let lines = printed("{}", json!({"num_processes": 1})).await?;
     assert_eq!(lines, [json!({"args": ["--flag"], "processes": "1"})]);
     Ok(())

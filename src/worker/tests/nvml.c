@@ -1,11 +1,11 @@
-/* A driver's library (libnvidia-ml.so.1) without a GPU below it, for hosts that have none: it answers the calls that the
- * agent makes, and is moved by files in the directory that NVML_STUB names:
+/* A simulation of NVML (libnvidia-ml.so.1) for hosts without a GPU: it implements the calls that the agent makes, and is
+ * controlled by files in the directory that NVML_STUB names:
  *
- *   generation   another content means another driver: everything answers "unknown error" until the library is begun again
+ *   generation   changed content means another driver: every call fails with "unknown error" until the library is reloaded
  *   lost         GPU-whole has fallen off the bus
- *   xid          a number that GPU-whole throws, once
- *   processes    the id of a process on GPU-whole
- *   begun        a letter for each time that the library was begun
+ *   xid          an XID that GPU-whole reports once
+ *   processes    the PID of a process on GPU-whole
+ *   begun        a letter for each initialization of the library
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { OK = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, TIMEOUT 
 
 struct device {
     const char *uuid, *name;
-    int parent; /* of a part; -1 of a whole one */
+    int parent; /* of a partition; -1 for a whole GPU */
 };
 typedef struct device *device_t;
 
@@ -30,7 +30,7 @@ static struct device all[] = {
 enum { WHOLE, SHARED, PARTED, PART };
 static char generation[16];
 
-/* What a file says; whether it is there. */
+/* Reads a file; returns whether it exists. */
 static int says(const char *name, char *text, size_t size) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", getenv("NVML_STUB"), name);

@@ -1,47 +1,48 @@
-//! An agent that lost its orchestrator is back as soon as that answers.
+//! An agent that lost its orchestrator reconnects as soon as it responds.
 
 use std::io;
 
-use super::fake::{Fake, Shared};
-use super::host::Host;
+use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::test_host::TestHost;
 
-/// More than the agent beats before it registers again.
+/// More heartbeats than are sent before the next registration.
 const SOON: usize = 3;
 
-/// Cuts the agent off, lets it be refused, and answers with how often it registered once it could, and how often it beat
+/// Disconnects the agent and rejects it for a while. Returns how often it registered afterwards, and the heartbeats
 /// before that.
 async fn registered_again(is_unknown: bool) -> io::Result<(usize, usize)> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("exit 0")?.flags(&["--persistent"]);
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("exit 0")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
-    fake.until("a stream", |shared| (shared.streams == 1).then_some(())).await;
+    fake.wait_until("a stream", |shared| (shared.streams == 1).then_some(())).await;
     {
-        let mut shared = fake.shared();
-        shared.no_registrations = true;
+        let mut shared = fake.state();
+        shared.rejects_registrations = true;
         shared.is_unknown = is_unknown;
-        shared.cut();
+        shared.close_streams();
     }
     // By now the agent would wait for 16 s or longer.
-    let refused = |shared: &mut Shared| shared.refused.iter().filter(|one| **one == "register").count() >= 5;
-    fake.until("refused registrations", |shared| refused(shared).then_some(())).await;
+    let refused = |shared: &mut FakeState| shared.refused.iter().filter(|one| **one == "register").count() >= 5;
+    fake.wait_until("refused registrations", |shared| refused(shared).then_some(())).await;
     let beats =
-        |shared: &Shared| shared.heartbeats.len() + shared.refused.iter().filter(|one| **one == "heartbeat").count();
+        |shared: &FakeState| shared.heartbeats.len() + shared.refused.iter().filter(|one| **one == "heartbeat").count();
     let before = {
-        let mut shared = fake.shared();
-        shared.no_registrations = false;
+        let mut shared = fake.state();
+        shared.rejects_registrations = false;
         beats(&shared)
     };
-    let meanwhile =
-        fake.until("a registration", |shared| (shared.registers.len() > 1).then(|| beats(shared) - before)).await;
-    let accepted = fake.shared().heartbeats.len();
-    fake.until("more heartbeats", |shared| (shared.heartbeats.len() > accepted + 3).then_some(())).await;
+    let meanwhile = fake
+        .wait_until("a registration", |shared| (shared.registrations.len() > 1).then(|| beats(shared) - before))
+        .await;
+    let accepted = fake.state().heartbeats.len();
+    fake.wait_until("more heartbeats", |shared| (shared.heartbeats.len() > accepted + 3).then_some(())).await;
     agent.kill().await?;
-    let registrations = fake.shared().registers.len() - 1;
+    let registrations = fake.state().registrations.len() - 1;
     Ok((registrations, meanwhile))
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_known_registers_once_and_soon() -> io::Result<()> {
+async fn unknown_agent_registers_once_and_soon() -> io::Result<()> {
     let (registrations, beats) = registered_again(true).await?;
     assert_eq!(registrations, 1);
     assert!(beats <= SOON, "it beat {beats} times before it registered");
@@ -49,7 +50,7 @@ async fn an_agent_that_is_not_known_registers_once_and_soon() -> io::Result<()> 
 }
 
 #[tokio::test]
-async fn an_agent_whose_heartbeats_are_answered_registers_soon() -> io::Result<()> {
+async fn agent_with_answered_heartbeats_registers_soon() -> io::Result<()> {
     let (registrations, beats) = registered_again(false).await?;
     assert_eq!(registrations, 1);
     assert!(beats <= SOON, "it beat {beats} times before it registered");

@@ -4,31 +4,33 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Shared};
-use super::host::{Agent, Host, until};
-use crate::files::State;
+use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::test_host::{AgentProcess, TestHost, wait_until};
+use crate::files::AttemptState;
+use crate::sandbox::proc_files::kernel_is_protected;
 use crate::sandbox::users;
 
-mod beside;
 mod control;
 mod devices;
 mod modes;
+mod process_isolation;
 
-mod next;
-mod oracles;
+mod next_agent;
+mod other_sandboxes;
 mod outside;
 
-use outside::Outside;
+use outside::AttackTargets;
 
 fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
 /// A host that confines its jobs.
-fn confined(level: &str, program: &str) -> io::Result<Host> {
-    let mut host = Host::with_python(program)?.flags(&["--persistent"]);
+fn confined(level: &str, program: &str) -> io::Result<TestHost> {
+    let mut host = TestHost::with_python(program)?.flags(&["--persistent"]);
     host.variables.push(("SIMPLETUNER_MAX_JOBS".to_owned(), "64".to_owned()));
     host.variables.push(("SIMPLETUNER_SANDBOX_MIN".to_owned(), level.to_owned()));
     Ok(host)
@@ -38,34 +40,37 @@ fn confined(level: &str, program: &str) -> io::Result<Host> {
 const WITH_A_FILE: [&str; 4] = ["sh", "-c", "exec 9<\"$HOME/worker.env\"; exec \"$@\"", "sh"];
 
 /// Runs a trainer that tries something, with all that it could reach outside, and prints what became of it, one word a line.
-async fn tried(level: &str, program: &str) -> io::Result<Vec<String>> {
-    tried_with(level, program, &json!({}), &WITH_A_FILE, &[]).await
+async fn run_trials(level: &str, program: &str) -> io::Result<Vec<String>> {
+    run_trials_with(level, program, &json!({}), &WITH_A_FILE, &[]).await
 }
 
-async fn tried_with(
+async fn run_trials_with(
     level: &str,
     program: &str,
     more: &Value,
     begun: &[&str],
     flags: &[&str],
 ) -> io::Result<Vec<String>> {
-    let fake = Fake::start().await?;
-    let host = confined(level, "")?.flags(flags).begun_by(begun);
-    let outside = Outside::make(level)?;
-    Outside::furnish(&host)?;
-    std::fs::write(host.path().join("trainer/trainer.py"), [&outside.line(&host, more), TOOLS, program].concat())?;
+    let fake = FakeOrchestrator::start().await?;
+    let host = confined(level, "")?.flags(flags).with_wrapper(begun);
+    let outside = AttackTargets::create(level)?;
+    AttackTargets::install_agent_files(&host)?;
+    std::fs::write(
+        host.path().join("trainer/trainer.py"),
+        [&outside.program_line(&host, more), TOOLS, program].concat(),
+    )?;
     let agent = host.start(&fake)?;
-    fake.until("a registration", |shared| (!shared.registers.is_empty()).then_some(())).await;
+    fake.wait_until("a registration", |shared| (!shared.registrations.is_empty()).then_some(())).await;
     // As of another job.
     std::fs::create_dir_all(host.attempt("j_0", 1).path())?;
-    tried_on(&fake, &host, agent).await
+    run_trials_on(&fake, &host, agent).await
 }
 
-async fn tried_on(fake: &Fake, _host: &Host, agent: Agent) -> io::Result<Vec<String>> {
+async fn run_trials_on(fake: &FakeOrchestrator, _host: &TestHost, agent: AgentProcess) -> io::Result<Vec<String>> {
     fake.offer("j_1", 1, &config());
-    fake.until("the end", |shared| shared.statuses.iter().any(is_end).then_some(())).await;
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
-    assert!(fake.words().ends_with(&["completed".to_owned()]), "{log}\n{:?}", fake.shared().statuses);
+    fake.wait_until("the end", |shared| shared.statuses.iter().any(is_end).then_some(())).await;
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
+    assert!(fake.reported_statuses().ends_with(&["completed".to_owned()]), "{log}\n{:?}", fake.state().statuses);
     agent.kill().await?;
     Ok(log.lines().map(str::to_owned).collect())
 }
@@ -78,7 +83,7 @@ fn is_end(status: &Value) -> bool {
 const TOOLS: &str = include_str!("sandbox/tools.py");
 
 /// Every trial must have held.
-fn all_held(lines: &[String], trials: usize) {
+fn assert_all_held(lines: &[String], trials: usize) {
     assert_eq!(became(lines, "held").len() + became(lines, "out").len(), trials, "{lines:#?}");
     assert_eq!(became(lines, "out"), Vec::<&str>::new(), "{lines:#?}");
 }
@@ -94,13 +99,13 @@ fn became<'a>(lines: &'a [String], what: &str) -> Vec<&'a str> {
 
 /// The agent's and the host's files: both levels keep them closed.
 const FILES: &str = include_str!("sandbox/files.py");
-const FILE_TRIALS: usize = 39;
+const FILE_TRIALS: usize = 41;
 
 #[tokio::test]
 async fn files_of_the_host_and_the_agent_stay_closed() -> io::Result<()> {
     for level in ["files", "full"] {
-        let lines = tried(level, FILES).await?;
-        all_held(&lines, FILE_TRIALS);
+        let lines = run_trials(level, FILES).await?;
+        assert_all_held(&lines, FILE_TRIALS);
     }
     Ok(())
 }
@@ -111,8 +116,8 @@ const KERNEL_TRIALS: usize = 54;
 
 #[tokio::test]
 async fn processes_and_the_kernel_stay_out_of_reach() -> io::Result<()> {
-    let lines = tried("full", KERNEL).await?;
-    all_held(&lines, KERNEL_TRIALS);
+    let lines = run_trials("full", KERNEL).await?;
+    assert_all_held(&lines, KERNEL_TRIALS);
     Ok(())
 }
 
@@ -122,16 +127,16 @@ fn two_people() -> [Value; 2] {
 }
 
 /// What the first one has in all places, the second one looks for.
-const NEIGHBOUR: &str = include_str!("sandbox/neighbour.py");
-const NEIGHBOUR_TRIALS: usize = 13;
+const NEIGHBOR: &str = include_str!("sandbox/neighbour.py");
+const NEIGHBOR_TRIALS: usize = 13;
 
 /// What the second of two jobs found. Of an open host it does not read everything: some of that would be gone then.
-async fn neighbours(level: &str) -> io::Result<Vec<String>> {
-    let fake = Fake::start().await?;
+async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
+    let fake = FakeOrchestrator::start().await?;
     let host = confined(level, "")?;
-    let outside = Outside::make(level)?;
+    let outside = AttackTargets::create(level)?;
     let write = |more: &Value| {
-        let text = [&outside.line(&host, more), TOOLS, NEIGHBOUR].concat();
+        let text = [&outside.program_line(&host, more), TOOLS, NEIGHBOR].concat();
         std::fs::write(host.path().join("trainer/trainer.py"), text)
     };
     write(&json!({}))?;
@@ -139,27 +144,27 @@ async fn neighbours(level: &str) -> io::Result<Vec<String>> {
     let [bob, eve] = two_people();
     fake.offer_with("j_1", 1, &config(), bob);
     let port = fake
-        .until("bob's marks", |shared| {
+        .wait_until("bob's marks", |shared| {
             let log = std::str::from_utf8(&shared.log).ok()?.strip_suffix("\nready\n")?;
             log.strip_prefix("port ")?.parse::<u16>().ok()
         })
         .await;
     let tops = (level == "none").then(|| [host.path().join("state"), "/dev/shm".into()]);
     write(&json!({"port": port, "tops": tops}))?;
-    fake.shared().log.clear();
+    fake.state().log.clear();
     fake.offer_with("j_2", 1, &config(), eve);
-    fake.until("eve's end", |shared| {
+    fake.wait_until("eve's end", |shared| {
         shared.statuses.iter().any(|one| one["job_id"] == "j_2" && is_end(one)).then_some(())
     })
     .await;
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     agent.kill().await?;
     Ok(log.lines().map(str::to_owned).collect())
 }
 
 #[tokio::test]
 async fn two_peoples_jobs_side_by_side_see_nothing_of_each_other() -> io::Result<()> {
-    all_held(&neighbours("full").await?, NEIGHBOUR_TRIALS);
+    assert_all_held(&run_neighbor_trials("full").await?, NEIGHBOR_TRIALS);
     Ok(())
 }
 
@@ -176,8 +181,8 @@ fn sleeps(seconds: &str) -> bool {
 async fn nothing_of_a_job_survives_it() -> io::Result<()> {
     let program = include_str!("sandbox/leave.py");
     for level in ["files", "full"] {
-        all_held(&tried(level, program).await?, 1);
-        until("the end of what it left", || (!sleeps("4242")).then_some(())).await;
+        assert_all_held(&run_trials(level, program).await?, 1);
+        wait_until("the end of what it left", || (!sleeps("4242")).then_some(())).await;
     }
     Ok(())
 }
@@ -186,25 +191,28 @@ async fn nothing_of_a_job_survives_it() -> io::Result<()> {
 async fn a_home_stays_while_its_owner_has_a_job_and_goes_when_it_was_unused_for_long() -> io::Result<()> {
     let program = "import os, time\nopen(os.path.expanduser('~/cache'), 'w').close()\nprint('on', flush=True)\n\
                    while not os.path.exists('../control/go'): time.sleep(0.02)\n";
-    let fake = Fake::start().await?;
+    let fake = FakeOrchestrator::start().await?;
     let host = confined("files", program)?.flags(&["--home-retention-days", "0"]);
     let agent = host.start(&fake)?;
-    fake.shared().offer_more = json!({"submitted_by": "bob"});
+    fake.state().offer_extra = json!({"submitted_by": "bob"});
     for job in ["j_1", "j_2"] {
         fake.offer(job, 1, &config());
         host.supervisor(job, 1).await;
     }
-    let home = users::home(&host.path().join("state"), "bob");
-    let has_ended = |shared: &Shared, job: &str| {
+    let home = users::home_dir(&host.path().join("state"), "bob");
+    let has_ended = |shared: &FakeState, job: &str| {
         shared.statuses.iter().any(|said| said["job_id"] == job && said["status"] == "completed").then_some(())
     };
-    std::fs::write(host.attempt("j_1", 1).control().join("go"), "")?;
-    fake.until("the first job's end", |shared| has_ended(shared, "j_1")).await;
-    until("its tidying", || host.attempt("j_1", 1).read::<State>("state.json").ok()??.delivered.then_some(())).await;
+    std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
+    fake.wait_until("the first job's end", |shared| has_ended(shared, "j_1")).await;
+    wait_until("its tidying", || {
+        host.attempt("j_1", 1).read_json::<AttemptState>("state.json").ok()??.delivered.then_some(())
+    })
+    .await;
     assert!(home.join("cache").exists(), "the other one uses it");
-    std::fs::write(host.attempt("j_2", 1).control().join("go"), "")?;
-    until("its removal", || (!home.exists()).then_some(())).await;
-    fake.until("the second job's end", |shared| has_ended(shared, "j_2")).await;
+    std::fs::write(host.attempt("j_2", 1).control_dir().join("go"), "")?;
+    wait_until("its removal", || (!home.exists()).then_some(())).await;
+    fake.wait_until("the second job's end", |shared| has_ended(shared, "j_2")).await;
     agent.kill().await
 }
 
@@ -213,15 +221,15 @@ const FILL: &str = include_str!("sandbox/fill.py");
 const FILL_TRIALS: usize = 5;
 
 /// Below an agent that may have so few processes, which bounds its trainers; only root can have many beside them.
-async fn filled(level: &str) -> io::Result<Vec<String>> {
+async fn run_fill_trials(level: &str) -> io::Result<Vec<String>> {
     let few = ["prlimit", "--nproc=300:300", "--"];
     let begun = if nix::unistd::geteuid().is_root() { &few[..] } else { &[] };
-    tried_with(level, FILL, &json!({"jobs": 64}), begun, &[]).await
+    run_trials_with(level, FILL, &json!({"jobs": 64}), begun, &[]).await
 }
 
 #[tokio::test]
 async fn what_one_job_fills_is_its_own() -> io::Result<()> {
-    all_held(&filled("full").await?, FILL_TRIALS);
+    assert_all_held(&run_fill_trials("full").await?, FILL_TRIALS);
     Ok(())
 }
 
@@ -244,21 +252,25 @@ while True: signal.pause()
 async fn a_confined_trainer_can_do_its_work() -> io::Result<()> {
     let program = include_str!("sandbox/work.py");
     for level in ["none", "files", "full"] {
-        let fake = Fake::start().await?;
+        let fake = FakeOrchestrator::start().await?;
         let host = confined(level, "")?;
-        std::fs::set_permissions(host.shared(), std::fs::Permissions::from_mode(0o777))?;
+        std::fs::set_permissions(host.trainer_dir(), std::fs::Permissions::from_mode(0o777))?;
         std::fs::set_permissions(host.path(), std::fs::Permissions::from_mode(0o755))?;
-        let program = [TOOLS, program].concat().replace("SHARED", &host.shared().display().to_string());
+        let program = [TOOLS, program].concat().replace("SHARED", &host.trainer_dir().display().to_string());
         std::fs::write(host.path().join("trainer/trainer.py"), program)?;
-        let host = host.begun_by(&PRIVATE_UMASK);
+        let host = host.with_wrapper(&PRIVATE_UMASK);
         let agent = host.start(&fake)?;
-        let lines = tried_on(&fake, &host, agent).await?;
+        let lines = run_trials_on(&fake, &host, agent).await?;
         let has_users = host.path().join("state/people/users.json").exists();
-        assert!(has_users || level != "full" || !nix::unistd::geteuid().is_root(), "each person has a user");
-        let failed: Vec<_> = lines.iter().filter(|line| !line.ends_with(" works")).collect();
-        assert!(failed.is_empty() && lines.len() == 17, "{level}: {lines:#?}");
-        assert!(fake.shared().artifacts.contains_key("weights.safetensors"), "{level}");
-        assert!(Path::new(&host.shared()).join("given").exists(), "{level}");
+        assert!(has_users || level != "full" || !geteuid().is_root(), "each person has a user");
+        // Root at level `files` would reach the kernel's settings by the same right.
+        let is_root_on_host =
+            level == "files" && !has_users && geteuid().is_root() && !kernel_is_protected(Path::new("/proc"));
+        let expected =
+            |line: &&String| line.ends_with(" works") != (is_root_on_host && line.starts_with("thread-names"));
+        assert!(lines.iter().all(|line| expected(&line)) && lines.len() == 19, "{level}: {lines:#?}");
+        assert!(fake.state().artifacts.contains_key("weights.safetensors"), "{level}");
+        assert!(Path::new(&host.trainer_dir()).join("given").exists(), "{level}");
     }
     Ok(())
 }
@@ -267,27 +279,27 @@ async fn a_confined_trainer_can_do_its_work() -> io::Result<()> {
 #[tokio::test]
 async fn a_confined_trainer_is_adopted_stopped_and_its_end_is_told() -> io::Result<()> {
     for level in ["files", "full"] {
-        let fake = Fake::start().await?;
-        let host = confined(level, STOPPED)?.begun_by(&PRIVATE_UMASK);
+        let fake = FakeOrchestrator::start().await?;
+        let host = confined(level, STOPPED)?.with_wrapper(&PRIVATE_UMASK);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &config());
-        fake.until("its output", |shared| shared.log.starts_with(b"on").then_some(())).await;
+        fake.wait_until("its output", |shared| shared.log.starts_with(b"on").then_some(())).await;
         agent.kill().await?;
         let agent = host.start(&fake)?;
-        fake.until("the adoption", |shared| (shared.registers.len() == 2).then_some(())).await;
+        fake.wait_until("the adoption", |shared| (shared.registrations.len() == 2).then_some(())).await;
         fake.stop("j_1", 1, "cancelled");
-        let report = fake.status("cancelled").await;
+        let report = fake.wait_for_status("cancelled").await;
         assert_eq!(report["exit_code"], 128 + 15, "{level}: {report}");
-        let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+        let log = String::from_utf8_lossy(&fake.state().log).into_owned();
         assert!(log.contains("stopped: cancelled"), "{level}: {log}");
         agent.kill().await?;
 
         for (program, code) in [("import os; os.kill(os.getpid(), 11)", 139), ("raise SystemExit(7)", 7)] {
-            let fake = Fake::start().await?;
+            let fake = FakeOrchestrator::start().await?;
             let host = confined(level, program)?;
             let agent = host.start(&fake)?;
             fake.offer("j_1", 1, &config());
-            assert_eq!(fake.status("failed").await["exit_code"], code, "{level}");
+            assert_eq!(fake.wait_for_status("failed").await["exit_code"], code, "{level}");
             agent.kill().await?;
         }
     }
@@ -296,9 +308,9 @@ async fn a_confined_trainer_is_adopted_stopped_and_its_end_is_told() -> io::Resu
 
 #[tokio::test]
 async fn a_host_that_cannot_confine_as_its_owner_wants_takes_no_job() -> io::Result<()> {
-    let fake = Fake::start().await?;
+    let fake = FakeOrchestrator::start().await?;
     // A kernel that makes no namespaces, and has no Landlock for whoever is root without it.
-    let host = confined("full", "")?.begun_by(&[
+    let host = confined("full", "")?.with_wrapper(&[
         "unshare",
         "--user",
         "--map-root-user",
@@ -310,7 +322,9 @@ async fn a_host_that_cannot_confine_as_its_owner_wants_takes_no_job() -> io::Res
     ]);
     let agent = host.start(&fake)?;
     let why = fake
-        .until("a registration", |shared| Some(shared.registers.first()?["unfit"].as_str().unwrap_or("fit").to_owned()))
+        .wait_until("a registration", |shared| {
+            Some(shared.registrations.first()?["unfit"].as_str().unwrap_or("fit").to_owned())
+        })
         .await;
     assert!(why.contains("--sandbox-min") && why.contains("namespaces"), "{why}");
     agent.kill().await

@@ -1,12 +1,12 @@
-//! Secrets that the orchestrator keeps for a job.
+//! Secrets that the orchestrator stores for a job.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::fake::Fake;
-use super::host::{Host, until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, wait_until};
 
 const VALUE: &str = "hf_0123456789abcdef";
 
@@ -14,28 +14,34 @@ fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-async fn run(script: &str, change: impl FnOnce(&mut super::fake::Shared)) -> io::Result<(Fake, Host)> {
-    run_on(Host::with_script(script)?, change).await
+async fn run(
+    script: &str,
+    change: impl FnOnce(&mut super::fake_orchestrator::FakeState),
+) -> io::Result<(FakeOrchestrator, TestHost)> {
+    run_on(TestHost::with_script(script)?, change).await
 }
 
-async fn run_on(host: Host, change: impl FnOnce(&mut super::fake::Shared)) -> io::Result<(Fake, Host)> {
-    let fake = Fake::start().await?;
-    fake.shared().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
-    change(&mut fake.shared());
+async fn run_on(
+    host: TestHost,
+    change: impl FnOnce(&mut super::fake_orchestrator::FakeState),
+) -> io::Result<(FakeOrchestrator, TestHost)> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
+    change(&mut fake.state());
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    agent.end().await?;
+    agent.wait_for_exit().await?;
     Ok((fake, host))
 }
 
 #[tokio::test]
-async fn the_trainer_has_them_and_its_log_shows_stars() -> io::Result<()> {
-    // It proves what it has without printing it, and prints it in two halves, a moment apart.
+async fn trainer_gets_secrets_and_its_log_is_masked() -> io::Result<()> {
+    // It shows that it has the value without printing it, and prints it in two halves, a moment apart.
     let script = "echo ${#HF_TOKEN} >length; printf 'a %s b\\nhf_01234' \"$HF_TOKEN\"; sleep 0.6; echo 56789abcdef end";
     let (fake, host) = run(&format!("{script}; cat length"), |_| {}).await?;
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     let stars = "*".repeat(VALUE.len());
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert_eq!(log, format!("a {stars} b\n{stars} end\n{}\n", VALUE.len()));
     let left = host.attempt("j_1", 1);
     assert!(!left.join("given.json").exists() && !left.join("secrets.json").exists(), "they go with the attempt");
@@ -43,32 +49,32 @@ async fn the_trainer_has_them_and_its_log_shows_stars() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_line_that_ends_like_a_secret_begins_is_shown_while_the_trainer_is_silent() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
-    let host = Host::with_script("echo 'step hf'; exec sleep 1000")?.flags(&["--persistent"]);
+async fn held_back_line_is_sent_while_the_trainer_is_silent() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().secrets = BTreeMap::from([("HF_TOKEN".to_owned(), VALUE.to_owned())]);
+    let host = TestHost::with_script("echo 'step hf'; exec sleep 1000")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("the whole line", |shared| (shared.log == b"step hf\n").then_some(())).await;
+    fake.wait_until("the whole line", |shared| (shared.log == b"step hf\n").then_some(())).await;
     agent.kill().await
 }
 
 #[tokio::test]
-async fn an_error_shows_stars_too() -> io::Result<()> {
+async fn errors_are_masked() -> io::Result<()> {
     let (fake, _host) = run("echo \"401: bad token $HF_TOKEN\"; exit 3", |_| {}).await?;
-    let error = fake.shared().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
+    let error = fake.state().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error.contains("bad token ****") && !error.contains(VALUE), "{error}");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_error_whose_secret_was_coloured_shows_stars() -> io::Result<()> {
-    // As libraries do that colour numbers and paths.
+async fn colored_secret_in_an_error_is_masked() -> io::Result<()> {
+    // As libraries do that color numbers and paths.
     let script = "printf '401: bad token \\033[1;36m%s\\033[0m%s\\n' \"${HF_TOKEN%89abcdef}\" \"${HF_TOKEN#hf_01234567}\"; exit 3";
     let (fake, _host) = run(script, |_| {}).await?;
-    let error = fake.shared().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
+    let error = fake.state().statuses[2]["error"].as_str().unwrap_or_default().to_owned();
     assert!(error.ends_with(&format!("bad token {}", "*".repeat(VALUE.len()))), "{error}");
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert_eq!(log, "401: bad token \u{1b}[1;36m***********\u{1b}[0m********\n");
     Ok(())
 }
@@ -86,9 +92,9 @@ send({"type": "training.status", "data": {"status": token[:9] + "\u001b[0m" + to
 "#;
 
 #[tokio::test]
-async fn what_a_trainer_tells_by_events_shows_stars() -> io::Result<()> {
-    let (fake, _host) = run_on(Host::with_python(EVENTS)?, |_| {}).await?;
-    let shared = fake.shared();
+async fn events_are_masked() -> io::Result<()> {
+    let (fake, _host) = run_on(TestHost::with_python(EVENTS)?, |_| {}).await?;
+    let shared = fake.state();
     assert_eq!(shared.points.len(), 3, "{:?} {}", shared.statuses, String::from_utf8_lossy(&shared.log));
     let stage = |at: usize| shared.points[at]["stage"].as_str().unwrap_or_default().to_owned();
     assert_eq!(stage(0), format!("{}**********", "x".repeat(190)));
@@ -99,39 +105,39 @@ async fn what_a_trainer_tells_by_events_shows_stars() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_secret_does_not_reach_the_trainer() -> io::Result<()> {
+async fn invalid_secret_names_do_not_reach_the_trainer() -> io::Result<()> {
     let (fake, _host) = run("echo \"path is $PATH\"", |shared| {
         shared.secrets.insert("PATH".to_owned(), "/somewhere/else".to_owned());
         shared.secrets.insert("SIMPLETUNER_JOB_ID".to_owned(), "j_other_one".to_owned());
     })
     .await?;
-    let log = String::from_utf8_lossy(&fake.shared().log).into_owned();
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
     assert!(log.contains("path is /") && !log.contains("/somewhere/else"), "{log}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_job_whose_secret_is_gone_fails_and_says_so() -> io::Result<()> {
-    let (fake, _host) = run("echo never", |shared| shared.no_secrets = Some("secret_gone")).await?;
-    assert_eq!(fake.words(), ["starting", "failed"]);
-    assert!(fake.shared().log.is_empty());
+async fn missing_secret_fails_the_job_with_a_reason() -> io::Result<()> {
+    let (fake, _host) = run("echo never", |shared| shared.secrets_error = Some("secret_gone")).await?;
+    assert_eq!(fake.reported_statuses(), ["starting", "failed"]);
+    assert!(fake.state().log.is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn an_agent_that_was_killed_before_it_removed_them_does_so_at_its_next_start() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("echo ran")?.flags(&["--persistent"]);
+async fn next_agent_removes_leftover_secrets() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("echo ran")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("completed").await;
+    fake.wait_for_status("completed").await;
     let files = ["secrets.json", "given.json"].map(|name| host.attempt("j_1", 1).join(name));
-    until("that they are gone", || files.iter().all(|file| !file.exists()).then_some(())).await;
+    wait_until("the secrets to be removed", || files.iter().all(|file| !file.exists()).then_some(())).await;
     agent.kill().await?;
     for file in &files {
         std::fs::write(file, "{}")?;
     }
     let agent = host.start(&fake)?;
-    until("that they are gone again", || files.iter().all(|file| !file.exists()).then_some(())).await;
+    wait_until("the secrets to be removed again", || files.iter().all(|file| !file.exists()).then_some(())).await;
     agent.kill().await
 }

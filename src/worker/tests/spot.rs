@@ -1,4 +1,4 @@
-//! A host that is about to be taken away, as its provider says it.
+//! Termination notices of providers.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,31 +12,31 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::fake::Fake;
-use super::host::{Host, until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, wait_until};
 
 /// A metadata service.
 #[derive(Clone, Default)]
-struct Service {
-    /// What is asked, as `METHOD path`, with the header that opens it, and the answer.
-    answers: Arc<Mutex<Vec<Answer>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+struct FakeMetadataService {
+    /// Requests as `METHOD path`, with the required header, and the response.
+    answers: Arc<Mutex<Vec<MetadataAnswer>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone)]
-struct Answer {
+struct MetadataAnswer {
     to: &'static str,
     header: (&'static str, &'static str),
     status: u16,
     body: String,
 }
 
-fn answer(to: &'static str, header: (&'static str, &'static str), status: u16, body: &str) -> Answer {
-    Answer { to, header, status, body: body.to_owned() }
+fn answer(to: &'static str, header: (&'static str, &'static str), status: u16, body: &str) -> MetadataAnswer {
+    MetadataAnswer { to, header, status, body: body.to_owned() }
 }
 
-impl Service {
-    async fn start(answers: Vec<Answer>) -> io::Result<(Self, String)> {
+impl FakeMetadataService {
+    async fn start(answers: Vec<MetadataAnswer>) -> io::Result<(Self, String)> {
         let service = Self { answers: Arc::new(Mutex::new(answers)), ..Self::default() };
         let socket = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}/", socket.local_addr()?);
@@ -60,7 +60,7 @@ impl Service {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let asked = format!("{} {}", request.method(), request.uri());
         let answers = self.answers.lock().expect("no panic");
-        let opened = |answer: &&Answer| {
+        let opened = |answer: &&MetadataAnswer| {
             let (name, value) = answer.header;
             answer.to == asked && request.headers().get(name).is_some_and(|given| given == value)
         };
@@ -68,18 +68,18 @@ impl Service {
             Some(answer) => (answer.status, answer.body.clone()),
             None => (400, String::new()),
         };
-        self.asked.lock().expect("no panic").push(asked);
+        self.requests.lock().expect("no panic").push(asked);
         let mut response = Response::new(Full::new(Bytes::from(body)));
         *response.status_mut() = status.try_into().expect("a status");
         response
     }
 
-    fn was_asked(&self, what: &str) -> bool {
-        self.asked.lock().expect("no panic").iter().any(|asked| asked == what)
+    fn has_request(&self, what: &str) -> bool {
+        self.requests.lock().expect("no panic").iter().any(|asked| asked == what)
     }
 
     /// From now on there is a notice.
-    fn now(&self, to: &str, status: u16, body: &str) {
+    fn set_answer(&self, to: &str, status: u16, body: &str) {
         for answer in self.answers.lock().expect("no panic").iter_mut().filter(|answer| answer.to == to) {
             (answer.status, answer.body) = (status, body.to_owned());
         }
@@ -88,56 +88,61 @@ impl Service {
 
 const SAVING: &str = "trap 'echo saving; exit 0' TERM; while true; do sleep 0.05; done";
 
-/// Whether the job went back with these words, nothing new was taken, and the agent ended with 0.
-async fn gave_back(fake: &Fake, agent: super::host::Agent, words: &str) -> io::Result<String> {
-    let report = fake.status("requeue").await;
-    assert_eq!(report["error"], format!("the host is being taken away (spot notice of {words})"));
-    let (code, said) = agent.end().await?;
+/// Asserts that the job was requeued with this reason, no offer was accepted, and the agent exited with 0.
+async fn assert_requeued(
+    fake: &FakeOrchestrator,
+    agent: super::test_host::AgentProcess,
+    words: &str,
+) -> io::Result<String> {
+    let report = fake.wait_for_status("requeue").await;
+    assert_eq!(report["error"], format!("the host is being terminated (spot notice of {words})"));
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "requeue"], "{said}");
-    assert!(fake.shared().log.ends_with(b"saving\n"), "what was there was sent");
-    assert_eq!(fake.shared().disconnects[0]["left_running"], json!([]));
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "requeue"], "{said}");
+    assert!(fake.state().log.ends_with(b"saving\n"), "the existing output was sent");
+    assert_eq!(fake.state().disconnects[0]["left_running"], json!([]));
     Ok(said)
 }
 
 #[tokio::test]
-async fn amazon() -> io::Result<()> {
+async fn aws_notice_requeues_the_job() -> io::Result<()> {
     const ACTION: &str = "GET /latest/meta-data/spot/instance-action";
-    let (service, url) = Service::start(vec![
+    let (service, url) = FakeMetadataService::start(vec![
         answer("PUT /latest/api/token", ("X-aws-ec2-metadata-token-ttl-seconds", "21600"), 200, "imds-token"),
         answer(ACTION, ("X-aws-ec2-metadata-token", "imds-token"), 404, ""),
     ])
     .await?;
-    let fake = Fake::start().await?;
-    // An address of this machine that is not one of those which are never asked through a proxy anyway.
+    let fake = FakeOrchestrator::start().await?;
+    // An address of this machine that does not bypass proxies by default.
     let url = url.replace("127.0.0.1", "[::ffff:127.0.0.1]");
-    // A persistent worker would leave its trainers running; this host is no place to leave them.
-    let mut host = Host::with_script(SAVING)?.flags(&["--persistent", "--spot-metadata-url", &url]);
+    // A persistent worker would leave its trainers running, but this host is being terminated.
+    let mut host = TestHost::with_script(SAVING)?.flags(&["--persistent", "--spot-metadata-url", &url]);
     host.variables.push(("SIMPLETUNER_SPOT_NOTICE".to_owned(), "aws".to_owned()));
-    // Nobody listens there: a metadata service is never asked through a proxy.
+    // Nothing listens there: a metadata service is never contacted through a proxy.
     host.variables.push(("HTTP_PROXY".to_owned(), "http://127.0.0.1:1".to_owned()));
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("running").await;
-    until("the first question", || service.was_asked(ACTION).then_some(())).await;
-    service.now(ACTION, 200, r#"{"action": "terminate", "time": "2100-01-15T10:32:00Z"}"#);
-    gave_back(&fake, agent, "aws").await?;
+    fake.wait_for_status("running").await;
+    wait_until("the first request", || service.has_request(ACTION).then_some(())).await;
+    service.set_answer(ACTION, 200, r#"{"action": "terminate", "time": "2100-01-15T10:32:00Z"}"#);
+    assert_requeued(&fake, agent, "aws").await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn google_and_a_trainer_that_takes_its_time() -> io::Result<()> {
+async fn gcp_notice_limits_the_grace_period() -> io::Result<()> {
     const PREEMPTED: &str = "GET /computeMetadata/v1/instance/preempted";
-    let (service, url) = Service::start(vec![answer(PREEMPTED, ("Metadata-Flavor", "Google"), 200, "FALSE")]).await?;
-    let fake = Fake::start().await?;
-    let host = Host::with_script("trap '' TERM; while true; do sleep 0.05; done")?;
+    let (service, url) =
+        FakeMetadataService::start(vec![answer(PREEMPTED, ("Metadata-Flavor", "Google"), 200, "FALSE")]).await?;
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("trap '' TERM; while true; do sleep 0.05; done")?;
     // More than the half minute that Google gives.
     let host = host.flags(&["--stop-grace", "600", "--spot-notice", "gcp", "--spot-metadata-url", &url]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("running").await;
-    service.now(PREEMPTED, 200, "TRUE");
-    let order = until("the order", || {
+    fake.wait_for_status("running").await;
+    service.set_answer(PREEMPTED, 200, "TRUE");
+    let order = wait_until("the order", || {
         let text = std::fs::read_to_string(host.attempt("j_1", 1).join("stop.json")).ok()?;
         serde_json::from_str::<serde_json::Value>(&text).ok()
     })
@@ -148,7 +153,7 @@ async fn google_and_a_trainer_that_takes_its_time() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn azure() -> io::Result<()> {
+async fn azure_notice_requeues_the_job() -> io::Result<()> {
     const EVENTS: &str = "GET /metadata/scheduledevents?api-version=2020-07-01";
     const NAME: &str = "GET /metadata/instance/compute/name?api-version=2021-02-01&format=text";
     let preempt = |name: &str| {
@@ -156,46 +161,46 @@ async fn azure() -> io::Result<()> {
             "ResourceType": "VirtualMachine", "Resources": [name], "NotBefore": "Fri, 15 Jan 2100 10:30:00 GMT"}]})
         .to_string()
     };
-    let (service, url) = Service::start(vec![
+    let (service, url) = FakeMetadataService::start(vec![
         answer(NAME, ("Metadata", "true"), 200, "gpu-1"),
         answer(EVENTS, ("Metadata", "true"), 200, &preempt("gpu-2")),
     ])
     .await?;
-    let fake = Fake::start().await?;
-    let host = Host::with_script(SAVING)?.flags(&["--spot-notice", "azure", "--spot-metadata-url", &url]);
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script(SAVING)?.flags(&["--spot-notice", "azure", "--spot-metadata-url", &url]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("running").await;
-    until("the first question", || service.was_asked(EVENTS).then_some(())).await;
-    service.now(EVENTS, 200, &preempt("gpu-1"));
-    gave_back(&fake, agent, "azure").await?;
+    fake.wait_for_status("running").await;
+    wait_until("the first request", || service.has_request(EVENTS).then_some(())).await;
+    service.set_answer(EVENTS, 200, &preempt("gpu-1"));
+    assert_requeued(&fake, agent, "azure").await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_file() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script(SAVING)?;
+async fn notice_file_requeues_the_job() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script(SAVING)?;
     let file = host.path().join("gone");
     let host = host.flags(&["--spot-notice", &format!("file:{}", file.display())]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    fake.status("running").await;
+    fake.wait_for_status("running").await;
     std::fs::write(&file, "")?;
-    gave_back(&fake, agent, &format!("file {}", file.display())).await?;
+    assert_requeued(&fake, agent, &format!("file {}", file.display())).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_service_that_is_not_there_is_no_notice() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("sleep 1; echo done")?;
+async fn unreachable_metadata_service_is_no_notice() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("sleep 1; echo done")?;
     let host = host.flags(&["--spot-notice", "gcp", "--spot-metadata-url", "http://127.0.0.1:1/"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
-    assert_eq!(said.matches("--spot-notice gcp: nobody answers").count(), 1, "{said}");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
+    assert_eq!(said.matches("--spot-notice gcp: no response").count(), 1, "{said}");
     Ok(())
 }

@@ -1,19 +1,22 @@
 //! The agent's decisions, as tables.
 
-use app::domain::ids::Attempt;
+use app::domain::ids::AttemptNumber;
 use app::domain::sandbox::SandboxLevel;
 use app::protocol::dispatch::{BundleRef, CheckpointPolicy};
 use app::protocol::worker::StopAttempt;
 
 use super::*;
 
-fn key(job: &str, attempt: u32) -> Key {
-    Key { job_id: serde_json::from_value(job.into()).unwrap_or_else(|_| panic!("id")), attempt: Attempt(attempt) }
+fn key(job: &str, attempt: u32) -> AttemptKey {
+    AttemptKey {
+        job_id: serde_json::from_value(job.into()).unwrap_or_else(|_| panic!("id")),
+        attempt: AttemptNumber(attempt),
+    }
 }
 
-fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
+fn offer(job: &str, attempt: u32) -> Box<JobOffer> {
     let key = key(job, attempt);
-    Box::new(JobSubmit {
+    Box::new(JobOffer {
         job_id: key.job_id,
         attempt: key.attempt,
         config_name: "c".to_owned(),
@@ -35,316 +38,344 @@ fn offer(job: &str, attempt: u32) -> Box<JobSubmit> {
     })
 }
 
-fn policy(persistent: bool, on_stop: OnStop) -> Policy {
-    Policy { persistent, on_stop, max_jobs: 1 }
+fn policy(persistent: bool, on_stop: OnStop) -> AgentPolicy {
+    AgentPolicy { persistent, on_stop, max_jobs: 1 }
 }
 
-fn agent(persistent: bool) -> Agent {
-    Agent::new(policy(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }), [])
+fn agent(persistent: bool) -> AgentState {
+    AgentState::new(policy(persistent, if persistent { OnStop::Leave } else { OnStop::Requeue }), [])
 }
 
-fn found(key: Key, over: bool) -> Found {
-    Found { key, gpus: Vec::new(), over }
+fn adopted(key: AttemptKey, over: bool) -> AdoptedAttempt {
+    AdoptedAttempt { key, gpus: Vec::new(), is_finished: over }
 }
 
-fn desired(desired: Desired) -> Input {
-    Input::Desired(Box::new(desired))
+fn desired(desired: DesiredState) -> AgentInput {
+    AgentInput::Desired(Box::new(desired))
 }
 
-fn leave(code: u8) -> Action {
-    Action::Leave(Ending { code, sentence: None })
+fn exit_with(code: u8) -> AgentAction {
+    AgentAction::Exit(ProcessExit { code, sentence: None })
 }
 
 #[test]
-fn an_offer_is_taken_once() {
+fn offer_is_accepted_once() {
     let mut agent = agent(true);
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), [Action::Start(offer("j_1", 1))]);
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), []);
-    let again = Desired { offers: vec![*offer("j_1", 1)], ..Desired::default() };
-    assert_eq!(agent.step(desired(again.clone())), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), []);
-    assert_eq!(agent.step(desired(again)), [], "an ended attempt is not begun again");
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Start(offer("j_1", 2))]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), [AgentAction::Start(offer("j_1", 1))]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), []);
+    let again = DesiredState { offers: vec![*offer("j_1", 1)], ..DesiredState::default() };
+    assert_eq!(agent.handle(desired(again.clone())), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), []);
+    assert_eq!(agent.handle(desired(again)), [], "an ended attempt is not begun again");
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 2))), [AgentAction::Start(offer("j_1", 2))]);
 }
 
 #[test]
-fn a_host_that_costs_for_nothing_is_left_only_without_a_job() {
+fn idle_limit_exits_only_without_a_job() {
     let mut agent = agent(true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::Idle), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "it was too early");
-    assert_eq!(agent.step(Input::Idle), [leave(0)]);
-    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [leave(0)], "nothing new is taken");
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(agent.handle(AgentInput::Idle), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "it was too early");
+    assert_eq!(agent.handle(AgentInput::Idle), [exit_with(0)]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), [exit_with(0)], "nothing new is taken");
 }
 
 #[test]
-fn gpus_that_come_late_wait_until_nothing_runs() {
+fn added_gpus_wait_until_nothing_runs() {
     let mut agent = agent(true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::GpusCame), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), []);
-    assert_eq!(agent.step(Input::GpusCame), [leave(exit::AGAIN)]);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(agent.handle(AgentInput::GpusAdded), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), []);
+    assert_eq!(agent.handle(AgentInput::GpusAdded), [exit_with(exit::RESTART)]);
 }
 
 #[test]
-fn on_a_host_that_is_taken_away_nothing_is_left_running() {
-    // Even a persistent worker, which otherwise leaves its trainers.
+fn host_termination_stops_all_jobs() {
+    // Also a persistent worker, which otherwise leaves its trainers running.
     let mut agent = agent(true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::HostEnds), [Action::Stop(key("j_1", 1), StopCause::Requeue)]);
-    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [Action::TurnAway]);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(agent.handle(AgentInput::HostTerminating), [AgentAction::Stop(key("j_1", 1), StopCause::Requeue)]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), [AgentAction::DeclineOffers]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
 }
 
 #[test]
-fn an_offer_that_comes_early_waits_for_the_end_before_it() {
+fn early_offer_waits_for_the_previous_job() {
     let mut agent = agent(true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_2", 1))]);
-    assert_eq!(agent.step(Input::Offer(offer("j_3", 1))), []);
-    agent.step(Input::Stop(key("j_3", 1), StopReason::Cancelled));
-    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [], "a cancelled offer is forgotten");
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [AgentAction::Start(offer("j_2", 1))]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_3", 1))), []);
+    agent.handle(AgentInput::Stop(key("j_3", 1), StopReason::Cancelled));
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), [], "a cancelled offer is forgotten");
 }
 
 #[test]
-fn a_newer_attempt_ends_the_older_one_first() {
+fn newer_attempt_stops_the_older_one_first() {
     let mut agent = agent(true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Stop(key("j_1", 1), StopCause::Superseded)]);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), false)), [Action::Start(offer("j_1", 2))]);
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 1))), [], "an older attempt is never begun");
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(
+        agent.handle(AgentInput::Offer(offer("j_1", 2))),
+        [AgentAction::Stop(key("j_1", 1), StopCause::Superseded)]
+    );
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), false)), [AgentAction::Start(offer("j_1", 2))]);
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_1", 1))), [], "an older attempt is never begun");
 }
 
 #[test]
-fn a_stop_is_given_once_and_only_a_stronger_one_again() {
+fn stop_is_repeated_only_for_a_stronger_cause() {
     let mut agent = agent(false);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::Signal(143)), [Action::Stop(key("j_1", 1), StopCause::Requeue)]);
-    let cancel = Input::Stop(key("j_1", 1), StopReason::Cancelled);
-    assert_eq!(agent.step(cancel.clone()), [Action::Stop(key("j_1", 1), StopCause::Cancelled)]);
-    assert_eq!(agent.step(cancel), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(agent.handle(AgentInput::Signal(143)), [AgentAction::Stop(key("j_1", 1), StopCause::Requeue)]);
+    let cancel = AgentInput::Stop(key("j_1", 1), StopReason::Cancelled);
+    assert_eq!(agent.handle(cancel.clone()), [AgentAction::Stop(key("j_1", 1), StopCause::Cancelled)]);
+    assert_eq!(agent.handle(cancel), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(143)]);
 }
 
 #[test]
-fn what_is_not_here_is_said_once() {
+fn missing_attempt_is_reported_once() {
     let mut agent = agent(true);
-    let lost = Desired {
-        run: vec![key("j_1", 1).running()],
-        stop: vec![StopAttempt { job_id: key("j_2", 1).job_id, attempt: Attempt(1), reason: StopReason::Cancelled }],
-        ..Desired::default()
+    let lost = DesiredState {
+        run: vec![key("j_1", 1).to_running_attempt()],
+        stop: vec![StopAttempt {
+            job_id: key("j_2", 1).job_id,
+            attempt: AttemptNumber(1),
+            reason: StopReason::Cancelled,
+        }],
+        ..DesiredState::default()
     };
-    let expected = [Action::ReportGone(key("j_2", 1), "cancelled"), Action::ReportGone(key("j_1", 1), "requeue")];
-    assert_eq!(agent.step(desired(lost.clone())), expected);
-    assert_eq!(agent.step(desired(lost)), []);
-    let superseded = Input::Stop(key("j_3", 1), StopReason::Superseded);
-    assert_eq!(agent.step(superseded), []);
+    let expected =
+        [AgentAction::ReportGone(key("j_2", 1), "cancelled"), AgentAction::ReportGone(key("j_1", 1), "requeue")];
+    assert_eq!(agent.handle(desired(lost.clone())), expected);
+    assert_eq!(agent.handle(desired(lost)), []);
+    let superseded = AgentInput::Stop(key("j_3", 1), StopReason::Superseded);
+    assert_eq!(agent.handle(superseded), []);
 }
 
 #[test]
-fn an_attempt_that_has_just_ended_is_not_lost() {
-    let mut agent = Agent::new(policy(true, OnStop::Leave), [found(key("j_0", 1), true), found(key("j_1", 1), false)]);
-    assert_eq!(agent.running(), [key("j_1", 1).running()]);
-    agent.step(Input::Ended(key("j_1", 1), true));
-    let late = Desired { run: vec![key("j_0", 1).running(), key("j_1", 1).running()], ..Desired::default() };
-    assert_eq!(agent.step(desired(late)), []);
+fn just_ended_attempt_is_not_lost() {
+    let mut agent =
+        AgentState::new(policy(true, OnStop::Leave), [adopted(key("j_0", 1), true), adopted(key("j_1", 1), false)]);
+    assert_eq!(agent.running(), [key("j_1", 1).to_running_attempt()]);
+    agent.handle(AgentInput::Ended(key("j_1", 1), true));
+    let late = DesiredState {
+        run: vec![key("j_0", 1).to_running_attempt(), key("j_1", 1).to_running_attempt()],
+        ..DesiredState::default()
+    };
+    assert_eq!(agent.handle(desired(late)), []);
 }
 
 #[test]
-fn an_ephemeral_worker_has_one_job() {
+fn ephemeral_worker_has_one_job() {
     let mut first = agent(false);
-    first.step(Input::Offer(offer("j_1", 1)));
-    first.step(Input::Offer(offer("j_2", 1)));
-    assert_eq!(first.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+    first.handle(AgentInput::Offer(offer("j_1", 1)));
+    first.handle(AgentInput::Offer(offer("j_2", 1)));
+    assert_eq!(first.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
     let mut second = agent(false);
-    second.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(second.step(Input::Ended(key("j_1", 1), false)), [], "an offer that was withdrawn is no job");
-    assert_eq!(second.step(Input::Offer(offer("j_2", 1))), [Action::Start(offer("j_2", 1))]);
+    second.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(second.handle(AgentInput::Ended(key("j_1", 1), false)), [], "an offer that was withdrawn is no job");
+    assert_eq!(second.handle(AgentInput::Offer(offer("j_2", 1))), [AgentAction::Start(offer("j_2", 1))]);
 }
 
 #[test]
-fn drain_and_shutdown() {
-    for end in [Input::Shutdown, Input::Drain(true), desired(Desired { drain: true, ..Desired::default() })] {
+fn drain_and_shutdown_exit_when_idle() {
+    for end in [
+        AgentInput::Shutdown,
+        AgentInput::Drain(true),
+        desired(DesiredState { drain: true, ..DesiredState::default() }),
+    ] {
         let mut persistent = agent(true);
-        assert_eq!(persistent.step(end.clone()), []);
-        assert_eq!(persistent.step(Input::Offer(offer("j_1", 1))), []);
-        persistent.step(Input::Drain(false));
-        assert_eq!(persistent.step(Input::Offer(offer("j_1", 1))), [Action::Start(offer("j_1", 1))]);
-        assert_eq!(agent(false).step(end.clone()), [leave(0)]);
+        assert_eq!(persistent.handle(end.clone()), []);
+        assert_eq!(persistent.handle(AgentInput::Offer(offer("j_1", 1))), []);
+        assert_eq!(persistent.handle(AgentInput::Drain(false)), [AgentAction::ResetHostHealth]);
+        assert_eq!(persistent.handle(AgentInput::Drain(false)), []);
+        assert_eq!(persistent.handle(AgentInput::Offer(offer("j_1", 1))), [AgentAction::Start(offer("j_1", 1))]);
+        assert_eq!(agent(false).handle(end.clone()), [exit_with(0)]);
         let mut busy = agent(false);
-        busy.step(Input::Offer(offer("j_1", 1)));
-        assert_eq!(busy.step(end), []);
-        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+        busy.handle(AgentInput::Offer(offer("j_1", 1)));
+        assert_eq!(busy.handle(end), []);
+        assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
     }
 }
 
 #[test]
-fn an_agent_leaves_when_the_orchestrator_says_that_its_worker_was_for_one_job() {
-    let spent = || desired(Desired { spent: true, ..Desired::default() });
+fn agent_exits_when_the_worker_is_retired() {
+    let spent = || desired(DesiredState { spent: true, ..DesiredState::default() });
     for persistent in [true, false] {
-        assert_eq!(agent(persistent).step(spent()), [leave(0)]);
+        assert_eq!(agent(persistent).handle(spent()), [exit_with(0)]);
         let mut busy = agent(persistent);
-        busy.step(Input::Offer(offer("j_1", 1)));
-        assert_eq!(busy.step(spent()), []);
-        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(0)]);
+        busy.handle(AgentInput::Offer(offer("j_1", 1)));
+        assert_eq!(busy.handle(spent()), []);
+        assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
     }
 }
 
 #[test]
-fn in_a_year_no_more_is_remembered_than_in_a_day() {
+fn remembered_attempts_are_bounded() {
     let mut agent = agent(true);
     let job = |n: usize| format!("j_{n}");
-    for n in 0..3 * REMEMBERED {
-        assert_eq!(agent.step(Input::Offer(offer(&job(n), 1))), [Action::Start(offer(&job(n), 1))]);
-        assert_eq!(agent.step(Input::Ended(key(&job(n), 1), true)), []);
+    for n in 0..3 * MAX_ENDED_ATTEMPTS {
+        assert_eq!(agent.handle(AgentInput::Offer(offer(&job(n), 1))), [AgentAction::Start(offer(&job(n), 1))]);
+        assert_eq!(agent.handle(AgentInput::Ended(key(&job(n), 1), true)), []);
     }
-    assert_eq!((agent.attempts.len(), agent.ended.len()), (REMEMBERED, REMEMBERED));
-    let late = Input::Offer(offer(&job(3 * REMEMBERED - 1), 1));
-    assert_eq!(agent.step(late), [], "it has just ended");
+    assert_eq!((agent.attempts.len(), agent.ended.len()), (MAX_ENDED_ATTEMPTS, MAX_ENDED_ATTEMPTS));
+    let late = AgentInput::Offer(offer(&job(3 * MAX_ENDED_ATTEMPTS - 1), 1));
+    assert_eq!(agent.handle(late), [], "it has just ended");
 }
 
 #[test]
-fn signals_by_policy() {
+fn signals_follow_the_on_stop_policy() {
     for (on_stop, busy_actions) in [
-        (OnStop::Leave, vec![leave(143)]),
+        (OnStop::Leave, vec![exit_with(143)]),
         (OnStop::Finish, vec![]),
-        (OnStop::Requeue, vec![Action::Stop(key("j_1", 1), StopCause::Requeue)]),
+        (OnStop::Requeue, vec![AgentAction::Stop(key("j_1", 1), StopCause::Requeue)]),
     ] {
-        assert_eq!(Agent::new(policy(true, on_stop), []).step(Input::Signal(143)), [leave(143)]);
-        let mut busy = Agent::new(policy(true, on_stop), [found(key("j_1", 1), false)]);
-        assert_eq!(busy.step(Input::Signal(143)), busy_actions);
-        let ours = Input::Offer(offer("j_1", 1));
-        assert_eq!(busy.step(ours), []);
+        assert_eq!(AgentState::new(policy(true, on_stop), []).handle(AgentInput::Signal(143)), [exit_with(143)]);
+        let mut busy = AgentState::new(policy(true, on_stop), [adopted(key("j_1", 1), false)]);
+        assert_eq!(busy.handle(AgentInput::Signal(143)), busy_actions);
+        let ours = AgentInput::Offer(offer("j_1", 1));
+        assert_eq!(busy.handle(ours), []);
         // Once for each.
-        for turned_away in [vec![Action::TurnAway], vec![]] {
-            assert_eq!(busy.step(Input::Offer(offer("j_2", 1))), turned_away);
+        for turned_away in [vec![AgentAction::DeclineOffers], vec![]] {
+            assert_eq!(busy.handle(AgentInput::Offer(offer("j_2", 1))), turned_away);
         }
-        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(143)]);
+        assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(143)]);
     }
 }
 
 #[test]
-fn who_leaves_with_places_to_give_says_so() {
-    let several = |on_stop| Policy { max_jobs: 2, ..policy(true, on_stop) };
-    let stop = || Action::Stop(key("j_1", 1), StopCause::Requeue);
-    let host_ends = || Input::HostEnds;
+fn leaving_agent_declines_offers() {
+    let several = |on_stop| AgentPolicy { max_jobs: 2, ..policy(true, on_stop) };
+    let stop = || AgentAction::Stop(key("j_1", 1), StopCause::Requeue);
+    let host_ends = || AgentInput::HostTerminating;
     for (on_stop, why, code, actions) in [
-        (OnStop::Leave, Input::Signal(143), 143, vec![leave(143)]),
-        (OnStop::Finish, Input::Signal(143), 143, vec![Action::TurnAway]),
-        (OnStop::Requeue, Input::Signal(143), 143, vec![stop(), Action::TurnAway]),
-        (OnStop::Leave, host_ends(), 0, vec![stop(), Action::TurnAway]),
+        (OnStop::Leave, AgentInput::Signal(143), 143, vec![exit_with(143)]),
+        (OnStop::Finish, AgentInput::Signal(143), 143, vec![AgentAction::DeclineOffers]),
+        (OnStop::Requeue, AgentInput::Signal(143), 143, vec![stop(), AgentAction::DeclineOffers]),
+        (OnStop::Leave, host_ends(), 0, vec![stop(), AgentAction::DeclineOffers]),
     ] {
-        let mut busy = Agent::new(several(on_stop), [found(key("j_1", 1), false)]);
-        assert_eq!(busy.step(why), actions);
-        assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [leave(code)]);
+        let mut busy = AgentState::new(several(on_stop), [adopted(key("j_1", 1), false)]);
+        assert_eq!(busy.handle(why), actions);
+        assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(code)]);
     }
-    // What waited for a place waits here no longer.
-    let mut full = Agent::new(policy(true, OnStop::Finish), [found(key("j_1", 1), false)]);
-    assert_eq!(full.step(Input::Offer(offer("j_2", 1))), []);
-    assert_eq!(full.step(Input::Signal(143)), [Action::TurnAway]);
-    assert_eq!(full.step(desired(Desired { offers: vec![*offer("j_2", 1)], ..Desired::default() })), []);
+    // An offer that waited for a place is dropped.
+    let mut full = AgentState::new(policy(true, OnStop::Finish), [adopted(key("j_1", 1), false)]);
+    assert_eq!(full.handle(AgentInput::Offer(offer("j_2", 1))), []);
+    assert_eq!(full.handle(AgentInput::Signal(143)), [AgentAction::DeclineOffers]);
+    assert_eq!(full.handle(desired(DesiredState { offers: vec![*offer("j_2", 1)], ..DesiredState::default() })), []);
 }
 
 #[test]
-fn a_refused_token_waits_for_the_running_job() {
-    let refused = || Input::Refused("no".to_owned());
-    let ending = || Action::Leave(Ending { code: exit::REFUSED, sentence: Some("no".to_owned()) });
-    assert_eq!(agent(true).step(refused()), [ending()]);
+fn rejected_token_waits_for_the_running_job() {
+    let refused = || AgentInput::TokenRefused("no".to_owned());
+    let exit = || AgentAction::Exit(ProcessExit { code: exit::TOKEN_REFUSED, sentence: Some("no".to_owned()) });
+    assert_eq!(agent(true).handle(refused()), [exit()]);
     let mut busy = agent(true);
-    busy.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(busy.step(refused()), []);
-    assert_eq!(busy.step(Input::Ended(key("j_1", 1), true)), [ending()]);
+    busy.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(busy.handle(refused()), []);
+    assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit()]);
 }
 
 #[test]
 fn only_an_idle_ephemeral_worker_gives_up() {
-    let lost = || Input::Unreachable("away".to_owned());
-    assert_eq!(agent(true).step(lost()), []);
+    let lost = || AgentInput::Unreachable("away".to_owned());
+    assert_eq!(agent(true).handle(lost()), []);
     let mut busy = agent(false);
-    busy.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(busy.step(lost()), []);
-    assert!(matches!(&agent(false).step(lost())[..], [Action::Leave(Ending { code: 69, .. })]));
+    busy.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(busy.handle(lost()), []);
+    assert!(matches!(&agent(false).handle(lost())[..], [AgentAction::Exit(ProcessExit { code: 69, .. })]));
 }
 
-fn several(max_jobs: u32, persistent: bool) -> Agent {
-    Agent::new(Policy { max_jobs, ..policy(persistent, OnStop::Requeue) }, [])
+fn agent_with_slots(max_jobs: u32, persistent: bool) -> AgentState {
+    AgentState::new(AgentPolicy { max_jobs, ..policy(persistent, OnStop::Requeue) }, [])
 }
 
-fn offer_with(job: &str, attempt: u32, gpus: &[&str]) -> Box<JobSubmit> {
-    Box::new(JobSubmit { gpus: gpus.iter().map(|gpu| (*gpu).to_owned()).collect(), ..*offer(job, attempt) })
+fn offer_with(job: &str, attempt: u32, gpus: &[&str]) -> Box<JobOffer> {
+    Box::new(JobOffer { gpus: gpus.iter().map(|gpu| (*gpu).to_owned()).collect(), ..*offer(job, attempt) })
 }
 
 #[test]
-fn so_many_jobs_run_at_once_and_the_rest_wait_in_order() {
-    let mut agent = several(2, true);
+fn max_jobs_run_and_the_rest_wait_in_order() {
+    let mut agent = agent_with_slots(2, true);
     for job in ["j_1", "j_2"] {
-        assert_eq!(agent.step(Input::Offer(offer(job, 1))), [Action::Start(offer(job, 1))]);
+        assert_eq!(agent.handle(AgentInput::Offer(offer(job, 1))), [AgentAction::Start(offer(job, 1))]);
     }
     for job in ["j_3", "j_4", "j_3"] {
-        assert_eq!(agent.step(Input::Offer(offer(job, 1))), [], "{job} waits");
+        assert_eq!(agent.handle(AgentInput::Offer(offer(job, 1))), [], "{job} waits");
     }
-    assert_eq!(agent.running(), [key("j_1", 1).running(), key("j_2", 1).running()]);
-    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [Action::Start(offer("j_3", 1))]);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_4", 1))]);
-    assert_eq!(agent.step(Input::Ended(key("j_3", 1), true)), [], "nothing is begun twice");
+    assert_eq!(agent.running(), [key("j_1", 1).to_running_attempt(), key("j_2", 1).to_running_attempt()]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), [AgentAction::Start(offer("j_3", 1))]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [AgentAction::Start(offer("j_4", 1))]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 1), true)), [], "nothing is begun twice");
 }
 
 #[test]
-fn a_waiting_offer_that_is_cancelled_or_replaced_is_not_begun() {
-    let mut agent = several(1, true);
-    agent.step(Input::Offer(offer("j_1", 1)));
+fn cancelled_or_replaced_pending_offer_does_not_start() {
+    let mut agent = agent_with_slots(1, true);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
     for waiting in [offer("j_2", 1), offer("j_3", 1), offer("j_4", 1), offer("j_3", 2)] {
-        agent.step(Input::Offer(waiting));
+        agent.handle(AgentInput::Offer(waiting));
     }
-    agent.step(Input::Stop(key("j_2", 1), StopReason::Superseded));
-    agent.step(Input::Stop(key("j_3", 1), StopReason::Superseded));
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [Action::Start(offer("j_3", 2))], "its place is kept");
-    assert_eq!(agent.step(Input::Ended(key("j_3", 2), true)), [Action::Start(offer("j_4", 1))]);
+    agent.handle(AgentInput::Stop(key("j_2", 1), StopReason::Superseded));
+    agent.handle(AgentInput::Stop(key("j_3", 1), StopReason::Superseded));
+    assert_eq!(
+        agent.handle(AgentInput::Ended(key("j_1", 1), true)),
+        [AgentAction::Start(offer("j_3", 2))],
+        "its place is kept"
+    );
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 2), true)), [AgentAction::Start(offer("j_4", 1))]);
 }
 
 #[test]
-fn a_stop_touches_its_own_attempt_and_a_signal_all() {
-    let mut agent = several(3, true);
+fn stop_affects_one_attempt_and_signal_all() {
+    let mut agent = agent_with_slots(3, true);
     for job in ["j_1", "j_2", "j_3"] {
-        agent.step(Input::Offer(offer(job, 1)));
+        agent.handle(AgentInput::Offer(offer(job, 1)));
     }
-    let cancel = Input::Stop(key("j_2", 1), StopReason::Cancelled);
-    assert_eq!(agent.step(cancel), [Action::Stop(key("j_2", 1), StopCause::Cancelled)]);
-    let stop = |job| Action::Stop(key(job, 1), StopCause::Requeue);
-    assert_eq!(agent.step(Input::Signal(143)), [stop("j_1"), stop("j_3"), Action::TurnAway]);
-    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), []);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "the last one is still here");
-    assert_eq!(agent.step(Input::Ended(key("j_3", 1), true)), [leave(143)]);
+    let cancel = AgentInput::Stop(key("j_2", 1), StopReason::Cancelled);
+    assert_eq!(agent.handle(cancel), [AgentAction::Stop(key("j_2", 1), StopCause::Cancelled)]);
+    let stop = |job| AgentAction::Stop(key(job, 1), StopCause::Requeue);
+    assert_eq!(agent.handle(AgentInput::Signal(143)), [stop("j_1"), stop("j_3"), AgentAction::DeclineOffers]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "the last one is still here");
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_3", 1), true)), [exit_with(143)]);
 }
 
 #[test]
-fn a_newer_attempt_waits_for_the_older_one_though_there_is_room() {
-    let mut agent = several(2, true);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    assert_eq!(agent.step(Input::Offer(offer("j_1", 2))), [Action::Stop(key("j_1", 1), StopCause::Superseded)]);
-    assert_eq!(agent.step(Input::Offer(offer("j_2", 1))), [Action::Start(offer("j_2", 1))]);
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), false)), [Action::Start(offer("j_1", 2))]);
+fn newer_attempt_waits_for_the_older_one() {
+    let mut agent = agent_with_slots(2, true);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    assert_eq!(
+        agent.handle(AgentInput::Offer(offer("j_1", 2))),
+        [AgentAction::Stop(key("j_1", 1), StopCause::Superseded)]
+    );
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_2", 1))), [AgentAction::Start(offer("j_2", 1))]);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), false)), [AgentAction::Start(offer("j_1", 2))]);
 }
 
 #[test]
 fn no_two_attempts_share_a_gpu() {
-    let held = Found { key: key("j_0", 1), gpus: vec!["GPU-0".to_owned()], over: false };
-    let mut agent = Agent::new(Policy { max_jobs: 4, ..policy(true, OnStop::Leave) }, [held]);
-    assert_eq!(agent.step(Input::Offer(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))), [], "an adopted attempt has one");
+    let held = AdoptedAttempt { key: key("j_0", 1), gpus: vec!["GPU-0".to_owned()], is_finished: false };
+    let mut agent = AgentState::new(AgentPolicy { max_jobs: 4, ..policy(true, OnStop::Leave) }, [held]);
+    assert_eq!(
+        agent.handle(AgentInput::Offer(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))),
+        [],
+        "an adopted attempt has one"
+    );
     let beside = offer_with("j_2", 1, &["GPU-2"]);
-    assert_eq!(agent.step(Input::Offer(beside.clone())), [Action::Start(beside)]);
-    let freed = [Action::Start(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))];
-    assert_eq!(agent.step(Input::Ended(key("j_0", 1), true)), freed);
+    assert_eq!(agent.handle(AgentInput::Offer(beside.clone())), [AgentAction::Start(beside)]);
+    let freed = [AgentAction::Start(offer_with("j_1", 1, &["GPU-1", "GPU-0"]))];
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_0", 1), true)), freed);
 }
 
 #[test]
-fn an_ephemeral_worker_ends_with_the_last_of_its_attempts() {
-    let mut agent = several(2, false);
-    agent.step(Input::Offer(offer("j_1", 1)));
-    agent.step(Input::Offer(offer("j_2", 1)));
-    agent.step(Input::Offer(offer("j_3", 1)));
-    assert_eq!(agent.step(Input::Ended(key("j_1", 1), true)), [], "it is spent, and takes nothing new");
-    assert_eq!(agent.step(Input::Offer(offer("j_4", 1))), []);
-    assert_eq!(agent.step(Input::Ended(key("j_2", 1), true)), [leave(0)]);
+fn ephemeral_worker_exits_with_its_last_attempt() {
+    let mut agent = agent_with_slots(2, false);
+    agent.handle(AgentInput::Offer(offer("j_1", 1)));
+    agent.handle(AgentInput::Offer(offer("j_2", 1)));
+    agent.handle(AgentInput::Offer(offer("j_3", 1)));
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "it is spent, and takes nothing new");
+    assert_eq!(agent.handle(AgentInput::Offer(offer("j_4", 1))), []);
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), [exit_with(0)]);
 }

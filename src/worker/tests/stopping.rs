@@ -1,4 +1,4 @@
-//! One way to stop, whatever the reason, and nothing of the job is left.
+//! There is one way to stop a job, whatever the cause, and nothing of it is left.
 
 use std::io;
 use std::time::Instant;
@@ -6,17 +6,17 @@ use std::time::Instant;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::fake::Fake;
-use super::host::{Host, first_line, known_as, until};
-use crate::files::Running;
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, first_line, process_by_inner_pid, wait_until};
+use crate::files::SupervisorRecord;
 use crate::process::{self, ProcId};
 
 fn config() -> Value {
     json!({"config.json": "{}"})
 }
 
-/// Ignores the signal, and says what it was told.
-const SAYS_WHAT_IT_IS_TOLD: &str = "
+/// Ignores the signal, and prints its stop variables.
+const PRINTS_STOP_VARIABLES: &str = "
 import json, os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 say = lambda name: os.environ.get(name)
@@ -27,23 +27,23 @@ time.sleep(1000)
 ";
 
 /// The lines of the log, which are JSON.
-fn lines(fake: &Fake) -> Vec<Value> {
-    String::from_utf8_lossy(&fake.shared().log).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+fn lines(fake: &FakeOrchestrator) -> Vec<Value> {
+    String::from_utf8_lossy(&fake.state().log).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 #[tokio::test]
-async fn a_trainer_is_told_why_and_until_when() -> io::Result<()> {
+async fn stop_file_has_cause_and_deadline() -> io::Result<()> {
     for (reason, word, grace, status) in
         [("cancelled", "cancelled", 2, "cancelled"), ("drained", "requeue", 2, "requeue")]
     {
-        let fake = Fake::start().await?;
-        fake.shared().offer_more = json!({"max_runtime_seconds": 600});
-        let host = Host::with_python(SAYS_WHAT_IT_IS_TOLD)?.flags(&["--persistent", "--stop-grace", "2"]);
+        let fake = FakeOrchestrator::start().await?;
+        fake.state().offer_extra = json!({"max_runtime_seconds": 600});
+        let host = TestHost::with_python(PRINTS_STOP_VARIABLES)?.flags(&["--persistent", "--stop-grace", "2"]);
         let agent = host.start(&fake)?;
         fake.offer("j_1", 1, &config());
-        fake.until("the first line", |shared| shared.log.ends_with(b"\n").then_some(())).await;
+        fake.wait_until("the first line", |shared| shared.log.ends_with(b"\n").then_some(())).await;
         fake.stop("j_1", 1, reason);
-        fake.status(status).await;
+        fake.wait_for_status(status).await;
         let said = lines(&fake);
         assert_eq!(said[0]["grace"], "2");
         let deadline: f64 = said[0]["deadline"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
@@ -59,34 +59,34 @@ async fn a_trainer_is_told_why_and_until_when() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_without_a_limit_has_no_deadline() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let agent = Host::with_script("env | grep -c SIMPLETUNER_DEADLINE; env | grep SIMPLETUNER_STOP_GRACE")?;
+async fn job_without_time_limit_has_no_deadline() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let agent = TestHost::with_script("env | grep -c SIMPLETUNER_DEADLINE; env | grep SIMPLETUNER_STOP_GRACE")?;
     let agent = agent.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    agent.end().await?;
-    assert_eq!(String::from_utf8_lossy(&fake.shared().log), "0\nSIMPLETUNER_STOP_GRACE_SECONDS=30\n");
+    agent.wait_for_exit().await?;
+    assert_eq!(String::from_utf8_lossy(&fake.state().log), "0\nSIMPLETUNER_STOP_GRACE_SECONDS=30\n");
     Ok(())
 }
 
-/// A child that has left group, session and environment of the trainer, twice forked; its number is printed.
+/// A child that has left the trainer's group, session and environment by forking twice; its PID is printed.
 const ESCAPED: &str = "setsid -f env -i /bin/sh -c 'echo $$; exec sleep 1000'; exec sleep 1000";
 
-async fn escaped(fake: &Fake, running: &Running) -> io::Result<ProcId> {
+async fn escaped(fake: &FakeOrchestrator, running: &SupervisorRecord) -> io::Result<ProcId> {
     let child = first_line(fake).await.trim().parse().map_err(io::Error::other)?;
-    Ok(until("the child", || known_as(running.trainer, child)).await)
+    Ok(wait_until("the child", || process_by_inner_pid(running.trainer, child)).await)
 }
 
 #[tokio::test]
-async fn what_has_left_session_and_environment_is_ended_too() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
+async fn escaped_processes_are_killed_too() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let running = host.supervisor("j_1", 1).await;
     let child = escaped(&fake, &running).await?;
     fake.stop("j_1", 1, "cancelled");
-    fake.status("cancelled").await;
+    fake.wait_for_status("cancelled").await;
     assert!(!child.is_alive() && !running.trainer.is_alive());
     if let Some(group) = running.cgroup {
         assert!(!group.exists(), "{} is left", group.display());
@@ -95,15 +95,15 @@ async fn what_has_left_session_and_environment_is_ended_too() -> io::Result<()> 
 }
 
 #[tokio::test]
-async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script(ESCAPED)?.flags(&["--persistent"]);
+async fn killed_supervisor_leaves_no_processes_with_cgroups() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script(ESCAPED)?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
     let running = host.supervisor("j_1", 1).await;
     let child = escaped(&fake, &running).await?;
     let Some(group) = &running.cgroup else {
-        println!("skipped, as no cgroup can be made here");
+        println!("skipped, because no cgroup can be created here");
         child.signal(Signal::SIGKILL);
         return agent.kill().await;
     };
@@ -112,26 +112,26 @@ async fn a_killed_supervisor_leaves_nothing_where_there_are_cgroups() -> io::Res
     inside.sort_unstable();
     let mut tree: Vec<i32> = process::descendants(running.trainer.pid).iter().map(|found| found.pid).collect();
     tree.push(running.trainer.pid);
-    // A child that has left the trainer's tree: at level `full` nothing leaves it.
+    // A child that has left the trainer's tree: at level `full` none can leave it.
     if !tree.contains(&child.pid) {
         tree.push(child.pid);
     }
     tree.sort_unstable();
     assert_eq!(inside, tree, "the trainer's tree and nobody else");
     running.supervisor.signal(Signal::SIGKILL);
-    fake.status("failed").await;
+    fake.wait_for_status("failed").await;
     assert!(!child.is_alive(), "it is alive after the end was reported");
     assert!(!group.exists(), "{} is left", group.display());
     agent.kill().await
 }
 
-/// As a supervisor leaves it that was killed before it had written down its trainer.
+/// The state after a supervisor was killed before it recorded its trainer.
 #[tokio::test]
-async fn a_second_supervisor_first_ends_what_the_first_has_left() -> io::Result<()> {
-    let host = Host::with_script("")?;
+async fn second_supervisor_kills_leftovers_of_the_first() -> io::Result<()> {
+    let host = TestHost::with_script("")?;
     let dir = host.attempt("j_1", 1);
-    std::fs::create_dir_all(dir.bundle())?;
-    std::fs::write(dir.bundle().join("config.json"), "{}")?;
+    std::fs::create_dir_all(dir.bundle_dir())?;
+    std::fs::write(dir.bundle_dir().join("config.json"), "{}")?;
     let mut left =
         std::process::Command::new("sleep").arg("1000").env("SIMPLETUNER_STOP_FILE", dir.stop_file()).spawn()?;
     let id = i32::try_from(left.id()).map_err(io::Error::other)?;
@@ -139,29 +139,29 @@ async fn a_second_supervisor_first_ends_what_the_first_has_left() -> io::Result<
     let spec = include_str!("v1/spec.json")
         .replace("\"trainer.sh\"", &json!(["-c", script]).to_string().replace(['[', ']'], ""));
     std::fs::write(dir.join("spec.json"), spec)?;
-    // Reaped at once, or it would still have its number.
+    // Reaped immediately, because otherwise its PID would still exist.
     let reaped = tokio::task::spawn_blocking(move || left.wait());
     host.supervise(&dir).await?;
     let status = reaped.await.map_err(io::Error::other)??;
     assert!(!status.success());
-    let log = std::fs::read_to_string(dir.log())?;
+    let log = std::fs::read_to_string(dir.log_path())?;
     assert!(log.ends_with("done\n") && !log.contains("two at once"), "{log}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_silent_trainer_is_dead_within_a_second() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("exec sleep 1000")?.flags(&["--persistent"]);
+async fn silent_trainer_is_killed_within_a_second() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.status("running").await;
+    fake.wait_for_status("running").await;
     let trainer = host.supervisor("j_1", 1).await.trainer;
     let began = Instant::now();
     fake.stop("j_1", 1, "cancelled");
-    until("the trainer's death", || (!trainer.is_alive()).then_some(())).await;
+    wait_until("the trainer's exit", || (!trainer.is_alive()).then_some(())).await;
     println!("a silent trainer was dead {:?} after its cancel", began.elapsed());
-    fake.status("cancelled").await;
+    fake.wait_for_status("cancelled").await;
     println!("and reported {:?} after it", began.elapsed());
     agent.kill().await
 }

@@ -1,4 +1,4 @@
-//! The agent for a person at a terminal, and for a machine that reads its log.
+//! The agent in a terminal, and its log for machines.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,23 +12,23 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use super::fake::Fake;
-use super::host::{Host, binary, until};
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::{TestHost, binary, wait_until};
 
 const WINDOW: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 const ERASE: &str = "\r\u{1b}[K";
 
 /// A terminal with an agent at its other end.
-struct Terminal {
+struct TestTerminal {
     shown: Arc<Mutex<String>>,
     agent: Child,
 }
 
-impl Terminal {
-    fn with(host: &Host, url: &str, format: Option<&str>) -> io::Result<Self> {
+impl TestTerminal {
+    fn with(host: &TestHost, url: &str, format: Option<&str>) -> io::Result<Self> {
         let pair = openpty(&WINDOW, None).map_err(io::Error::from)?;
         let end = |side: &OwnedFd| side.try_clone();
-        let mut command = host.given(Command::new(binary()), url);
+        let mut command = host.with_agent_env(Command::new(binary()), url);
         match format {
             Some(format) => command.env("SIMPLETUNER_LOG_FORMAT", format),
             None => command.env_remove("SIMPLETUNER_LOG_FORMAT"),
@@ -40,7 +40,7 @@ impl Terminal {
         let seen = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It fails when nobody has the other end open any more.
+            // Fails when the other end is closed.
             while let Ok(length @ 1..) = screen.read(&mut bytes) {
                 seen.lock().expect("no panic").push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
@@ -48,24 +48,24 @@ impl Terminal {
         Ok(Self { shown, agent })
     }
 
-    fn shows(&self) -> String {
+    fn contents(&self) -> String {
         self.shown.lock().expect("no panic").clone()
     }
 
-    async fn until(&self, text: &str) {
-        until(text, || self.shows().contains(text).then_some(())).await;
+    async fn wait_for_text(&self, text: &str) {
+        wait_until(text, || self.contents().contains(text).then_some(())).await;
     }
 
-    /// Asks it to end; all that was ever shown.
-    async fn end(mut self) -> io::Result<String> {
+    /// Asks the agent to stop; returns all output.
+    async fn wait_for_exit(mut self) -> io::Result<String> {
         let pid = self.agent.id().and_then(|pid| i32::try_from(pid).ok()).expect("a running agent");
         kill(Pid::from_raw(pid), Signal::SIGTERM).map_err(io::Error::from)?;
         self.agent.wait().await?;
-        Ok(until("the end", || Some(self.shows()).filter(|all| all.contains("disconnected"))).await)
+        Ok(wait_until("the end", || Some(self.contents()).filter(|all| all.contains("disconnected"))).await)
     }
 }
 
-/// What stands on the screen when it was all written: lines, the last one unfinished.
+/// The lines on the screen after all output, the last one unfinished.
 fn screen(all: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let plain = all.replace("\u{1b}[?7l", "").replace("\u{1b}[?7h", "").replace(ERASE, "\u{1}").replace("\r\n", "\n");
@@ -81,47 +81,47 @@ fn screen(all: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn one_line_says_how_it_stands_and_never_stays() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
-    let terminal = Terminal::with(&host, &fake.url, None)?;
-    terminal.until("connected, idle").await;
+async fn status_line_is_shown_and_removed() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
+    let terminal = TestTerminal::with(&host, &fake.url, None)?;
+    terminal.wait_for_text("connected, idle").await;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    terminal.until("connected, busy with j_1").await;
+    terminal.wait_for_text("connected, busy with j_1").await;
     let event = json!({"at": "2024-01-15T10:30:00Z", "event": {"type": "training.status", "data": {"status": "running"},
         "progress": {"current": 3, "total": 10, "metrics": {"loss": 0.5}}}});
     let dir = host.attempt("j_1", 1);
-    until("the trainer", || dir.join("supervisor.json").exists().then_some(())).await;
-    let mut events = std::fs::OpenOptions::new().append(true).create(true).open(dir.events())?;
+    wait_until("the trainer", || dir.join("supervisor.json").exists().then_some(())).await;
+    let mut events = std::fs::OpenOptions::new().append(true).create(true).open(dir.events_path())?;
     std::io::Write::write_all(&mut events, format!("{event}\n").as_bytes())?;
-    terminal.until("busy with j_1 (step 3/10, loss 0.5000)").await;
-    std::fs::write(dir.control().join("go"), "")?;
-    fake.status("completed").await;
-    let all = terminal.end().await?;
+    terminal.wait_for_text("busy with j_1 (step 3/10, loss 0.5000)").await;
+    std::fs::write(dir.control_dir().join("go"), "")?;
+    fake.wait_for_status("completed").await;
+    let all = terminal.wait_for_exit().await?;
     let lines = screen(&all);
     assert_eq!(lines.last().map(String::as_str), Some(""), "the line is gone: {all:?}");
     let log = &lines[..lines.len() - 1];
     assert!(log.len() > 3 && log.iter().all(|line| line.contains("INFO") || line.contains("WARN")), "{lines:#?}");
-    assert!(!log.iter().any(|line| line.contains("connected, idle")), "never among what was logged: {lines:#?}");
+    assert!(!log.iter().any(|line| line.contains("connected, idle")), "the status line is not logged: {lines:#?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn who_asks_for_text_gets_nothing_else() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let terminal = Terminal::with(&Host::with_script("")?.flags(&["--persistent"]), &fake.url, Some("text"))?;
-    terminal.until("registered at").await;
-    let all = terminal.end().await?;
+async fn text_format_has_no_status_line() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let terminal = TestTerminal::with(&TestHost::with_script("")?.flags(&["--persistent"]), &fake.url, Some("text"))?;
+    terminal.wait_for_text("registered at").await;
+    let all = terminal.wait_for_exit().await?;
     assert!(!all.contains(ERASE) && !all.contains("connected, idle"), "{all:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn machines_get_json_from_the_first_line_to_the_last() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().refuse_token = true;
-    let host = Host::with_script("")?;
-    let mut command = host.given(Command::new(binary()), &fake.url);
+async fn json_format_applies_to_every_line() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().refuse_token = true;
+    let host = TestHost::with_script("")?;
+    let mut command = host.with_agent_env(Command::new(binary()), &fake.url);
     let output = command.env_remove("SIMPLETUNER_LOG_FORMAT").stdin(Stdio::null()).output().await?;
     assert_eq!(output.status.code(), Some(77));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Whom the agent believes to be its orchestrator, on real connections.
+//! Which orchestrators the agent trusts, on real connections.
 
 use std::io;
 use std::path::Path;
@@ -6,33 +6,35 @@ use std::sync::Arc;
 
 use app::protocol::fingerprint::Fingerprint;
 use nix::sys::signal::Signal;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData, date_time_ymd};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData, date_time_ymd,
+};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::PrivateKeyDer;
 use sha2::{Digest, Sha256};
 use tokio_rustls::TlsAcceptor;
 
-use super::fake::Fake;
-use super::host::Host;
+use super::fake_orchestrator::FakeOrchestrator;
+use super::test_host::TestHost;
 
 const FAILED: &str = "SSL certificate verify failed";
 
-/// An orchestrator, and what agents could know of it.
-pub struct Known {
-    pub fake: Fake,
+/// An orchestrator, and what agents may know about it.
+pub struct TlsOrchestrator {
+    pub fake: FakeOrchestrator,
     /// The certificate of the authority that has signed its own.
     pub authority: String,
     pub fingerprint: Fingerprint,
 }
 
-/// An orchestrator whose certificate is for this name.
-pub async fn orchestrator(name: &str) -> io::Result<Known> {
-    orchestrator_until(name, 2100).await
+/// An orchestrator whose certificate has this name.
+pub async fn orchestrator(name: &str) -> io::Result<TlsOrchestrator> {
+    orchestrator_expiring(name, 2100).await
 }
 
-/// The same, whose certificate ends with the beginning of this year.
-pub async fn orchestrator_until(name: &str, year: i32) -> io::Result<Known> {
+/// The same, with a certificate that expires at the beginning of this year.
+pub async fn orchestrator_expiring(name: &str, year: i32) -> io::Result<TlsOrchestrator> {
     let authority_key = KeyPair::generate().map_err(io::Error::other)?;
     let mut authority = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
     authority.distinguished_name.push(DnType::CommonName, "authority of the tests");
@@ -45,36 +47,49 @@ pub async fn orchestrator_until(name: &str, year: i32) -> io::Result<Known> {
             params.signed_by(&key, &Issuer::from_params(&authority, &authority_key))
         })
         .map_err(io::Error::other)?;
+    serving(&signed, &key, root.pem()).await
+}
+
+/// An orchestrator with a self-signed certificate, as `openssl req -x509` creates it.
+async fn self_signed() -> io::Result<TlsOrchestrator> {
+    let key = KeyPair::generate().map_err(io::Error::other)?;
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).map_err(io::Error::other)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let own = params.self_signed(&key).map_err(io::Error::other)?;
+    serving(&own, &key, own.pem()).await
+}
+
+async fn serving(certificate: &Certificate, key: &KeyPair, authority: String) -> io::Result<TlsOrchestrator> {
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| {
             let der = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-            builder.with_no_client_auth().with_single_cert(vec![signed.der().clone()], der)
+            builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], der)
         })
         .map_err(io::Error::other)?;
-    let fake = Fake::start_over(TlsAcceptor::from(Arc::new(config))).await?;
+    let fake = FakeOrchestrator::start_with_tls(TlsAcceptor::from(Arc::new(config))).await?;
     let fingerprint = Fingerprint(Sha256::digest(key.subject_public_key_info()).into());
-    Ok(Known { fake, authority: root.pem(), fingerprint })
+    Ok(TlsOrchestrator { fake, authority, fingerprint })
 }
 
-fn host(flags: &[&str]) -> io::Result<Host> {
-    Ok(Host::with_script("")?.flags(flags))
+fn host(flags: &[&str]) -> io::Result<TestHost> {
+    Ok(TestHost::with_script("")?.flags(flags))
 }
 
-/// Waits for the agent's registration and ends it; answers with what it had said of its trust, and then with all it said.
-async fn accepted(known: &Known, host: Host) -> io::Result<(serde_json::Value, String)> {
+/// Waits for the agent's registration and stops it. Returns its messages about trust, and all its output.
+async fn accepted(known: &TlsOrchestrator, host: TestHost) -> io::Result<(serde_json::Value, String)> {
     let agent = host.start(&known.fake)?;
-    let told = known.fake.until("a registration", |shared| shared.registers.last().cloned()).await;
+    let told = known.fake.wait_until("a registration", |shared| shared.registrations.last().cloned()).await;
     agent.signal(Signal::SIGTERM)?;
-    let (_, said) = agent.end().await?;
+    let (_, said) = agent.wait_for_exit().await?;
     Ok((told["tls_verify"].clone(), said))
 }
 
-/// Waits until an ephemeral agent has given up; answers with what it said.
-async fn refused(known: &Known, host: Host) -> io::Result<String> {
-    let (code, said) = host.flags(&["--give-up-after", "1"]).start(&known.fake)?.end().await?;
+/// Waits until an ephemeral agent has given up; returns its output.
+async fn refused(known: &TlsOrchestrator, host: TestHost) -> io::Result<String> {
+    let (code, said) = host.flags(&["--give-up-after", "1"]).start(&known.fake)?.wait_for_exit().await?;
     assert_eq!(code, Some(69), "it tries again, as after any lost connection: {said}");
-    assert!(known.fake.shared().registers.is_empty(), "nothing was told to a stranger, least of all the token");
+    assert!(known.fake.state().registrations.is_empty(), "nothing was told to a stranger, least of all the token");
     assert!(said.contains(FAILED), "{said}");
     Ok(said)
 }
@@ -85,7 +100,7 @@ fn write(path: &Path, text: &str) -> io::Result<String> {
 }
 
 #[tokio::test]
-async fn a_stranger_is_refused_with_advice() -> io::Result<()> {
+async fn untrusted_certificate_is_rejected_with_advice() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
     let said = refused(&known, host(&[])?).await?;
     for advice in ["--orchestrator-fingerprint sha256:…", "--ca-file", "--ssl-no-verify is for development only"] {
@@ -95,7 +110,7 @@ async fn a_stranger_is_refused_with_advice() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn the_systems_authorities_are_trusted() -> io::Result<()> {
+async fn system_trust_store_is_used() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
     let mut host = host(&[])?;
     let file = write(&host.path().join("system.pem"), &known.authority)?;
@@ -105,7 +120,7 @@ async fn the_systems_authorities_are_trusted() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_trusted_and_no_other() -> io::Result<()> {
+async fn ca_file_replaces_the_system_trust_store() -> io::Result<()> {
     let (known, other) = (orchestrator("localhost").await?, orchestrator("localhost").await?);
     let flag = host(&[])?;
     let file = write(&flag.path().join("ca.pem"), &known.authority)?;
@@ -119,7 +134,7 @@ async fn an_authority_of_ones_own_is_trusted_and_no_other() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_refused() -> io::Result<()> {
+async fn certificate_for_another_name_is_rejected() -> io::Result<()> {
     let known = orchestrator("elsewhere.example").await?;
     let host = host(&[])?;
     let file = write(&host.path().join("ca.pem"), &known.authority)?;
@@ -129,7 +144,7 @@ async fn a_certificate_for_another_name_is_refused() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_pinned_key_is_trusted_whatever_the_name_and_no_other_key() -> io::Result<()> {
+async fn only_the_pinned_key_is_trusted() -> io::Result<()> {
     let (known, other) = (orchestrator("elsewhere.example").await?, orchestrator("localhost").await?);
     let pin = known.fingerprint.to_string();
     assert_eq!(accepted(&known, host(&["--orchestrator-fingerprint", &pin])?).await?.0, true);
@@ -137,13 +152,30 @@ async fn a_pinned_key_is_trusted_whatever_the_name_and_no_other_key() -> io::Res
     let mut variable = host(&[])?;
     variable.variables.push(("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT".to_owned(), pin));
     let said = refused(&other, variable).await?;
-    let shown = format!("it shows {}", other.fingerprint);
-    assert!(said.contains("has another key than --orchestrator-fingerprint says") && said.contains(&shown), "{said}");
+    let shown = format!("its fingerprint is {}", other.fingerprint);
+    assert!(said.contains("has a different key than --orchestrator-fingerprint") && said.contains(&shown), "{said}");
     Ok(())
 }
 
 #[tokio::test]
-async fn who_verifies_nothing_is_warned_at_each_start_and_says_so() -> io::Result<()> {
+async fn self_signed_certificate_is_rejected_with_advice() -> io::Result<()> {
+    let known = self_signed().await?;
+    let trusting = host(&[])?;
+    let file = write(&trusting.path().join("ca.pem"), &known.authority)?;
+    for host in [host(&[])?, trusting.flags(&["--ca-file", &file])] {
+        let said = refused(&known, host).await?;
+        for words in ["a CA certificate as its server certificate", "--orchestrator-fingerprint sha256:…", "CA:FALSE"]
+        {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+    let pin = known.fingerprint.to_string();
+    assert_eq!(accepted(&known, host(&["--orchestrator-fingerprint", &pin])?).await?.0, true);
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_verify_warns_at_each_start_and_is_reported() -> io::Result<()> {
     let known = orchestrator("elsewhere.example").await?;
     let (told, said) = accepted(&known, host(&["--ssl-no-verify"])?).await?;
     assert_eq!(told, false);
@@ -156,13 +188,13 @@ async fn who_verifies_nothing_is_warned_at_each_start_and_says_so() -> io::Resul
 }
 
 #[tokio::test]
-async fn flags_that_contradict_each_other_are_wrong_usage() -> io::Result<()> {
+async fn conflicting_flags_are_a_usage_error() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
     let pin = known.fingerprint.to_string();
     for flags in [["--ssl-no-verify", "--orchestrator-fingerprint", &pin], ["--ssl-no-verify", "--ca-file", "ca.pem"]] {
-        let (code, said) = host(&flags)?.start(&known.fake)?.end().await?;
+        let (code, said) = host(&flags)?.start(&known.fake)?.wait_for_exit().await?;
         assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("--ssl-no-verify") && said.contains("leave it out"), "{said}");
+        assert!(said.contains("--ssl-no-verify") && said.contains("remove it"), "{said}");
     }
     Ok(())
 }

@@ -1,21 +1,21 @@
-//! A job's trace, from the offer to the trainer, to every report and to the log.
+//! A job's trace, from the offer to the trainer, every report and the log.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, TRACE};
-use super::host::Host;
+use super::fake_orchestrator::{FakeOrchestrator, TRACE};
+use super::test_host::TestHost;
 
 #[tokio::test]
-async fn a_jobs_trace_is_the_trainers_and_stands_in_every_report_and_line() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    let host = Host::with_script("env | grep ^TRACEPARENT")?.flags(&["--log-format", "json"]);
+async fn trace_reaches_trainer_reports_and_log() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = TestHost::with_script("env | grep ^TRACEPARENT")?.flags(&["--log-format", "json"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &json!({"config.json": "{}"}));
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    let shared = fake.shared();
+    let shared = fake.state();
     let log = String::from_utf8_lossy(&shared.log);
     assert!(log.contains(&format!("TRACEPARENT={TRACE}\n")), "{log}");
     for what in ["status", "bundle", "logs"] {

@@ -1,14 +1,14 @@
-//! Files on their way to the orchestrator: what breaks off goes on, and what is not the job's stays here.
+//! Uploads of files: interrupted ones resume, and files that are not the job's stay on the host.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Shared};
-use super::host::{Host, until};
+use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::test_host::{TestHost, wait_until};
 
 const MIB: usize = 1024 * 1024;
-/// Makes a file of 40 MiB in which no two pieces are alike.
+/// Creates a file of 40 MiB without repetition.
 const LARGE: &str =
     "\nimport os\nopen('../output/w.safetensors', 'wb').write(b''.join(b'%015d\\n' % n for n in range(40 * 65536)))\n";
 
@@ -20,20 +20,20 @@ fn large() -> Vec<u8> {
     (0..40 * 65_536).flat_map(|number| format!("{number:015}\n").into_bytes()).collect()
 }
 
-fn offsets(shared: &Shared) -> Vec<usize> {
-    shared.files.pieces.iter().map(|(_, offset, _)| offset / MIB).collect()
+fn offsets(shared: &FakeState) -> Vec<usize> {
+    shared.files.chunks.iter().map(|(_, offset, _)| offset / MIB).collect()
 }
 
 #[tokio::test]
-async fn a_large_file_goes_on_where_it_broke_off() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.cut_pieces = 1;
-    let host = Host::with_python(LARGE)?;
+async fn interrupted_upload_resumes() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.truncated_chunks = 1;
+    let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    let shared = fake.shared();
+    let shared = fake.state();
     assert_eq!(offsets(&shared), [0, 0, 16, 32]);
     assert!(shared.artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
     assert_eq!(shared.artifacts["w.safetensors"].kind, "final");
@@ -42,85 +42,85 @@ async fn a_large_file_goes_on_where_it_broke_off() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_killed_agent_has_sent_of_a_file_is_not_sent_again() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.most_pieces = Some(1);
-    let host = Host::with_python(LARGE)?;
+async fn restarted_agent_resumes_an_upload() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.max_chunks = Some(1);
+    let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("the first piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
+    fake.wait_until("the first chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
     agent.kill().await?;
-    fake.shared().files.most_pieces = None;
+    fake.state().files.max_chunks = None;
     let agent = host.start(&fake)?;
-    fake.status("completed").await;
-    agent.end().await?;
-    assert_eq!(offsets(&fake.shared()), [0, 16, 32]);
-    assert!(fake.shared().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
+    fake.wait_for_status("completed").await;
+    agent.wait_for_exit().await?;
+    assert_eq!(offsets(&fake.state()), [0, 16, 32]);
+    assert!(fake.state().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_server_that_has_lost_the_beginning_gets_it_again() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.forget_at = Some(32 * MIB);
-    let host = Host::with_python(LARGE)?;
+async fn lost_upload_restarts_from_the_beginning() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.forget_at = Some(32 * MIB);
+    let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(offsets(&fake.shared()), [0, 16, 32, 0, 16, 32]);
-    assert!(fake.shared().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
+    assert_eq!(offsets(&fake.state()), [0, 16, 32, 0, 16, 32]);
+    assert!(fake.state().artifacts["w.safetensors"].bytes == large(), "other bytes arrived");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_file_that_grows_while_it_is_sent_arrives_as_it_is_in_the_end() -> io::Result<()> {
-    let fake = Fake::start().await?;
-    fake.shared().files.most_pieces = Some(1);
-    let host = Host::with_python(LARGE)?;
+async fn growing_file_arrives_in_its_final_state() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    fake.state().files.max_chunks = Some(1);
+    let host = TestHost::with_python(LARGE)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    fake.until("the first piece", |shared| (shared.files.pieces.len() == 1).then_some(())).await;
-    let path = host.attempt("j_1", 1).output().join("w.safetensors");
+    fake.wait_until("the first chunk", |shared| (shared.files.chunks.len() == 1).then_some(())).await;
+    let path = host.attempt("j_1", 1).output_dir().join("w.safetensors");
     let mut grown = large();
     grown.extend_from_slice(b"more");
     std::fs::write(&path, &grown)?;
-    fake.shared().files.most_pieces = None;
-    let (code, said) = agent.end().await?;
+    fake.state().files.max_chunks = None;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert!(fake.shared().artifacts["w.safetensors"].bytes == grown, "other bytes arrived");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
+    assert!(fake.state().artifacts["w.safetensors"].bytes == grown, "other bytes arrived");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
     Ok(())
 }
 
 #[tokio::test]
-async fn odd_names_and_links_are_left_out_and_the_rest_is_sent() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn invalid_names_and_links_are_not_uploaded() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     let script = "cd ../output; echo x > \"$(printf 'a\\377b')\"; echo x > 'a\\b'; ln -s /etc/passwd link; ln -s /etc etc; \
                   mkfifo pipe; mkdir -p dir; echo y > dir/plain.txt";
-    let host = Host::with_script(script)?;
+    let host = TestHost::with_script(script)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(fake.shared().artifacts.keys().collect::<Vec<_>>(), ["dir/plain.txt"]);
-    assert!(said.contains("its name is not plain text"), "{said}");
+    assert_eq!(fake.state().artifacts.keys().collect::<Vec<_>>(), ["dir/plain.txt"]);
+    assert!(said.contains("its name is not valid text"), "{said}");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_output_directory_that_became_a_link_is_not_followed() -> io::Result<()> {
-    let fake = Fake::start().await?;
+async fn output_directory_replaced_by_a_link_is_not_followed() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
     let script = "mkdir ../secret; echo s > ../secret/s.safetensors; rm -r ../output; ln -s secret ../output";
-    // A sandbox of level `full` lets no job do that.
-    let host = Host::with_script(script)?.flags(&["--sandbox-min", "none"]);
+    // At level `full`, the sandbox prevents that.
+    let host = TestHost::with_script(script)?.flags(&["--sandbox-min", "none"]);
     let agent = host.start(&fake)?;
     fake.offer("j_1", 1, &config());
-    let (code, said) = agent.end().await?;
+    let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
-    assert!(fake.shared().artifacts.is_empty(), "{:?}", fake.shared().artifacts.keys());
-    assert!(said.contains("something else in its place"), "{said}");
-    assert_eq!(fake.words(), ["starting", "running", "completed"]);
-    until("the link is still there", || host.attempt("j_1", 1).output().is_symlink().then_some(())).await;
+    assert!(fake.state().artifacts.is_empty(), "{:?}", fake.state().artifacts.keys());
+    assert!(said.contains("something else, which is not followed"), "{said}");
+    assert_eq!(fake.reported_statuses(), ["starting", "running", "completed"]);
+    wait_until("the link", || host.attempt("j_1", 1).output_dir().is_symlink().then_some(())).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A machine with a worker: its home directory, its trainer, and its agent, which can be started again and again.
+//! A worker host: its home directory, its trainer, and its agent, which can be restarted.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -8,13 +8,10 @@ use std::process::Stdio;
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{Fleet, Program, command, repository, until};
+use super::{Program, TestFleet, command, repository, wait_until};
 
-/// See the module.
-pub struct Host {
-    /// The worker's id.
+pub struct WorkerHost {
     pub worker: String,
-    /// The worker's token.
     pub token: String,
     name: String,
     url: String,
@@ -25,14 +22,14 @@ pub struct Host {
     variables: Vec<(&'static str, String)>,
 }
 
-impl Host {
-    /// Of the worker that the server has created.
-    pub fn new(fleet: &Fleet, name: &str, worker_type: &str, created: &Value) -> Self {
+impl WorkerHost {
+    /// Creates the host of a worker that exists at the server.
+    pub fn new(fleet: &TestFleet, name: &str, worker_type: &str, created: &Value) -> Self {
         let home = fleet.path().join(name);
         for dir in ["trainer", "meet"] {
             std::fs::create_dir_all(home.join(dir)).expect("a home directory");
         }
-        // A confined trainer may have a user of its own.
+        // A sandboxed trainer may run as another user.
         std::fs::set_permissions(home.join("meet"), Permissions::from_mode(0o777)).expect("an open directory");
         let text = |key: &str| created[key].as_str().unwrap_or_else(|| panic!("no {key} in {created}")).to_owned();
         Self {
@@ -48,118 +45,119 @@ impl Host {
         }
     }
 
-    /// With this Python program as its trainer, in place of the example.
-    pub fn training_with(mut self, python: &str) -> Self {
+    /// Uses this Python program as its trainer, instead of the example.
+    pub fn with_python_trainer(mut self, python: &str) -> Self {
         let path = self.home.join("trainer/trainer.py");
         std::fs::write(&path, python).expect("a trainer");
         self.trainer = Some(format!("python3 {}", path.display()));
         self
     }
 
-    /// With this trainer command.
-    pub fn training_by(mut self, command: &str) -> Self {
+    /// Uses this trainer command.
+    pub fn with_trainer_command(mut self, command: &str) -> Self {
         self.trainer = Some(command.to_owned());
         self
     }
 
-    /// With more flags for the agent.
-    pub fn flags(mut self, flags: &[&str]) -> Self {
+    /// Adds flags for the agent.
+    pub fn with_flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
 
-    /// With one more variable for the agent.
-    pub fn with(mut self, variable: (&'static str, String)) -> Self {
+    /// Adds a variable for the agent.
+    pub fn with_variable(mut self, variable: (&'static str, String)) -> Self {
         self.variables.push(variable);
         self
     }
 
-    /// With another address for its server.
-    pub fn reaching(mut self, url: &str) -> Self {
+    /// Uses another server URL.
+    pub fn with_url(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
         self
     }
 
-    /// With another token than its own.
-    pub fn holding(mut self, token: &str) -> Self {
+    /// Uses another token.
+    pub fn with_token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
         self
     }
 
-    /// Where its agent keeps everything.
+    /// Returns the work directory of its agent.
     pub fn work_dir(&self) -> PathBuf {
         self.home.join("work")
     }
 
-    /// Where a trainer and its test meet, confined or not.
-    pub fn meet(&self) -> PathBuf {
+    /// Returns the directory that a trainer shares with its test, also in a sandbox.
+    pub fn meeting_dir(&self) -> PathBuf {
         self.home.join("meet")
     }
 
-    /// What a trainer has left there.
-    pub fn left(&self, name: &str) -> Option<String> {
-        std::fs::read_to_string(self.meet().join(name)).ok()
+    /// Returns a file that a trainer has written there.
+    pub fn trainer_file(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.meeting_dir().join(name)).ok()
     }
 
-    /// Lets trainers that wait at the gate go on.
+    /// Lets trainers that wait at the gate continue.
     pub fn open_gate(&self) {
-        std::fs::write(self.meet().join("gate"), "").expect("a gate");
+        std::fs::write(self.meeting_dir().join("gate"), "").expect("a gate");
     }
 
-    /// What an attempt's trainer has written, as the agent has it.
+    /// Returns the output of an attempt's trainer in the agent's spool.
     pub fn trainer_log(&self, job: &str, attempt: u32) -> String {
-        std::fs::read_to_string(self.attempt(job, attempt).join("trainer.log")).expect("a trainer's log")
+        std::fs::read_to_string(self.attempt_dir(job, attempt).join("trainer.log")).expect("a trainer's log")
     }
 
-    /// Waits until an attempt has ended on this host, told to the server or not.
-    pub async fn until_over(&self, job: &str, attempt: u32) {
-        let exit = self.attempt(job, attempt).join("exit.json");
-        until("the trainer's end", async || exit.exists().then_some(())).await;
+    /// Waits until an attempt has ended on this host, reported to the server or not.
+    pub async fn wait_for_attempt_end(&self, job: &str, attempt: u32) {
+        let exit = self.attempt_dir(job, attempt).join("exit.json");
+        wait_until("the trainer's end", async || exit.exists().then_some(())).await;
     }
 
-    /// The directory of one attempt.
-    pub fn attempt(&self, job: &str, attempt: u32) -> PathBuf {
+    /// Returns the directory of an attempt.
+    pub fn attempt_dir(&self, job: &str, attempt: u32) -> PathBuf {
         self.work_dir().join("jobs").join(job).join(attempt.to_string())
     }
 
-    /// Starts the agent.
     pub fn start(&self) -> Program {
-        self.start_as(|_| None)
+        self.start_with_changes(|_| None)
     }
 
-    /// The same with its stderr elsewhere.
-    pub fn start_into(&self, stderr: Stdio) -> Program {
-        Program::start_into(self.usual_command(), self.log.clone(), Some(stderr))
+    /// Like `start`, with another stderr.
+    pub fn start_with_stderr(&self, stderr: Stdio) -> Program {
+        Program::start_with_stderr(self.agent_command(), self.log.clone(), Some(stderr))
     }
 
-    /// Starts the agent by its usual command, made into another one.
-    pub fn start_as(&self, made: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
-        let mut command = self.usual_command();
+    /// Starts the agent with a change to its command.
+    pub fn start_with_changes(&self, made: impl FnOnce(&mut Command) -> Option<Command>) -> Program {
+        let mut command = self.agent_command();
         let command = made(&mut command).unwrap_or(command);
         Program::start(command, self.log.clone())
     }
 
-    fn usual_command(&self) -> Command {
+    fn agent_command(&self) -> Command {
         let mut command = command("simpletuner-worker", &self.home);
         command
             .env("SIMPLETUNER_ORCHESTRATOR_URL", &self.url)
             .env("SIMPLETUNER_WORKER_TOKEN", &self.token)
             .env("SIMPLETUNER_WORKER_NAME", &self.name)
             .args(&self.flags);
-        self.equip(&mut command);
+        self.add_environment(&mut command);
         command
     }
 
-    /// Starts the agent by a command of one's own, to which only its directory and trainer are added.
-    pub fn start_by(&self, mut command: Command) -> Program {
-        self.equip(&mut command);
+    /// Starts the agent with a custom command, adding its directory and trainer only.
+    pub fn start_command(&self, mut command: Command) -> Program {
+        self.add_environment(&mut command);
         Program::start(command, self.log.clone())
     }
 
-    fn equip(&self, command: &mut Command) {
+    fn add_environment(&self, command: &mut Command) {
         command.env("PYTHONPATH", example_trainer()).env("SIMPLETUNER_WORK_DIR", self.work_dir());
-        command.env("MEET", self.meet()).env("SIMPLETUNER_PATHS", format!("meet={}:rw", self.meet().display()));
-        command.env("SIMPLETUNER_SANDBOX_MIN", sandbox()).args(["--pass-env", "MEET"]);
+        command
+            .env("MEET", self.meeting_dir())
+            .env("SIMPLETUNER_PATHS", format!("meet={}:rw", self.meeting_dir().display()));
+        command.env("SIMPLETUNER_SANDBOX_MIN", sandbox_level()).args(["--pass-env", "MEET"]);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env("SIMPLETUNER_LOG_FORMAT", "text");
         if let Some(trainer) = &self.trainer {
@@ -167,19 +165,18 @@ impl Host {
         }
     }
 
-    /// The address under which it reaches its server.
+    /// Returns the URL of its server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Its home directory.
     pub fn home(&self) -> &Path {
         &self.home
     }
 }
 
-/// How closely jobs are confined in this run of the tests.
-pub fn sandbox() -> String {
+/// Returns the sandbox level of this test run.
+pub fn sandbox_level() -> String {
     std::env::var("SIMPLETUNER_TEST_SANDBOX").unwrap_or_else(|_| "auto".to_owned())
 }
 

@@ -1,7 +1,7 @@
-//! A machine on which systemd is process 1, and the agent a service of it, by the file that is shipped. It needs root,
-//! systemd and cgroup v2, and takes nothing from anybody else: see `machine.sh`.
+//! A machine on which systemd is process 1, and the agent a service with the shipped unit file. It needs root, systemd and
+//! cgroup v2, and is isolated from the host: see `machine.sh`.
 //!
-//! Where `SIMPLETUNER_TEST_MACHINE` is `this`, the service is installed on this very machine, one test at a time:
+//! If `SIMPLETUNER_TEST_MACHINE` is `this`, the service is installed on this host, one test at a time:
 //! `scripts/test vm` runs that in a virtual machine.
 
 use std::fs::{self, Permissions};
@@ -14,11 +14,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Command;
 
-use super::{Fleet, Host, Program, program, repository, until};
+use super::{Program, TestFleet, WorkerHost, program, repository, wait_until};
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const SERVICE: &str = "simpletuner-worker";
-/// What of systemd's own the service stands on.
+/// Units of systemd that the service requires.
 const UNITS: [&str; 7] = [
     "sysinit.target",
     "basic.target",
@@ -28,63 +28,62 @@ const UNITS: [&str; 7] = [
     "systemd-journald.service",
     "systemd-journald.socket",
 ];
-/// The service's user, on a machine that is made for a test.
+/// The service's user on a namespaced machine.
 const USER: u32 = 990;
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// See the module.
-pub struct Machine {
-    place: Place,
+pub struct SystemdMachine {
+    kind: MachineKind,
     root: PathBuf,
     group: PathBuf,
 }
 
-enum Place {
-    /// One with processes, files and control groups of its own. `init` is its process 1, by the number that it has here.
-    Made { _systemd: Box<Program>, init: i32 },
-    /// This one.
-    This,
+enum MachineKind {
+    /// With its own processes, files and cgroups. `init` is the pid of its process 1 on this host.
+    Namespaced { _systemd: Box<Program>, init: i32 },
+    /// This host.
+    Local,
 }
 
-impl Machine {
-    /// Boots one whose agent is this host's worker and trains with this Python program; the agent is not started yet. None
-    /// where such machines cannot be; who runs the tests is told.
-    pub async fn boot(fleet: &Fleet, host: &Host, trainer: &str) -> Option<Self> {
-        let machine = if is_this() { Self::here() } else { Self::make(fleet).await? };
+impl SystemdMachine {
+    /// Boots a machine for this worker with a Python trainer; the agent is not started yet. Returns `None` with a note where
+    /// this is not possible.
+    pub async fn boot(fleet: &TestFleet, host: &WorkerHost, trainer: &str) -> Option<Self> {
+        let machine = if may_use_this_machine() { Self::local() } else { Self::create(fleet).await? };
         machine.install(host, trainer).await;
         Some(machine)
     }
 
-    fn here() -> Self {
-        Self { place: Place::This, root: PathBuf::from("/"), group: PathBuf::from(CGROUPS) }
+    fn local() -> Self {
+        Self { kind: MachineKind::Local, root: PathBuf::from("/"), group: PathBuf::from(CGROUPS) }
     }
 
-    async fn make(fleet: &Fleet) -> Option<Self> {
+    async fn create(fleet: &TestFleet) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let groups = possible().inspect_err(|what| eprintln!("not tested: systemd needs {what}")).ok()?;
+        let groups = check_supported().inspect_err(|what| eprintln!("not tested: systemd needs {what}")).ok()?;
         let name = format!("machine-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
         let (root, group) = (fleet.path().join(&name), groups.join(format!("simpletuner-tests-{name}")));
-        furnish(&root);
+        prepare_root(&root);
         fs::create_dir(&group).expect("a new group");
         let mut command = Command::new("sh");
         command.arg(repository("tests/fleet/harness/machine.sh")).args([&root, &group]);
         command.arg(program(SERVICE).parent().expect("a directory"));
         let systemd = Program::start(command, fleet.path().join(format!("{name}.log")));
-        let init = until("systemd", async || process_one(&systemd)).await;
-        let machine = Self { place: Place::Made { _systemd: Box::new(systemd), init }, root, group };
+        let init = wait_until("systemd", async || find_init(&systemd)).await;
+        let machine = Self { kind: MachineKind::Namespaced { _systemd: Box::new(systemd), init }, root, group };
         let running =
             async || (machine.run(&["systemctl", "is-system-running"]).await.1.trim() == "running").then_some(());
-        until("the machine to be up", running).await;
+        wait_until("the machine to be up", running).await;
         Some(machine)
     }
 
-    /// As the guide says: a user, the service's file, the token that only root can read, the settings.
-    async fn install(&self, host: &Host, trainer: &str) {
+    /// Installs the service as in the guide: user, unit file, token that only root can read, settings.
+    async fn install(&self, host: &WorkerHost, trainer: &str) {
         let service = format!("{SERVICE}.service");
         let home = home(&self.root);
-        if matches!(self.place, Place::This) {
-            self.done(&["install", "-m", "755", &program(SERVICE).to_string_lossy(), "/usr/local/bin/"]).await;
-            self.done(&["useradd", "--system", "--create-home", "--groups", "video,render", "simpletuner"]).await;
+        if matches!(self.kind, MachineKind::Local) {
+            self.run_ok(&["install", "-m", "755", &program(SERVICE).to_string_lossy(), "/usr/local/bin/"]).await;
+            self.run_ok(&["useradd", "--system", "--create-home", "--groups", "video,render", "simpletuner"]).await;
         }
         let unit = fs::read_to_string(repository("deploy/systemd").join(&service)).expect("the service's file");
         self.write(&format!("etc/systemd/system/{service}"), &unit);
@@ -93,8 +92,8 @@ impl Machine {
         let settings = [
             format!("SIMPLETUNER_ORCHESTRATOR_URL={}", host.url()),
             "SIMPLETUNER_TRAINER=/usr/bin/python3 /home/simpletuner/trainer.py".to_owned(),
-            "SIMPLETUNER_KEEP_FREE=0".to_owned(), // however full this machine's disk is
-            "SIMPLETUNER_SANDBOX_MIN=none".to_owned(), // most trainers meet their test in the user's home
+            "SIMPLETUNER_KEEP_FREE=0".to_owned(), // works with any free disk space
+            "SIMPLETUNER_SANDBOX_MIN=none".to_owned(), // most trainers exchange files with their test in the user's home
         ];
         self.write("etc/simpletuner/worker.env", &settings.join("\n"));
         self.write("home/simpletuner/trainer.py", trainer);
@@ -107,77 +106,80 @@ impl Machine {
         write(&self.root, path, text)
     }
 
-    /// Runs a command there as root; whether it succeeded, and what it said.
+    /// Runs a command there as root; returns whether it succeeded, and its output.
     async fn run(&self, command: &[&str]) -> (bool, String) {
-        let mut entered = match &self.place {
-            Place::Made { init, .. } => {
+        let mut entered = match &self.kind {
+            MachineKind::Namespaced { init, .. } => {
                 let mut entered = Command::new("nsenter");
                 entered.arg("--all").arg(format!("--target={init}")).arg(command[0]);
                 entered
             }
-            Place::This => Command::new(command[0]),
+            MachineKind::Local => Command::new(command[0]),
         };
         let output = entered.args(&command[1..]).stdin(Stdio::null()).output().await.expect("a program");
         let said = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    async fn done(&self, command: &[&str]) {
+    async fn run_ok(&self, command: &[&str]) {
         let (done, said) = self.run(command).await;
         assert!(done, "{}: {said}", command.join(" "));
     }
 
-    /// What is asked of systemd is done.
+    /// Runs `systemctl`, which must succeed.
     async fn systemctl(&self, arguments: &[&str]) {
-        self.done(&[&["systemctl"], arguments].concat()).await;
+        self.run_ok(&[&["systemctl"], arguments].concat()).await;
     }
 
-    /// `systemctl VERB` for the agent's service; it is done.
-    pub async fn agent(&self, verb: &str) {
+    /// Runs `systemctl VERB` for the agent's service, which must succeed.
+    pub async fn control_agent(&self, verb: &str) {
         self.systemctl(&[verb, SERVICE]).await;
     }
 
-    /// Sends the agent, and nobody else of its service, a signal.
+    /// Sends a signal to the agent only.
     pub async fn signal(&self, signal: &str) {
         self.systemctl(&["kill", "--kill-who=main", "--signal", signal, SERVICE]).await;
     }
 
-    /// A property of the agent's service.
-    pub async fn shows(&self, property: &str) -> String {
+    /// Returns a property of the agent's service.
+    pub async fn property(&self, property: &str) -> String {
         let (_, said) = self.run(&["systemctl", "show", "--value", "--property", property, SERVICE]).await;
         said.trim().to_owned()
     }
 
-    /// Waits for a property of the agent's service to be so.
-    pub async fn until_shows(&self, property: &str, value: &str) {
-        until(&format!("{property} to be {value}"), async || (self.shows(property).await == value).then_some(())).await;
+    /// Waits for a property of the agent's service.
+    pub async fn wait_for_property(&self, property: &str, value: &str) {
+        wait_until(&format!("{property} to be {value}"), async || {
+            (self.property(property).await == value).then_some(())
+        })
+        .await;
     }
 
-    /// Settings beside those of the file that is shipped, from the next start on.
-    pub async fn set(&self, settings: &str) {
+    /// Writes a drop-in for the unit, effective from the next start.
+    pub async fn write_settings(&self, settings: &str) {
         self.write(&format!("etc/systemd/system/{SERVICE}.service.d/test.conf"), &format!("[Service]\n{settings}\n"));
         self.systemctl(&["daemon-reload"]).await;
     }
 
-    /// The processes of the agent's service, by the numbers that they have here.
+    /// Returns the processes of the agent's service by their pids on this host.
     pub fn processes(&self) -> Vec<i32> {
         processes_in(&self.group.join(format!("system.slice/{SERVICE}.service")))
     }
 
-    /// Lets trainers that wait at the gate go on.
+    /// Lets trainers that wait at the gate continue.
     pub fn open_gate(&self) {
         fs::write(self.home().join("gate"), "").expect("a gate");
     }
 
-    /// What a trainer has left in its home.
-    pub fn left(&self, name: &str) -> Option<String> {
+    /// Returns a file that a trainer has written in its home.
+    pub fn trainer_file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.home().join(name)).ok()
     }
 
-    /// Loads a profile of `AppArmor`'s.
-    pub async fn confine(&self, profile: &str) {
+    /// Loads an `AppArmor` profile.
+    pub async fn load_apparmor_profile(&self, profile: &str) {
         let file = self.write("run/simpletuner-worker.apparmor", profile);
-        self.done(&["apparmor_parser", "--replace", "--skip-cache", &file.to_string_lossy()]).await;
+        self.run_ok(&["apparmor_parser", "--replace", "--skip-cache", &file.to_string_lossy()]).await;
     }
 
     fn home(&self) -> PathBuf {
@@ -185,13 +187,13 @@ impl Machine {
     }
 }
 
-/// Whether tests may do with this machine what they want.
-pub fn is_this() -> bool {
+/// Returns whether tests may change this host.
+pub fn may_use_this_machine() -> bool {
     std::env::var_os("SIMPLETUNER_TEST_MACHINE").is_some_and(|machine| machine == "this")
 }
 
-/// A machine's process 1, by the number that it has here, once that is systemd: before, it still sees this machine.
-fn process_one(systemd: &Program) -> Option<i32> {
+/// Returns the host's pid of a machine's process 1, once that is systemd: before, it still sees this host.
+fn find_init(systemd: &Program) -> Option<i32> {
     let outer = systemd.pid();
     let init = fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).ok()?.trim().parse().ok()?;
     let program = fs::read_to_string(format!("/proc/{init}/comm")).ok()?;
@@ -218,8 +220,8 @@ fn processes_in(group: &Path) -> Vec<i32> {
     all
 }
 
-/// Where groups can be made; or what is missing.
-fn possible() -> Result<PathBuf, &'static str> {
+/// Returns where cgroups can be created, or what is missing.
+fn check_supported() -> Result<PathBuf, &'static str> {
     let there = |program: &str| {
         ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|at| Path::new(at).join(program).exists())
     };
@@ -235,8 +237,8 @@ fn possible() -> Result<PathBuf, &'static str> {
     group.ok_or("cgroup v2")
 }
 
-/// What is a machine's own before anything is installed.
-fn furnish(root: &Path) {
+/// Creates the machine's own directories and files.
+fn prepare_root(root: &Path) {
     let users = format!("root:x:0:0::/root:/bin/sh\nsimpletuner:x:{USER}:{USER}::/home/simpletuner:/bin/sh\n");
     write(root, "etc/passwd", &users);
     write(root, "etc/group", &format!("root:x:0:\nsimpletuner:x:{USER}:\nvideo:x:44:\nrender:x:105:\n"));
@@ -256,28 +258,28 @@ fn furnish(root: &Path) {
     fs::set_permissions(temporary, Permissions::from_mode(0o1777)).expect("permissions");
 }
 
-/// Nothing of a test is left.
-impl Drop for Machine {
+/// Cleans up after a test.
+impl Drop for SystemdMachine {
     fn drop(&mut self) {
-        match &self.place {
-            Place::Made { init, .. } => end(*init, &self.group),
-            Place::This => uninstall(),
+        match &self.kind {
+            MachineKind::Namespaced { init, .. } => kill_machine(*init, &self.group),
+            MachineKind::Local => uninstall(),
         }
     }
 }
 
-/// Everything ends with process 1, and its groups can go.
-fn end(init: i32, group: &Path) {
+/// Kills process 1 with all others, and removes the cgroup.
+fn kill_machine(init: i32, group: &Path) {
     if std::thread::panicking() {
         let target = format!("--target={init}");
         let _ = std::process::Command::new("nsenter").args(["--all", &target, "journalctl", "--no-pager"]).status();
     }
-    // It may have ended before.
+    // It may have ended already.
     let _ = kill(Pid::from_raw(init), Signal::SIGKILL);
-    // It fails where this kernel is older than Linux 5.14.
+    // Fails before Linux 5.14.
     let _ = fs::write(group.join("cgroup.kill"), "1");
     for _ in 0..500 {
-        remove(group);
+        remove_cgroup(group);
         if !group.exists() {
             return;
         }
@@ -300,10 +302,10 @@ fn uninstall() {
     }
 }
 
-fn remove(group: &Path) {
+fn remove_cgroup(group: &Path) {
     for entry in fs::read_dir(group).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
-        remove(&entry.path());
+        remove_cgroup(&entry.path());
     }
-    // It is still busy as long as one of its processes was not buried.
+    // Busy until all of its processes were reaped.
     let _ = fs::remove_dir(group);
 }

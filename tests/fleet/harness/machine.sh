@@ -1,14 +1,14 @@
 #!/bin/sh
-# Boots a machine: systemd is its process 1, and its root has nothing of this machine but the network and, read-only, the
-# programs. Whatever a systemd does when it boots (it empties /tmp, it sets the kernel's variables), it does there.
+# Boots a machine: systemd is its process 1, and its root shares only the network and, read-only, the programs with this
+# host. Side effects of systemd's boot (emptying /tmp, setting kernel variables) stay in the machine.
 #
 #   machine.sh ROOT GROUP PROGRAMS
 #
-# ROOT holds what is its own (/etc, /home, …); GROUP is an empty group of cgroup v2; PROGRAMS is its /usr/local/bin. It ends
+# ROOT contains its own directories (/etc, /home, …); GROUP is an empty cgroup v2; PROGRAMS is its /usr/local/bin. It stops
 # with this process.
 set -eu
 if [ "$$" != 1 ]; then
-    # Before its view of groups begins, so that this one is the root of what it sees.
+    # Before the cgroup namespace is created, so that this group is its root.
     echo "$$" >"$2/cgroup.procs"
     exec unshare --pid --fork --kill-child --mount --cgroup --ipc --uts sh "$0" "$@"
 fi
@@ -42,8 +42,8 @@ ln -s /proc/self/fd dev/fd
 pivot_root . .
 umount -l .
 cd /
-# What is mounted for a service is seen by it.
+# Mounts for a service must be visible to it.
 mount --make-rshared /
-# No unit but its own: none of those of this machine.
+# Only its own units, none of the host's.
 exec env -i container=tests PATH=/usr/bin:/usr/sbin SYSTEMD_UNIT_PATH=/etc/systemd/system \
     /lib/systemd/systemd --system --unit=multi-user.target

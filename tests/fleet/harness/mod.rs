@@ -1,13 +1,14 @@
-//! A fleet for one test: a server, its API, hosts with agents, and everything gone afterwards.
+//! A fleet for one test: a server, its API, and hosts with agents, with cleanup.
 
 mod api;
+pub mod environment;
 mod host;
 pub mod machine;
+mod network_proxy;
+pub mod pooler;
 mod process;
 pub mod proxy;
-pub mod surroundings;
 pub mod trainers;
-mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -22,35 +23,35 @@ use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use api::Api;
-pub use host::{Host, sandbox};
+pub use host::{WorkerHost, sandbox_level};
+pub use network_proxy::{NetworkCondition, NetworkProxy};
 pub use process::{Program, processes_that_mention};
-pub use wire::{Weather, Wire};
 
-/// Nothing here takes longer, even on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
-/// How often a state is looked at.
-const STEP: Duration = Duration::from_millis(20);
-/// Trainers, agents and servers of more tests at once would only wait for each other on a small machine.
-static TURNS: Semaphore = Semaphore::const_new(4);
-/// The administrator's API token.
+/// Upper limit for any wait, even on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_mins(1);
+/// How often a state is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// More concurrent tests would only slow each other down on a small machine.
+static SLOTS: Semaphore = Semaphore::const_new(4);
+/// The admin's API token.
 pub const ADMIN: &str = "st_fleet-tests-fleet-tests-fleet";
 
-/// With it, a worker that is silent for 4 s is offline; its agent beats each second.
-pub const SOON: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
+/// A silent worker is offline after 4 s; its agent sends a heartbeat every second.
+pub const SHORT_HEARTBEAT_TIMEOUT: (&str, &str) = ("SIMPLETUNER_HEARTBEAT_TIMEOUT", "4");
 
-/// Looks until there is something to see.
-pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+/// Polls until the check returns a value.
+pub async fn wait_until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(seen) = look().await {
             return seen;
         }
-        assert!(Instant::now() < end, "waited {} s in vain for {what}", PATIENCE.as_secs());
-        tokio::time::sleep(STEP).await;
+        assert!(Instant::now() < end, "waited {} s in vain for {what}", TIMEOUT.as_secs());
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// A program under test.
+/// Returns the path of a program under test.
 pub fn program(name: &str) -> PathBuf {
     let Some(dist) = std::env::var_os("SIMPLETUNER_DIST") else {
         panic!(
@@ -60,17 +61,17 @@ pub fn program(name: &str) -> PathBuf {
     Path::new(&dist).join(name)
 }
 
-/// A command with nothing of this process's environment but the `PATH`.
+/// A command with an empty environment except for `PATH`.
 pub fn command(name: &str, home: &Path) -> Command {
     let mut command = Command::new(program(name));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);
-    // However full this machine's disk is.
+    // Works with any free disk space.
     command.env("SIMPLETUNER_KEEP_FREE", "0");
     command
 }
 
-/// A new, empty database on the PostgreSQL of the tests, by its address. It goes with that PostgreSQL.
-async fn fresh_database() -> String {
+/// Creates an empty database on the PostgreSQL of the tests and returns its URL. It is removed with that PostgreSQL.
+pub async fn fresh_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let server = std::env::var("SIMPLETUNER_TEST_POSTGRES")
         .expect("SIMPLETUNER_TEST_POSTGRES names a PostgreSQL server; scripts/test starts one");
@@ -80,45 +81,44 @@ async fn fresh_database() -> String {
     address
 }
 
-/// A file of this repository.
+/// Returns the path of a file in this repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// What is changed about a command.
-type Change = Box<dyn Fn(&mut Command)>;
+/// A change to a command.
+type CommandChange = Box<dyn Fn(&mut Command)>;
 
-/// A server and whatever hangs on it.
-pub struct Fleet {
-    /// The server's API.
+/// A server with its hosts and files.
+pub struct TestFleet {
     pub api: Api,
     server: Option<Program>,
     port: u16,
     dir: TempDir,
-    /// A database that servers share; none for one of the server's own.
+    /// A database that servers share; `None` for one in the data directory.
     database: Option<String>,
     /// More variables for the server.
     settings: Vec<(&'static str, String)>,
-    /// What else is changed about the server's command.
-    change: Option<Change>,
-    _turn: SemaphorePermit<'static>,
+    /// A change to the server's command.
+    change: Option<CommandChange>,
+    _slot: SemaphorePermit<'static>,
 }
 
-impl Fleet {
-    /// With a server that is ready and knows the example configurations, on the engine that this run is about.
+impl TestFleet {
+    /// Starts a ready server with the example configurations, on the database engine of this test run.
     pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
-    /// The same with more variables for the server.
+    /// Like `start`, with more variables for the server.
     pub async fn start_with(settings: &[(&'static str, &str)]) -> Self {
         let postgres = std::env::var("SIMPLETUNER_FLEET_DATABASE").is_ok_and(|engine| engine == "postgres");
         let database = if postgres { Some(fresh_database().await) } else { None };
-        Self::on(database, settings).await
+        Self::new(database, settings).await
     }
 
-    /// The same with a change to the server's command, each time it starts.
-    pub async fn start_by(settings: &[(&'static str, &str)], change: impl Fn(&mut Command) + 'static) -> Self {
+    /// Like `start_with`, with a change to the server's command on each start.
+    pub async fn start_with_change(settings: &[(&'static str, &str)], change: impl Fn(&mut Command) + 'static) -> Self {
         let mut fleet = Self::start_with(settings).await;
         fleet.kill_server().await;
         fleet.change = Some(Box::new(change));
@@ -126,49 +126,54 @@ impl Fleet {
         fleet
     }
 
-    /// With a server on a database of its own in its data directory, whatever this run is about.
+    /// Starts a server with a database in its data directory, whatever the engine of this test run is.
     pub async fn start_embedded() -> Self {
-        Self::on(None, &[]).await
+        Self::new(None, &[]).await
     }
 
-    /// The same with more variables for the server.
+    /// Like `start_embedded`, with more variables for the server.
     pub async fn start_embedded_with(settings: &[(&'static str, &str)]) -> Self {
-        Self::on(None, settings).await
+        Self::new(None, settings).await
     }
 
-    /// With a server on a database that others can share.
+    /// Starts a server on a database that others can share.
     pub async fn start_shared() -> Self {
         Self::start_shared_with(&[]).await
     }
 
-    /// The same with more variables for the servers.
+    /// Like `start_shared`, with more variables for the servers.
     pub async fn start_shared_with(settings: &[(&'static str, &str)]) -> Self {
-        Self::on(Some(fresh_database().await), settings).await
+        Self::new(Some(fresh_database().await), settings).await
     }
 
-    async fn on(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
-        let turn = TURNS.acquire().await.expect("never closed");
+    /// Starts a server on the database with this URL.
+    pub async fn start_on(database: String) -> Self {
+        Self::new(Some(database), &[]).await
+    }
+
+    async fn new(database: Option<String>, settings: &[(&'static str, &str)]) -> Self {
+        let turn = SLOTS.acquire().await.expect("never closed");
         let dir = TempDir::with_prefix("simpletuner-fleet-").expect("a temporary directory");
         let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let mut fleet =
-            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _turn: turn };
+            Self { api: Api::new(""), server: None, port: 0, dir, database, settings, change: None, _slot: turn };
         fleet.start_server().await;
         fleet
     }
 
-    /// Another server beside the first, on the same database and data.
+    /// Starts another server on the same database and data.
     pub async fn second_server(&self) -> (Program, Api) {
-        self.second_server_by(|_| ()).await
+        self.second_server_with(|_| ()).await
     }
 
-    /// The same with a change to its command.
-    pub async fn second_server_by(&self, change: impl FnOnce(&mut Command)) -> (Program, Api) {
+    /// Like `second_server`, with a change to its command.
+    pub async fn second_server_with(&self, change: impl FnOnce(&mut Command)) -> (Program, Api) {
         let mut command = self.server_command(0);
         change(&mut command);
         let server = Program::start(command, self.path().join("second-server.log"));
-        let address = until("the second server's address", async || server.address()).await;
+        let address = wait_until("the second server's address", async || server.address()).await;
         let api = Api::new(&address);
-        until("the second server to be ready", async || api.try_get("/readyz").await).await;
+        wait_until("the second server to be ready", async || api.try_get("/readyz").await).await;
         (server, api)
     }
 
@@ -183,17 +188,17 @@ impl Fleet {
         command
     }
 
-    /// What this fleet keeps on disk.
+    /// Returns the directory of this fleet.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Where the server keeps its data.
+    /// Returns the server's data directory.
     pub fn data(&self) -> PathBuf {
         self.path().join("data")
     }
 
-    /// The port that the server has, also after a restart.
+    /// Returns the server's port, which stays the same after a restart.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -207,58 +212,58 @@ impl Fleet {
         }
         let server = self.server.insert(Program::start(command, log));
         if self.port == 0 {
-            self.api = Api::new(&until("the server's address", async || server.address()).await);
+            self.api = Api::new(&wait_until("the server's address", async || server.address()).await);
             self.port = self.api.port();
         }
-        until("the server to be ready", async || self.api.try_get("/readyz").await).await;
+        wait_until("the server to be ready", async || self.api.try_get("/readyz").await).await;
     }
 
-    /// Starts the server anew with its stderr elsewhere.
-    pub async fn restart_server_into(&mut self, stderr: Stdio) {
+    /// Restarts the server with another stderr.
+    pub async fn restart_server_with_stderr(&mut self, stderr: Stdio) {
         self.kill_server().await;
         let log = self.path().join("server.log");
-        self.server = Some(Program::start_into(self.server_command(self.port), log, Some(stderr)));
-        until("the server to be ready", async || self.api.try_get("/readyz").await).await;
+        self.server = Some(Program::start_with_stderr(self.server_command(self.port), log, Some(stderr)));
+        wait_until("the server to be ready", async || self.api.try_get("/readyz").await).await;
     }
 
-    /// The server that runs.
+    /// Returns the running server.
     pub fn server(&mut self) -> &mut Program {
         self.server.as_mut().expect("a server")
     }
 
-    /// As a power cut would.
+    /// Kills the server, like a power failure.
     pub async fn kill_server(&mut self) {
         self.server.take().expect("a server").kill().await;
     }
 
-    /// As a service manager would. Answers with the exit code and everything the server has ever said.
+    /// Stops the server, like a service manager. Returns the exit code and its whole log.
     pub async fn stop_server(&mut self) -> (Option<i32>, String) {
         let mut server = self.server.take().expect("a server");
         server.signal(Signal::SIGTERM);
-        let code = server.ended().await;
-        (code, server.said())
+        let code = server.wait().await;
+        (code, server.output())
     }
 
-    /// A machine with a persistent worker of this name; its agent is not started yet.
-    pub async fn host(&self, name: &str) -> Host {
-        self.host_of(name, "persistent").await
+    /// Adds a host with a persistent worker of this name; its agent is not started yet.
+    pub async fn add_host(&self, name: &str) -> WorkerHost {
+        self.add_host_of_type(name, "persistent").await
     }
 
-    /// The same with a worker of this type.
-    pub async fn host_of(&self, name: &str, worker_type: &str) -> Host {
+    /// Like `add_host`, with a worker of this type.
+    pub async fn add_host_of_type(&self, name: &str, worker_type: &str) -> WorkerHost {
         let created = self.api.post("/api/admin/workers", &json!({"name": name, "worker_type": worker_type})).await;
-        Host::new(self, name, worker_type, &created)
+        WorkerHost::new(self, name, worker_type, &created)
     }
 
-    /// Submits a job; answers once it runs.
-    pub async fn running(&self) -> String {
+    /// Submits a job and waits until it runs.
+    pub async fn submit_running_job(&self) -> String {
         let job = self.api.submit("digits-quick").await;
-        self.api.until_job(&job, "running").await;
+        self.api.wait_for_job(&job, "running").await;
         job
     }
 
-    /// Stores the configuration `digits-quick` under another name and with these changes.
-    pub async fn configure(&self, name: &str, changes: &Value) {
+    /// Stores the configuration `digits-quick` under another name with these changes.
+    pub async fn put_config(&self, name: &str, changes: &Value) {
         let example = repository("examples/configs/digits-quick");
         let mut files = serde_json::Map::new();
         for file in ["config.json", "multidatabackend.json", "prompts.json"] {
@@ -282,12 +287,12 @@ impl Fleet {
     }
 }
 
-impl Drop for Fleet {
+impl Drop for TestFleet {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.print_logs();
         }
         self.server = None;
-        process::end_all_that_mention(&self.path().to_string_lossy());
+        process::kill_all_that_mention(&self.path().to_string_lossy());
     }
 }

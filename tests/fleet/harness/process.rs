@@ -1,4 +1,4 @@
-//! Programs as processes: their output in a file, signals by process id, and none left behind.
+//! Programs as processes: output in a file, signals by process id, and cleanup.
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::until;
+use super::wait_until;
 
-/// A program that was started here; it is killed when this is dropped.
+/// A started program; it is killed on drop.
 pub struct Program {
     child: Child,
     log: PathBuf,
 }
 
 impl Program {
-    /// Starts it, with its output at the end of a file.
+    /// Starts it, appending its output to a file.
     pub fn start(command: Command, log: PathBuf) -> Self {
-        Self::start_into(command, log, None)
+        Self::start_with_stderr(command, log, None)
     }
 
-    /// The same with its stderr elsewhere.
-    pub fn start_into(mut command: Command, log: PathBuf, stderr: Option<Stdio>) -> Self {
+    /// Like `start`, with another stderr.
+    pub fn start_with_stderr(mut command: Command, log: PathBuf, stderr: Option<Stdio>) -> Self {
         let out = OpenOptions::new().create(true).append(true).open(&log).expect("a log file");
         let both = out.try_clone().expect("another handle");
         command.stdin(Stdio::null()).stdout(both).stderr(stderr.unwrap_or_else(|| out.into()));
@@ -32,48 +32,47 @@ impl Program {
         Self { child, log }
     }
 
-    /// Its process id, as long as its end was not noticed.
+    /// Returns its process id, until its exit was noticed.
     pub fn pid(&self) -> i32 {
         self.child.id().and_then(|pid| pid.try_into().ok()).expect("a running program")
     }
 
-    /// Signals it.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("a running program");
     }
 
-    /// As a power cut would.
+    /// Kills it, like a power failure.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("a running program");
     }
 
-    /// Waits for its end; answers with its exit code, or none after a signal.
-    pub async fn ended(&mut self) -> Option<i32> {
-        until("a program's end", async || self.child.try_wait().expect("a child")).await.code()
+    /// Waits for its exit; returns the exit code, or `None` after a signal.
+    pub async fn wait(&mut self) -> Option<i32> {
+        wait_until("a program's end", async || self.child.try_wait().expect("a child")).await.code()
     }
 
-    /// Whether it still runs.
+    /// Returns whether it still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// All that was ever written to its log, also by earlier programs.
-    pub fn said(&self) -> String {
+    /// Returns everything in its log, also from earlier runs.
+    pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// The address at which a server says that it listens.
+    /// Returns the listen address from a server's log.
     pub fn address(&self) -> Option<String> {
-        let said = self.said();
+        let said = self.output();
         let line = said.split_once("listening on ")?.1.split_once('\n')?.0;
         Some(line.trim().to_owned())
     }
 }
 
-/// No test leaves a process or a zombie behind, whatever happens to it.
+/// No test leaves a process or a zombie behind, even if it panics.
 impl Drop for Program {
     fn drop(&mut self) {
-        // It fails if it has ended before.
+        // It fails if the process has ended.
         let _ = self.child.start_kill();
         while matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(1));
@@ -81,7 +80,7 @@ impl Drop for Program {
     }
 }
 
-/// The running processes whose command line or environment mentions a text, as `(id, command line)`.
+/// Returns the running processes whose command line or environment contains a text, as `(id, command line)`.
 pub fn processes_that_mention(text: &str) -> Vec<(i32, String)> {
     let own = std::process::id().cast_signed();
     let ids =
@@ -96,9 +95,9 @@ pub fn processes_that_mention(text: &str) -> Vec<(i32, String)> {
         .collect()
 }
 
-/// Kills what a test has left behind: supervisors, trainers and their children all carry its temporary directory in
-/// their command line or environment, and nobody else does.
-pub fn end_all_that_mention(text: &str) {
+/// Kills leftovers of a test: supervisors, trainers and their children have its temporary directory in their command line or
+/// environment.
+pub fn kill_all_that_mention(text: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         let left = processes_that_mention(text);
@@ -106,9 +105,9 @@ pub fn end_all_that_mention(text: &str) {
             return;
         }
         for (id, _) in left {
-            // It may have ended since.
+            // It may have ended already.
             let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
         }
-        std::thread::sleep(super::STEP);
+        std::thread::sleep(super::POLL_INTERVAL);
     }
 }

@@ -1,4 +1,4 @@
-//! A proxy of Debian's in front of a server, with the very block that `docs/OPERATIONS.md` gives for it.
+//! A reverse proxy of Debian in front of a server, with the configuration block in `docs/OPERATIONS.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tokio::process::Command;
 
-use super::{Fleet, Program, repository, until};
+use super::{Program, TestFleet, repository, wait_until};
 
-/// Where the blocks have the certificate, the port of the proxy, and the server.
-const CERTIFICATES: &str = "/etc/ssl/orchestrator";
-const SERVER: &str = "127.0.0.1:8001";
-/// From where people come here: not from where the proxy is.
-pub const VISITOR: &str = "127.0.0.2";
+/// The paths, ports and addresses in these blocks.
+const CERTIFICATES_DIR: &str = "/etc/ssl/orchestrator";
+const DOCUMENTED_SERVER: &str = "127.0.0.1:8001";
+/// The address of clients, which differs from the proxy's.
+pub const CLIENT_ADDRESS: &str = "127.0.0.2";
 
-/// Which one.
+/// The kind of proxy.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum ProxyKind {
     Nginx,
     Haproxy,
     Apache,
 }
 
-impl Kind {
+impl ProxyKind {
     /// The language of its block, and the package.
     fn name(self) -> &'static str {
         match self {
@@ -40,8 +40,8 @@ impl Kind {
         }
     }
 
-    /// Where its block says that it listens, and which part of that is the address.
-    fn listens(self) -> (&'static str, &'static str) {
+    /// Returns the listen directive of its block, and the address in it.
+    fn listen_directive(self) -> (&'static str, &'static str) {
         match self {
             Self::Nginx => ("listen 443 ", "443"),
             Self::Haproxy => ("bind :443 ", ":443"),
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// As one process that stays, and ends with its test.
+    /// The command as a foreground process that ends with its test.
     fn command(self, file: &Path) -> Command {
         let mut command = Command::new(self.program());
         match self {
@@ -60,8 +60,8 @@ impl Kind {
         command
     }
 
-    /// What a distribution has around the block.
-    fn around(self, block: &str, dir: &Path, port: u16) -> String {
+    /// Adds what a distribution has around the block.
+    fn full_config(self, block: &str, dir: &Path, port: u16) -> String {
         let dir = dir.display();
         match self {
             Self::Nginx => {
@@ -87,71 +87,69 @@ impl Kind {
     }
 }
 
-/// See the module.
-pub struct Proxy {
+pub struct ReverseProxy {
     _program: Program,
     port: u16,
     dir: PathBuf,
 }
 
-impl Proxy {
-    /// Starts it; answers once it passes on.
-    pub async fn before(fleet: &Fleet, kind: Kind) -> Self {
+impl ReverseProxy {
+    /// Starts it and waits until it forwards requests.
+    pub async fn start(fleet: &TestFleet, kind: ProxyKind) -> Self {
         let there = Path::new(kind.program()).exists();
         assert!(there, "{} is missing: `scripts/setup browser` installs it", kind.program());
         let dir = fleet.path().join(kind.name());
         fs::create_dir(&dir).expect("a directory");
-        certify(&dir);
+        create_certificates(&dir);
         let port = free_port();
         let file = dir.join("proxy.conf");
-        fs::write(&file, kind.around(&block(kind, &dir, port, fleet.port()), &dir, port)).expect("a file");
+        fs::write(&file, kind.full_config(&proxy_config(kind, &dir, port, fleet.port()), &dir, port)).expect("a file");
         let log = fleet.path().join(format!("{}.log", kind.name()));
         let proxy = Self { _program: Program::start(kind.command(&file), log), port, dir };
-        until("the proxy to pass on", async || proxy.visit(&["--fail", "/healthz"]).await.0.then_some(())).await;
+        wait_until("the proxy to pass on", async || proxy.request(&["--fail", "/healthz"]).await.0.then_some(())).await;
         proxy
     }
 
-    /// Its address.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// The certificate of the authority that vouches for it.
-    pub fn authority(&self) -> PathBuf {
+    /// Returns the certificate of the authority that signed its certificate.
+    pub fn ca_certificate(&self) -> PathBuf {
         self.dir.join("authority.pem")
     }
 
-    /// Whether a visitor is answered, and what. The last argument is a path.
-    pub async fn visit(&self, arguments: &[&str]) -> (bool, String) {
+    /// Sends a request; returns whether it succeeded, and the output. The last argument is a path.
+    pub async fn request(&self, arguments: &[&str]) -> (bool, String) {
         let output = self.curl(arguments).output().await.expect("curl");
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A visitor who stays, and whose log is what has come.
-    pub fn listen(&self, arguments: &[&str], log: PathBuf) -> Program {
+    /// Sends a long-running request, with its output in the log.
+    pub fn request_in_background(&self, arguments: &[&str], log: PathBuf) -> Program {
         Program::start(self.curl(&[&["--no-buffer"], arguments].concat()), log)
     }
 
     fn curl(&self, arguments: &[&str]) -> Command {
         let (path, options) = arguments.split_last().expect("a path");
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--interface", VISITOR, "--cacert"]).arg(self.authority());
+        curl.args(["--silent", "--show-error", "--interface", CLIENT_ADDRESS, "--cacert"]).arg(self.ca_certificate());
         curl.args(options).arg(format!("{}{path}", self.url()));
         curl
     }
 }
 
-/// The block of the documentation, with this test's port, server and certificates.
-fn block(kind: Kind, dir: &Path, port: u16, server: u16) -> String {
+/// Returns the documented block with this test's port, server and certificates.
+fn proxy_config(kind: ProxyKind, dir: &Path, port: u16, server: u16) -> String {
     let guide = fs::read_to_string(repository("docs/OPERATIONS.md")).expect("the guide");
     let fence = format!("```{}\n", kind.name());
     let block = guide.split_once(&fence).and_then(|(_, rest)| rest.split_once("```")).map(|(block, _)| block);
     let block = block.unwrap_or_else(|| panic!("docs/OPERATIONS.md has no block in {}", kind.name()));
-    let (listens, address) = kind.listens();
+    let (listens, address) = kind.listen_directive();
     [
         (listens, listens.replace(address, &format!("127.0.0.1:{port}"))),
-        (SERVER, format!("127.0.0.1:{server}")),
-        (CERTIFICATES, dir.display().to_string()),
+        (DOCUMENTED_SERVER, format!("127.0.0.1:{server}")),
+        (CERTIFICATES_DIR, dir.display().to_string()),
     ]
     .iter()
     .fold(block.to_owned(), |block, (text, ours)| {
@@ -160,8 +158,8 @@ fn block(kind: Kind, dir: &Path, port: u16, server: u16) -> String {
     })
 }
 
-/// An authority, and a certificate of it for this machine, as the files that the blocks name.
-fn certify(dir: &Path) {
+/// Creates an authority and a certificate for this host, in the files that the blocks name.
+fn create_certificates(dir: &Path) {
     let (authority_key, key) = (KeyPair::generate().expect("a key"), KeyPair::generate().expect("a key"));
     let mut authority = CertificateParams::new(Vec::new()).expect("an authority");
     authority.distinguished_name.push(DnType::CommonName, "authority of the tests");
@@ -179,8 +177,8 @@ fn certify(dir: &Path) {
     }
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
+/// Returns a port that was free a moment ago.
+pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }

@@ -1,9 +1,10 @@
-//! Trainers of a few lines, for what the example trainer does not do. Each meets its test in the directory `MEET`, or at home where it has none.
+//! Small trainers for what the example trainer does not do. They exchange files with their test in the directory `MEET`, or at
+//! home without one.
 
-/// How many lines [`COUNTING`] writes.
-const LINES: u32 = 3_000;
+/// Number of lines of [`COUNTING`].
+const COUNTING_LINES: u32 = 3_000;
 
-/// Writes numbered lines for some seconds, so that a log is always on its way.
+/// Prints numbered lines for some seconds, so that log chunks are always in transit.
 pub const COUNTING: &str = r#"
 import time
 for n in range(3000):
@@ -11,9 +12,9 @@ for n in range(3000):
     time.sleep(0.001)
 "#;
 
-/// All that [`COUNTING`] writes.
-pub fn counted() -> String {
-    (0..LINES).map(|n| format!("line {n} of the log\n")).collect::<Vec<_>>().concat()
+/// Returns the whole output of [`COUNTING`].
+pub fn counting_output() -> String {
+    (0..COUNTING_LINES).map(|n| format!("line {n} of the log\n")).collect::<Vec<_>>().concat()
 }
 
 /// Runs until the host's gate is open.
@@ -26,17 +27,17 @@ while not gate.exists():
 print("through the gate", flush=True)
 "#;
 
-/// All that [`AT_THE_GATE`] writes.
-pub const THROUGH: &str = "at the gate\nthrough the gate\n";
+/// The whole output of [`AT_THE_GATE`].
+pub const AT_THE_GATE_OUTPUT: &str = "at the gate\nthrough the gate\n";
 
-/// The same without a word.
+/// The same without output.
 pub const SILENT_AT_THE_GATE: &str = r#"
 import os, pathlib, time
 while not pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "gate").exists():
     time.sleep(0.02)
 "#;
 
-/// The same, writing down when it began and that it lives, by a clock that all processes share.
+/// The same; records when it started and that it is alive, by a clock that all processes share.
 pub const ALIVE_AT_THE_GATE: &str = r#"
 import os, pathlib, time
 home = pathlib.Path(os.environ.get("MEET", os.environ["HOME"]))
@@ -51,7 +52,7 @@ while not (home / "gate").exists():
 note("alive")
 "#;
 
-/// The same, saying which GPUs it has.
+/// The same; prints its GPUs.
 pub const GPUS_AT_THE_GATE: &str = r#"
 import os, pathlib, time
 print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
@@ -59,8 +60,8 @@ while not pathlib.Path(os.environ.get("MEET", os.environ["HOME"]), "gate").exist
     time.sleep(0.02)
 "#;
 
-/// Talks a lot once the gate is open: 60 MB.
-pub const TALKS_AT_THE_GATE: &str = r#"
+/// Prints 60 MB once the gate is open.
+pub const LARGE_OUTPUT_AT_THE_GATE: &str = r#"
 import os, pathlib, time
 home = pathlib.Path(os.environ.get("MEET", os.environ["HOME"]))
 print("first words", flush=True)
@@ -74,7 +75,7 @@ while not (home / "leave").exists():
 print("last words", flush=True)
 "#;
 
-/// Writes down when it begins and ends.
+/// Records when it starts and ends.
 pub const JOURNAL: &str = r#"
 import os, pathlib, time
 def note(word):
@@ -92,8 +93,8 @@ for name, value in os.environ.items():
     print(f"{name}={value}")
 "#;
 
-/// Has a child in a session of its own; neither of them minds SIGTERM, and both are silent.
-pub const STUBBORN_FAMILY: &str = r#"
+/// Has a child in another session; both ignore SIGTERM and are silent.
+pub const IGNORES_SIGTERM: &str = r#"
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('child', flush=True); time.sleep(600)"
@@ -101,7 +102,7 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
 time.sleep(600)
 "#;
 
-/// Fails after some words.
+/// Fails after some output.
 pub const FAILING: &str = r#"
 import sys
 print("all is well")
@@ -109,8 +110,8 @@ print("out of digits", file=sys.stderr)
 sys.exit(3)
 "#;
 
-/// Asks to be run again the first time.
-pub const WANTS_ANOTHER_TRY: &str = r#"
+/// Requests a retry the first time.
+pub const REQUESTS_RETRY: &str = r#"
 import os, sys
 attempt = int(os.environ["SIMPLETUNER_ATTEMPT"])
 print("attempt", attempt)

@@ -1,13 +1,14 @@
 //! What a chart shows, as plain numbers, and where it lies in its frame.
 
+use crate::ui::axis::{AxisRange, PlotArea, svg_path};
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
-use crate::ui::ticks::{Frame, Range, line};
 
 /// What the numbers are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ValueUnit {
     /// Anything.
+    #[default]
     Plain,
     /// Anything that begins at zero.
     Count,
@@ -17,14 +18,14 @@ pub(crate) enum Unit {
     Watts,
 }
 
-impl Unit {
+impl ValueUnit {
     /// A value in full.
-    pub fn value(self, value: f64) -> String {
+    pub fn format_value(self, value: f64) -> String {
         let with = |digits, unit| format!("{}\u{a0}{unit}", t().locale.fixed(value, digits));
         match self {
             _ if !value.is_finite() => "–".to_owned(),
-            Self::Plain | Self::Count => t().number(value),
-            Self::Percent => t().percent(value),
+            Self::Plain | Self::Count => t().format_number(value),
+            Self::Percent => t().format_percent(value),
             Self::Gigabytes => with(1, "GB"),
             Self::Celsius => with(0, "°C"),
             Self::Watts => with(0, "W"),
@@ -32,23 +33,23 @@ impl Unit {
     }
 
     /// A round one, short.
-    pub fn tick(self, tick: f64) -> String {
-        let whole = |unit| format!("{} {unit}", short(tick));
+    pub fn format_tick(self, tick: f64) -> String {
+        let with_unit = |unit| format!("{} {unit}", trim_zeros(tick));
         match self {
-            Self::Plain | Self::Count => short(tick),
-            Self::Percent => t().percent(tick),
-            Self::Gigabytes => whole("GB"),
-            Self::Celsius => whole("°C"),
-            Self::Watts => whole("W"),
+            Self::Plain | Self::Count => trim_zeros(tick),
+            Self::Percent => t().format_percent(tick),
+            Self::Gigabytes => with_unit("GB"),
+            Self::Celsius => with_unit("°C"),
+            Self::Watts => with_unit("W"),
         }
     }
 }
 
 /// A number without the zeros that its neighbours do not need either.
-fn short(tick: f64) -> String {
-    let text = t().number(tick);
+fn trim_zeros(tick: f64) -> String {
+    let text = t().format_number(tick);
     let point = ['.', ','];
-    if text.contains('e') || !text.contains(point) {
+    if text.contains('e') || tick.abs() >= 100.0 || !text.contains(point) {
         text
     } else {
         text.trim_end_matches('0').trim_end_matches(point).to_owned()
@@ -56,9 +57,10 @@ fn short(tick: f64) -> String {
 }
 
 /// What it goes over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Axis {
     /// Steps of a training.
+    #[default]
     Steps,
     /// Seconds since it began.
     Elapsed,
@@ -68,64 +70,68 @@ pub(crate) enum Axis {
 
 /// One line; where its value is no number it is interrupted.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Line {
+pub(crate) struct ChartSeries {
     pub name: String,
     pub points: Vec<(f64, f64)>,
     /// Behind it, faintly: what was smoothed, or the highest where the line is a mean.
-    pub behind: Vec<(f64, f64)>,
+    pub background: Vec<(f64, f64)>,
 }
 
 /// A chart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Chart {
     /// Unlike those of all others on the page.
     pub id: String,
     pub title: String,
-    pub unit: Unit,
+    pub unit: ValueUnit,
     pub axis: Axis,
     /// What it goes over, if that is more than there are points.
-    pub span: Option<Range>,
+    pub span: Option<AxisRange>,
     /// The value that it reaches up to at least.
-    pub top: Option<f64>,
+    pub min_top: Option<f64>,
     pub is_log: bool,
-    pub lines: Vec<Line>,
+    /// What was done to the lines.
+    pub note: Option<String>,
+    /// Where they stopped being numbers.
+    pub nan_mark: Option<f64>,
+    pub series: Vec<ChartSeries>,
 }
 
 /// Where values lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Plot {
-    pub x: Range,
+    pub x: AxisRange,
     /// Of a logarithmic chart still the values themselves.
-    pub y: Range,
+    pub y: AxisRange,
     pub is_log: bool,
 }
 
 impl Chart {
-    fn all(&self) -> impl Iterator<Item = (f64, f64)> {
+    fn finite_points(&self) -> impl Iterator<Item = (f64, f64)> {
         let known = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
-        self.lines.iter().flat_map(|line| line.points.iter().chain(&line.behind)).copied().filter(known)
+        self.series.iter().flat_map(|line| line.points.iter().chain(&line.background)).copied().filter(known)
     }
 
     /// Where its values lie; none if there is nothing to draw.
     pub fn plot(&self) -> Option<Plot> {
-        let x = self.span.or_else(|| Range::of(self.all().map(|(x, _)| x)))?;
-        let y = Range::of(self.all().map(|(_, y)| y))?;
+        let x = self.span.or_else(|| AxisRange::enclosing(self.finite_points().map(|(x, _)| x)))?;
+        let y = AxisRange::enclosing(self.finite_points().map(|(_, y)| y))?;
         let is_log = self.is_log && y.low > 0.0;
-        let top = self.top.unwrap_or(y.high).max(y.high);
+        let top = self.min_top.unwrap_or(y.high).max(y.high);
         let y = match self.unit {
-            Unit::Percent => Range { low: 0.0, high: 100.0 },
-            Unit::Count | Unit::Gigabytes | Unit::Watts if !is_log => {
-                Range { low: 0.0, high: top.max(f64::MIN_POSITIVE) }
+            ValueUnit::Percent => AxisRange { low: 0.0, high: 100.0 },
+            ValueUnit::Count | ValueUnit::Gigabytes | ValueUnit::Watts if !is_log => {
+                AxisRange { low: 0.0, high: top.max(f64::MIN_POSITIVE) }
             }
-            Unit::Celsius => Range { low: y.low.min(y.high - 10.0), high: y.high },
+            ValueUnit::Celsius => AxisRange { low: y.low.min(y.high - 10.0), high: y.high },
             _ => y,
         };
         Some(Plot { x, y, is_log })
     }
 
     /// The places that can be read, in order: those of its longest line.
-    pub fn grid(&self) -> Vec<f64> {
-        let longest = self.lines.iter().max_by_key(|line| line.points.len());
+    pub fn x_positions(&self) -> Vec<f64> {
+        let longest = self.series.iter().max_by_key(|line| line.points.len());
         let known = longest.into_iter().flat_map(|line| &line.points).filter(|(_, y)| y.is_finite());
         let mut grid: Vec<f64> = known.map(|(x, _)| *x).collect();
         grid.sort_unstable_by(f64::total_cmp);
@@ -135,37 +141,41 @@ impl Chart {
 }
 
 impl Plot {
+    /// Of nothing.
+    pub const EMPTY: Self =
+        Self { x: AxisRange { low: 0.0, high: 1.0 }, y: AxisRange { low: 0.0, high: 1.0 }, is_log: false };
+
     /// Where a point lies in a frame.
-    pub fn place(self, frame: Frame, (x, y): (f64, f64)) -> (f64, f64) {
-        let share = if self.is_log { log_share(self.y, y) } else { self.y.share(y) };
-        (frame.left + frame.width * self.x.share(x), frame.top + frame.height * (1.0 - share))
+    pub fn project(self, frame: PlotArea, (x, y): (f64, f64)) -> (f64, f64) {
+        let share = if self.is_log { log_fraction(self.y, y) } else { self.y.fraction(y) };
+        (frame.left + frame.width * self.x.fraction(x), frame.top + frame.height * (1.0 - share))
     }
 
     /// The `d` of a line.
-    pub fn path(self, frame: Frame, points: &[(f64, f64)]) -> String {
-        line(points.iter().map(|point| self.place(frame, *point)))
+    pub fn path(self, frame: PlotArea, points: &[(f64, f64)]) -> String {
+        svg_path(points.iter().map(|point| self.project(frame, *point)))
     }
 
     /// What a line says at a place: its nearest point, unless that is too far away.
-    pub fn read(self, line: &Line, at: f64) -> Option<(f64, f64)> {
+    pub fn value_at(self, line: &ChartSeries, at: f64) -> Option<(f64, f64)> {
         let known = line.points.iter().filter(|(_, y)| y.is_finite());
         let nearest = known.min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()))?;
         ((nearest.0 - at).abs() <= (self.x.high - self.x.low) * 0.02).then_some(*nearest)
     }
 }
 
-fn log_share(range: Range, value: f64) -> f64 {
-    let logs = Range { low: range.low.ln(), high: range.high.ln() };
-    logs.share(value.ln())
+fn log_fraction(range: AxisRange, value: f64) -> f64 {
+    let logs = AxisRange { low: range.low.ln(), high: range.high.ln() };
+    logs.fraction(value.ln())
 }
 
 /// The place of a grid that is nearest to a value.
-pub(crate) fn nearest(grid: &[f64], value: f64) -> Option<usize> {
+pub(crate) fn nearest_index(grid: &[f64], value: f64) -> Option<usize> {
     (0..grid.len()).min_by(|a, b| (grid[*a] - value).abs().total_cmp(&(grid[*b] - value).abs()))
 }
 
 /// Points of cells of equal length, with an interruption where nothing was heard for longer than agents are silent.
-pub(crate) fn cells(from: f64, step: f64, values: &[Option<f64>]) -> Vec<(f64, f64)> {
+pub(crate) fn binned_points(from: f64, step: f64, values: &[Option<f64>]) -> Vec<(f64, f64)> {
     const SILENCE: f64 = 90.0;
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(values.len());
     for (place, value) in values.iter().enumerate() {
@@ -184,71 +194,78 @@ pub(crate) fn cells(from: f64, step: f64, values: &[Option<f64>]) -> Vec<(f64, f
 mod tests {
     use super::*;
 
-    const FRAME: Frame = Frame { left: 10.0, top: 5.0, width: 100.0, height: 50.0 };
+    const FRAME: PlotArea = PlotArea { left: 10.0, top: 5.0, width: 100.0, height: 50.0 };
 
-    fn chart(unit: Unit, points: &[(f64, f64)]) -> Chart {
-        let line = Line { points: points.to_vec(), ..Line::default() };
+    fn chart(unit: ValueUnit, points: &[(f64, f64)]) -> Chart {
+        let line = ChartSeries { points: points.to_vec(), ..ChartSeries::default() };
         let (id, title) = (String::new(), String::new());
-        Chart { id, title, unit, axis: Axis::Steps, span: None, top: None, is_log: false, lines: vec![line] }
+        Chart { id, title, unit, axis: Axis::Steps, series: vec![line], ..Chart::default() }
     }
 
     #[test]
     fn nothing_to_draw_is_no_plot() {
-        assert_eq!(chart(Unit::Plain, &[]).plot(), None);
-        assert_eq!(chart(Unit::Plain, &[(1.0, f64::NAN)]).plot(), None);
+        assert_eq!(chart(ValueUnit::Plain, &[]).plot(), None);
+        assert_eq!(chart(ValueUnit::Plain, &[(1.0, f64::NAN)]).plot(), None);
     }
 
     #[test]
     fn a_line_fills_its_frame() {
-        let plot = chart(Unit::Plain, &[(0.0, 2.0), (30.0, 1.0)]).plot().unwrap();
-        assert_eq!(plot.place(FRAME, (0.0, 2.0)), (10.0, 5.0));
-        assert_eq!(plot.place(FRAME, (30.0, 1.0)), (110.0, 55.0));
-        let log = Chart { is_log: true, ..chart(Unit::Plain, &[(0.0, 100.0), (1.0, 1.0)]) }.plot().unwrap();
-        let (_, y) = log.place(FRAME, (0.0, 10.0));
+        let plot = chart(ValueUnit::Plain, &[(0.0, 2.0), (30.0, 1.0)]).plot().unwrap();
+        assert_eq!(plot.project(FRAME, (0.0, 2.0)), (10.0, 5.0));
+        assert_eq!(plot.project(FRAME, (30.0, 1.0)), (110.0, 55.0));
+        let log = Chart { is_log: true, ..chart(ValueUnit::Plain, &[(0.0, 100.0), (1.0, 1.0)]) }.plot().unwrap();
+        let (_, y) = log.project(FRAME, (0.0, 10.0));
         assert!((y - 30.0).abs() < 1e-9, "ten is halfway between one and a hundred");
-        assert!(!Chart { is_log: true, ..chart(Unit::Plain, &[(0.0, 1.0), (1.0, 0.0)]) }.plot().unwrap().is_log);
+        assert!(!Chart { is_log: true, ..chart(ValueUnit::Plain, &[(0.0, 1.0), (1.0, 0.0)]) }.plot().unwrap().is_log);
     }
 
     #[test]
     fn units_have_their_own_ranges() {
         let range = |unit| chart(unit, &[(0.0, 40.0), (1.0, 42.0)]).plot().unwrap().y;
-        assert_eq!(range(Unit::Percent), Range { low: 0.0, high: 100.0 });
-        assert_eq!(range(Unit::Watts), Range { low: 0.0, high: 42.0 });
-        assert_eq!(range(Unit::Celsius), Range { low: 32.0, high: 42.0 });
-        let memory = Chart { top: Some(80.0), ..chart(Unit::Gigabytes, &[(0.0, 40.0)]) };
-        assert_eq!(memory.plot().unwrap().y, Range { low: 0.0, high: 80.0 });
-        assert!(chart(Unit::Count, &[(0.0, 0.0)]).plot().unwrap().y.high > 0.0);
+        assert_eq!(range(ValueUnit::Percent), AxisRange { low: 0.0, high: 100.0 });
+        assert_eq!(range(ValueUnit::Watts), AxisRange { low: 0.0, high: 42.0 });
+        assert_eq!(range(ValueUnit::Celsius), AxisRange { low: 32.0, high: 42.0 });
+        let memory = Chart { min_top: Some(80.0), ..chart(ValueUnit::Gigabytes, &[(0.0, 40.0)]) };
+        assert_eq!(memory.plot().unwrap().y, AxisRange { low: 0.0, high: 80.0 });
+        assert!(chart(ValueUnit::Count, &[(0.0, 0.0)]).plot().unwrap().y.high > 0.0);
     }
 
     #[test]
     fn silence_is_a_gap_and_a_slow_agent_is_none() {
         let known = |step: f64, values: &[Option<f64>]| -> Vec<bool> {
-            cells(0.0, step, values).iter().map(|(_, y)| y.is_finite()).collect()
+            binned_points(0.0, step, values).iter().map(|(_, y)| y.is_finite()).collect()
         };
         assert_eq!(known(15.0, &[Some(1.0), None, Some(2.0)]), [true, true]);
         assert_eq!(known(15.0, &[Some(1.0), None, None, None, None, None, None, Some(2.0)]), [true, false, true]);
         assert_eq!(known(120.0, &[Some(1.0), Some(2.0), None, Some(2.0)]), [true, true, false, true]);
-        assert_eq!(cells(100.0, 10.0, &[None, Some(3.0)]), [(115.0, 3.0)]);
+        assert_eq!(binned_points(100.0, 10.0, &[None, Some(3.0)]), [(115.0, 3.0)]);
     }
 
     #[test]
     fn what_is_read_is_near() {
-        let chart = chart(Unit::Plain, &[(0.0, 2.0), (50.0, f64::NAN), (99.0, 1.0), (100.0, 4.0)]);
+        let chart = chart(ValueUnit::Plain, &[(0.0, 2.0), (50.0, f64::NAN), (99.0, 1.0), (100.0, 4.0)]);
         let plot = chart.plot().unwrap();
-        assert_eq!(plot.read(&chart.lines[0], 98.6), Some((99.0, 1.0)));
-        assert_eq!(plot.read(&chart.lines[0], 50.0), None);
-        assert_eq!(chart.grid(), [0.0, 99.0, 100.0]);
-        assert_eq!(nearest(&chart.grid(), 60.0), Some(1));
-        assert_eq!(nearest(&[], 60.0), None);
+        assert_eq!(plot.value_at(&chart.series[0], 98.6), Some((99.0, 1.0)));
+        assert_eq!(plot.value_at(&chart.series[0], 50.0), None);
+        assert_eq!(chart.x_positions(), [0.0, 99.0, 100.0]);
+        assert_eq!(nearest_index(&chart.x_positions(), 60.0), Some(1));
+        assert_eq!(nearest_index(&[], 60.0), None);
     }
 
     #[test]
     fn ticks_are_short() {
-        for (tick, text) in
-            [(0.0, "0"), (0.1, "0.1"), (0.05, "0.05"), (2.5, "2.5"), (10.0, "10"), (100.0, "100"), (0.0001, "1.0e-4")]
-        {
-            assert_eq!(Unit::Plain.tick(tick), text);
+        for (tick, text) in [
+            (0.0, "0"),
+            (0.1, "0.1"),
+            (0.05, "0.05"),
+            (2.5, "2.5"),
+            (10.0, "10"),
+            (100.0, "100"),
+            (2_000.0, "2,000"),
+            (0.0001, "1.0e-4"),
+        ] {
+            assert_eq!(ValueUnit::Plain.format_tick(tick), text);
         }
-        assert_eq!([Unit::Percent.tick(50.0), Unit::Watts.tick(400.0)], ["50%", "400 W"]);
+        assert_eq!([ValueUnit::Percent.format_tick(50.0), ValueUnit::Watts.format_tick(400.0)], ["50%", "400 W"]);
     }
 }

@@ -2,16 +2,18 @@
 
 use leptos::prelude::*;
 
-use super::data::{Axis, Chart, Plot};
+use super::ChartSignals;
+use super::data::{Axis, Chart, ChartSeries, Plot, ValueUnit};
 use crate::domain::time::{Millis, Timestamp};
+use crate::ui::axis::{PlotArea, log_ticks, ticks, time_ticks};
+use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::ticks::{Frame, log_ticks, ticks, time_ticks};
 
 /// A size to draw at. Where the place differs much, two are drawn and the style sheet shows the one that fits, so that
 /// letters keep their size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Canvas {
+pub(crate) struct ChartSize {
     pub width: f64,
     pub height: f64,
     pub columns: u32,
@@ -19,14 +21,14 @@ pub(crate) struct Canvas {
     pub class: &'static str,
 }
 
-impl Canvas {
-    pub fn frame(self) -> Frame {
-        Frame { left: 46.0, top: 8.0, width: self.width - 58.0, height: self.height - 32.0 }
+impl ChartSize {
+    pub fn plot_area(self) -> PlotArea {
+        PlotArea { left: 46.0, top: 8.0, width: self.width - 58.0, height: self.height - 32.0 }
     }
 }
 
 /// Each line has a colour and, from the fifth on, dashes.
-pub(super) const CURVES: [&str; 8] = [
+pub(super) const SERIES_CLASSES: [&str; 8] = [
     "curve series-1",
     "curve series-2",
     "curve series-3",
@@ -37,99 +39,181 @@ pub(super) const CURVES: [&str; 8] = [
     "curve series-8",
 ];
 
-/// What stands still: the ruled back and the lines.
-pub(super) fn drawing(chart: &Chart, plot: Plot, canvas: Canvas) -> impl IntoView + use<> {
-    let frame = canvas.frame();
-    let (right, bottom) = (frame.left + frame.width, frame.top + frame.height);
-    let unit = chart.unit;
-    let values = if plot.is_log { log_ticks(plot.y) } else { ticks(plot.y, canvas.rows) };
-    let rows = values.into_iter().map(|tick| {
-        let (_, y) = plot.place(frame, (plot.x.low, tick));
-        view! {
-            <line class="grid-line" x1=frame.left x2=right y1=format!("{y:.1}") y2=format!("{y:.1}")></line>
-            <text class="tick-text" x=frame.left - 8.0 y=format!("{:.1}", y + 3.5) text-anchor="end">{unit.tick(tick)}</text>
-        }
-    });
-    let curves = chart.lines.iter().zip(CURVES.iter().cycle()).map(|(line, class)| {
-        let behind = (!line.behind.is_empty()).then(|| {
-            view! { <g class="curve-behind"><path class=*class d=plot.path(frame, &line.behind)></path></g> }
-        });
-        view! { {behind}<path class=*class d=plot.path(frame, &line.points)></path> }
-    });
-    let (rows, curves) = (rows.collect_view(), curves.collect_view());
+/// The ruled back and the lines. All rules are one path: one change of the document for all of them.
+pub(super) fn draw_plot(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
+    let frame = canvas.plot_area();
+    let bottom = frame.top + frame.height;
+    let curves = move || {
+        let lines = shown.lines.get();
+        let each = lines.into_iter().zip(SERIES_CLASSES.into_iter().cycle()).enumerate().map(
+            |(number, ((_, behind), class))| {
+                let path = move |points: fn(&ChartSeries) -> &Vec<(f64, f64)>| {
+                    move || {
+                        let plot = shown.plot.get();
+                        shown.chart.with(|chart| chart.series.get(number).map(|line| plot.path(frame, points(line))))
+                    }
+                };
+                let behind = behind.then(|| {
+                    view! { <g class="curve-behind"><path class=class d=path(|line| &line.background)></path></g> }
+                });
+                view! { {behind}<path class=class d=path(|line| &line.points)></path> }
+            },
+        );
+        each.collect_view()
+    };
+    let mark = move || {
+        let (mark, plot) = (shown.chart.with(|chart| chart.nan_mark)?, shown.plot.get());
+        let (x, _) = plot.project(frame, (mark, plot.y.low));
+        Some(view! { <path class="hover-line" d=format!("M{x:.1} {}V{bottom}", frame.top)></path> })
+    };
     view! {
-        {rows}
-        <line class="axis-line" x1=frame.left x2=right y1=bottom y2=bottom></line>
+        {draw_axes(shown, canvas, clock)}
+        <line class="axis-line" x1=frame.left x2=frame.left + frame.width y1=bottom y2=bottom></line>
         {curves}
+        {mark}
     }
-    .erased()
+    .into_erased()
 }
 
-/// The marks below it. Those of a clock are the reader's, which the server does not know.
-pub(super) fn marks(axis: Axis, plot: Plot, canvas: Canvas, ahead: f64) -> impl IntoView + use<> {
-    let frame = canvas.frame();
-    let bottom = frame.top + frame.height;
-    let places = match axis {
+/// A place along an axis: what is written there, and where.
+type Tick = (String, f64);
+
+/// The rules of a picture, at their heights.
+fn y_ticks(unit: ValueUnit, plot: Plot, canvas: ChartSize) -> Vec<Tick> {
+    let values = if plot.is_log { log_ticks(plot.y) } else { ticks(plot.y, canvas.rows) };
+    values
+        .into_iter()
+        .map(|tick| (unit.format_tick(tick), plot.project(canvas.plot_area(), (plot.x.low, tick)).1))
+        .collect()
+}
+
+/// The marks below it, at their places. Those of a clock are at the reader's full hours, as they are at its end.
+fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<Tick> {
+    let ticks = match axis {
         Axis::Steps => ticks(plot.x, canvas.columns),
         Axis::Elapsed => time_ticks(plot.x, canvas.columns, 1.0, 0.0),
-        Axis::Clock => time_ticks(plot.x, canvas.columns, 60.0, ahead),
-    };
-    let marks = places.into_iter().map(|tick| {
-        let (x, _) = plot.place(frame, (tick, plot.y.low));
-        view! {
-            <line class="axis-mark" x1=format!("{x:.1}") x2=format!("{x:.1}") y1=bottom y2=bottom + 4.0></line>
-            <text class="tick-text" x=format!("{x:.1}") y=bottom + 17.0 text-anchor="middle">{at(axis, tick, ahead)}</text>
+        Axis::Clock => {
+            let ahead = f64::from(clock.utc_offset_minutes(timestamp_at(plot.x.high))) * 60.0;
+            time_ticks(plot.x, canvas.columns, 60.0, ahead)
         }
-    });
-    marks.collect_view().erased()
+    };
+    ticks
+        .into_iter()
+        .map(|tick| (tick_label(axis, tick, clock), plot.project(canvas.plot_area(), (tick, plot.y.low)).0))
+        .collect()
+}
+
+/// Both axes. While there are as many ticks, only what changed of them is written.
+fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
+    let frame = canvas.plot_area();
+    let bottom = frame.top + frame.height;
+    let unit = move || shown.chart.with(|chart| chart.unit);
+    let rules = Memo::new(move |_| y_ticks(unit(), shown.plot.get(), canvas));
+    let marks = Memo::new(move |_| x_ticks(shown.chart.with(|chart| chart.axis), shown.plot.get(), canvas, clock));
+    let path = |ticks: Memo<Vec<Tick>>, line: fn(f64, ChartSize) -> String| {
+        move || ticks.with(|ticks| ticks.iter().map(|(_, place)| line(*place, canvas)).collect::<Vec<_>>().concat())
+    };
+    let rule = |y: f64, canvas: ChartSize| format!("M{} {y:.1}h{}", canvas.plot_area().left, canvas.plot_area().width);
+    let mark = |x: f64, canvas: ChartSize| format!("M{x:.1} {}v4", canvas.plot_area().top + canvas.plot_area().height);
+    view! {
+        <path class="grid-line" d=path(rules, rule)></path>
+        <path class="axis-mark" d=path(marks, mark)></path>
+        {tick_labels(rules, "end", move |y| (frame.left - 8.0, y + 3.5))}
+        {tick_labels(marks, "middle", move |x| (x, bottom + 17.0))}
+    }
+    .into_erased()
+}
+
+/// What is written along an axis.
+fn tick_labels(
+    ticks: Memo<Vec<Tick>>,
+    anchor: &'static str,
+    place: impl Fn(f64) -> (f64, f64) + Copy + Send + Sync + 'static,
+) -> impl Fn() -> AnyView {
+    let count = Memo::new(move |_| ticks.with(Vec::len));
+    move || {
+        let text = |number: usize| {
+            let tick = move || ticks.with(|ticks| ticks.get(number).cloned()).unwrap_or_default();
+            let x = move || format!("{:.1}", place(tick().1).0);
+            let y = move || format!("{:.1}", place(tick().1).1);
+            view! { <text class="tick-text" x=x y=y text-anchor=anchor>{move || tick().0}</text> }
+        };
+        (0..count.get()).map(text).collect_view().into_erased()
+    }
+}
+
+/// What a mark of an axis says; the zone of its hours is said once.
+fn tick_label(axis: Axis, x: f64, clock: PageClock) -> String {
+    match axis {
+        Axis::Clock => clock.format_time(timestamp_at(x)),
+        _ => describe_x(axis, x, clock),
+    }
 }
 
 /// A place of an axis in words.
-pub(super) fn at(axis: Axis, x: f64, ahead: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "far below 2^53")]
-    let whole = x.round() as i64;
+pub(super) fn describe_x(axis: Axis, x: f64, clock: PageClock) -> String {
     match axis {
-        Axis::Steps => t().whole(whole.max(0).unsigned_abs()),
-        Axis::Elapsed => t().span(Millis::seconds(whole)),
-        Axis::Clock => clock(Timestamp(whole.saturating_mul(1_000)), ahead),
+        Axis::Steps => t().format_integer(round_to_i64(x).max(0).unsigned_abs()),
+        Axis::Elapsed => t().format_duration(Millis::from_secs(round_to_i64(x))),
+        Axis::Clock => clock.format_time_with_offset(timestamp_at(x)),
     }
 }
 
-/// The time of day, `14:32`, on a clock that is so many seconds ahead.
-fn clock(at: Timestamp, ahead: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "less than a day")]
-    let local = at + Millis::seconds(ahead as i64);
-    local.to_string().get(11..16).unwrap_or_default().to_owned()
+/// The moment at a place of a clock's axis.
+fn timestamp_at(x: f64) -> Timestamp {
+    Timestamp(round_to_i64(x).saturating_mul(1_000))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "far below 2^53")]
+fn round_to_i64(x: f64) -> i64 {
+    x.round() as i64
 }
 
 /// The line at the place that is read, and a dot on each curve.
-pub(super) fn crosshair(chart: &Chart, plot: Plot, canvas: Canvas, at: f64) -> impl IntoView + use<> {
-    let frame = canvas.frame();
+pub(super) fn crosshair(chart: &Chart, plot: Plot, canvas: ChartSize, at: f64) -> impl IntoView + use<> {
+    let frame = canvas.plot_area();
     if !(plot.x.low..=plot.x.high).contains(&at) {
         return ().into_any();
     }
-    let (x, _) = plot.place(frame, (at, plot.y.low));
-    let dots = chart.lines.iter().zip(CURVES.iter().cycle()).filter_map(|(line, class)| {
-        let (x, y) = plot.place(frame, plot.read(line, at)?);
+    let (x, _) = plot.project(frame, (at, plot.y.low));
+    let dots = chart.series.iter().zip(SERIES_CLASSES.iter().cycle()).filter_map(|(line, class)| {
+        let (x, y) = plot.project(frame, plot.value_at(line, at)?);
         Some(view! { <circle class=*class cx=format!("{x:.1}") cy=format!("{y:.1}") r="3"></circle> })
     });
     view! {
         <line class="hover-line" x1=format!("{x:.1}") x2=format!("{x:.1}") y1=frame.top y2=frame.top + frame.height></line>
         <g class="hover-dots">{dots.collect_view()}</g>
     }
-    .erased()
+    .into_erased()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use super::super::WIDE;
     use super::*;
+    use crate::ui::axis::AxisRange;
+    use crate::ui::prefs::Prefs;
 
     #[test]
     fn places_are_told_as_their_axis_counts() {
-        assert_eq!(at(Axis::Steps, 12_400.0, 0.0), "12,400");
-        assert_eq!(at(Axis::Elapsed, 252.0, 0.0).replace('\u{a0}', " "), "4 min 12 s");
-        let morning = 1_704_450_600.0;
-        assert_eq!(at(Axis::Clock, morning, 0.0), "10:30");
-        assert_eq!(at(Axis::Clock, morning, 5.5 * 3_600.0), "16:00");
+        Owner::new().with(|| {
+            let clock = PageClock::in_tokyo();
+            assert_eq!(describe_x(Axis::Steps, 12_400.0, clock), "12,400");
+            assert_eq!(describe_x(Axis::Elapsed, 252.0, clock).replace('\u{a0}', " "), "4 min 12 s");
+            let morning = 1_704_450_600.0;
+            assert_eq!(describe_x(Axis::Clock, morning, clock), "19:30 UTC+09:00");
+            assert_eq!(tick_label(Axis::Clock, morning, clock), "19:30");
+        });
+    }
+
+    #[test]
+    fn hours_are_marked_as_the_readers_clock_strikes_them() {
+        Owner::new().with(|| {
+            let clock = PageClock::new(&Prefs { time_zone: Some("Asia/Kolkata".to_owned()), ..Prefs::default() });
+            let x = AxisRange { low: 1_704_450_600.0, high: 1_704_450_600.0 + 4.0 * 3_600.0 };
+            let plot = Plot { x, y: AxisRange { low: 0.0, high: 1.0 }, is_log: false };
+            let said: Vec<_> = x_ticks(Axis::Clock, plot, WIDE[2], clock).into_iter().map(|(text, _)| text).collect();
+            assert_eq!(said, ["16:00", "17:00", "18:00", "19:00", "20:00"]);
+        });
     }
 }

@@ -1,237 +1,278 @@
 //! Charts: drawn as SVG, read by pointer or keys at the same place in all charts of a group, and as a table.
 
 pub(crate) mod data;
+mod data_table;
 mod draw;
-mod numbers;
-pub(crate) mod spark;
+pub(crate) mod sparkline;
 pub(crate) mod switch;
-
-use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use self::data::{Axis, Chart, Line, Plot, nearest};
-use self::draw::{CURVES, Canvas, at, crosshair, drawing, marks};
-use self::numbers::Numbers;
+use self::data::{Axis, Chart, ChartSeries, Plot, nearest_index};
+use self::data_table::DataTable;
+use self::draw::{ChartSize, SERIES_CLASSES, crosshair, describe_x, draw_plot};
 use crate::ui::browser;
-use crate::ui::clock::use_clock;
+use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// As wide as the page.
-pub(crate) const WIDE: &[Canvas] = &[
-    Canvas { width: 1_060.0, height: 270.0, columns: 8, rows: 4, class: "chart chart-large" },
-    Canvas { width: 640.0, height: 230.0, columns: 5, rows: 4, class: "chart chart-middle" },
-    Canvas { width: 340.0, height: 190.0, columns: 3, rows: 4, class: "chart chart-narrow" },
+pub(crate) const WIDE: &[ChartSize] = &[
+    ChartSize { width: 1_060.0, height: 270.0, columns: 8, rows: 4, class: "chart chart-large" },
+    ChartSize { width: 640.0, height: 230.0, columns: 5, rows: 4, class: "chart chart-middle" },
+    ChartSize { width: 340.0, height: 190.0, columns: 3, rows: 4, class: "chart chart-narrow" },
 ];
 /// One of two side by side.
-pub(crate) const HALF: &[Canvas] = &[
-    Canvas { width: 540.0, height: 160.0, columns: 4, rows: 3, class: "chart chart-wider" },
-    Canvas { width: 340.0, height: 150.0, columns: 3, rows: 3, class: "chart chart-narrow" },
+pub(crate) const HALF: &[ChartSize] = &[
+    ChartSize { width: 540.0, height: 160.0, columns: 4, rows: 3, class: "chart chart-wider" },
+    ChartSize { width: 340.0, height: 150.0, columns: 3, rows: 3, class: "chart chart-narrow" },
 ];
 /// One of many.
-pub(crate) const SMALL: &[Canvas] = &[Canvas { width: 300.0, height: 125.0, columns: 3, rows: 3, class: "chart" }];
+pub(crate) const SMALL: &[ChartSize] =
+    &[ChartSize { width: 300.0, height: 125.0, columns: 3, rows: 3, class: "chart" }];
 /// A low one, as wide as the page.
-pub(crate) const STRIP: &[Canvas] = &[
-    Canvas { width: 1_060.0, height: 120.0, columns: 8, rows: 2, class: "chart chart-large" },
-    Canvas { width: 640.0, height: 120.0, columns: 5, rows: 2, class: "chart chart-middle" },
-    Canvas { width: 340.0, height: 110.0, columns: 3, rows: 2, class: "chart chart-narrow" },
+pub(crate) const STRIP: &[ChartSize] = &[
+    ChartSize { width: 1_060.0, height: 120.0, columns: 8, rows: 2, class: "chart chart-large" },
+    ChartSize { width: 640.0, height: 120.0, columns: 5, rows: 2, class: "chart chart-middle" },
+    ChartSize { width: 340.0, height: 110.0, columns: 3, rows: 2, class: "chart chart-narrow" },
 ];
 
 /// What the charts of a group share. It outlives them: they are drawn again with every news.
 #[derive(Clone, Copy)]
-pub(crate) struct Group {
+pub(crate) struct ChartGroup {
     /// The place that is read.
-    at: RwSignal<Option<f64>>,
+    cursor: RwSignal<Option<f64>>,
     /// The chart that has the focus.
     focused: RwSignal<String>,
     /// Whether keys are heard.
-    alive: RwSignal<bool>,
+    is_hydrated: RwSignal<bool>,
 }
 
-impl Group {
+impl ChartGroup {
     /// A group of which nothing is read.
     pub fn new() -> Self {
         let alive = RwSignal::new(false);
         Effect::new(move |_| alive.set(true));
-        Self { at: RwSignal::new(None), focused: RwSignal::default(), alive }
+        Self { cursor: RwSignal::new(None), focused: RwSignal::default(), is_hydrated: alive }
     }
 }
 
-/// A chart with its title, what is read, and its numbers; nothing if there is nothing to draw.
-#[component]
-pub(crate) fn ChartView(chart: Chart, group: Group, sizes: &'static [Canvas]) -> impl IntoView {
-    let Some(plot) = chart.plot() else { return ().into_any() };
-    let chart = Arc::new(chart);
-    let ahead = use_clock().seconds_ahead();
-    let reads = {
-        let chart = Arc::clone(&chart);
-        move || match group.at.get() {
-            Some(x) => place(chart.axis, x, ahead.get()),
-            None => String::new(),
-        }
-    };
-    let said = {
-        let chart = Arc::clone(&chart);
-        move || match group.at.get() {
-            Some(x) if group.focused.with(|focused| *focused == chart.id) => {
-                let values: Vec<_> =
-                    chart.lines.iter().map(|line| named(line, &value(&chart, plot, line, Some(x)))).collect();
-                format!("{}: {}", place(chart.axis, x, ahead.get()), values.join(", "))
-            }
-            _ => String::new(),
-        }
-    };
-    let only = (chart.lines.len() == 1).then(|| read_out(&chart, plot, 0, group));
-    let legend = (chart.lines.len() > 1).then(|| {
-        let each = (0..chart.lines.len()).map(|number| {
-            let name = chart.lines[number].name.clone();
-            view! {
-                <li>
-                    <svg class="legend-key" viewBox="0 0 16 4" aria-hidden="true"><path class=CURVES[number % CURVES.len()] d="M0 2h16"></path></svg>
-                    <bdi>{name}</bdi>
-                    {read_out(&chart, plot, number, group)}
-                </li>
-            }
+/// What a chart shows now. Its nodes stay and follow it: to make them anew with every reading costs hundreds of them.
+#[derive(Clone, Copy)]
+struct ChartSignals {
+    chart: Memo<Chart>,
+    plot: Memo<Plot>,
+    /// Its lines: the name, and whether something is drawn behind.
+    lines: Memo<Vec<(String, bool)>>,
+}
+
+impl ChartSignals {
+    fn new(chart: Memo<Chart>) -> Self {
+        let plot = Memo::new(move |_| chart.with(Chart::plot).unwrap_or(Plot::EMPTY));
+        let lines = Memo::new(move |_| {
+            chart.with(|chart| {
+                chart.series.iter().map(|line| (line.name.clone(), !line.background.is_empty())).collect()
+            })
         });
-        view! { <ul class="chart-legend">{each.collect_view()}</ul> }
-    });
-    let drawn = sizes.iter().map(|canvas| picture(&chart, plot, *canvas, group, ahead)).collect_view();
+        Self { chart, plot, lines }
+    }
+
+    /// What a line says at a place, or last.
+    fn value_text_at(self, number: usize, at: Option<f64>) -> String {
+        let plot = self.plot.get();
+        self.chart
+            .with(|chart| chart.series.get(number).map(|line| value_text(chart, plot, line, at)).unwrap_or_default())
+    }
+}
+
+/// The chart at this place of several; an empty one if there are fewer.
+pub(crate) fn nth_chart(all: Memo<Vec<Chart>>, place: usize) -> Memo<Chart> {
+    Memo::new(move |_| all.with(|all| all.get(place).cloned().unwrap_or_default()))
+}
+
+/// Which charts there are: while these are the same, the charts are followed and not made anew.
+pub(crate) fn chart_ids(all: Memo<Vec<Chart>>) -> Memo<Vec<String>> {
+    Memo::new(move |_| all.with(|all| all.iter().map(|chart| chart.id.clone()).collect()))
+}
+
+/// A chart with its title, what is read, and its numbers; nothing while there is nothing to draw.
+#[component]
+pub(crate) fn ChartView(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> impl IntoView {
+    let is_drawn = Memo::new(move |_| chart.with(|chart| chart.plot().is_some()));
+    let figure = move || is_drawn.get().then(|| chart_figure(chart, group, sizes));
+    view! { {figure} }.into_erased()
+}
+
+fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> AnyView {
+    let shown = ChartSignals::new(chart);
+    let clock = use_clock();
+    let axis = Memo::new(move |_| chart.with(|chart| chart.axis));
+    let reads = move || match group.cursor.get() {
+        Some(x) => describe_cursor(axis.get(), x, clock),
+        // Whose hours the axis has.
+        None if axis.get() == Axis::Clock => clock.format_utc_offset(clock.now_untracked()),
+        None => String::new(),
+    };
+    let announcement = move || match group.cursor.get() {
+        Some(x) if group.focused.with(|focused| chart.with(|chart| *focused == chart.id)) => {
+            let lines = shown.lines.get();
+            let values: Vec<_> =
+                (0..).zip(&lines).map(|(n, (name, _))| with_name(name, &shown.value_text_at(n, Some(x)))).collect();
+            format!("{}: {}", describe_cursor(axis.get(), x, clock), values.join(", "))
+        }
+        _ => String::new(),
+    };
+    let only = move || (shown.lines.with(Vec::len) == 1).then(|| value_readout(shown, 0, group));
+    let legend = move || {
+        let lines = shown.lines.get();
+        (lines.len() > 1).then(|| {
+            let each = lines.into_iter().enumerate().map(|(number, (name, _))| {
+                view! {
+                    <li>
+                        <svg class="legend-key" viewBox="0 0 16 4" aria-hidden="true"><path class=SERIES_CLASSES[number % SERIES_CLASSES.len()] d="M0 2h16"></path></svg>
+                        <bdi>{name}</bdi>
+                        {value_readout(shown, number, group)}
+                    </li>
+                }
+            });
+            view! { <ul class="chart-legend">{each.collect_view()}</ul> }
+        })
+    };
+    let drawn = sizes.iter().map(|canvas| draw_chart(shown, *canvas, group, clock)).collect_view();
+    let title = Memo::new(move |_| chart.with(|chart| chart.title.clone()));
+    let note = move || chart.with(|chart| chart.note.clone());
     view! {
         <figure class="chart-box">
             <figcaption class="chart-head">
-                <bdi class="chart-title">{chart.title.clone()}</bdi>
+                <bdi class="chart-title">{title}</bdi>
+                <span class="panel-note">{note}</span>
                 <span class="chart-at">{reads}</span>
                 {only}
             </figcaption>
             {drawn}
             {legend}
-            <p class="sr-only" aria-live="polite">{said}</p>
-            <Numbers chart=chart plot=plot ahead=ahead/>
+            <p class="sr-only" aria-live="polite">{announcement}</p>
+            <DataTable shown=shown title=title clock=clock/>
         </figure>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The place that is read, in words.
-fn place(axis: Axis, x: f64, ahead: f64) -> String {
-    let place = at(axis, x, ahead);
+fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
+    let place = describe_x(axis, x, clock);
     if axis == Axis::Steps { t().charts.at_step.of(place) } else { place }
 }
 
 /// What a line says at a place, or last.
-fn value(chart: &Chart, plot: Plot, line: &Line, at: Option<f64>) -> String {
+fn value_text(chart: &Chart, plot: Plot, line: &ChartSeries, at: Option<f64>) -> String {
     let read = match at {
-        Some(at) => plot.read(line, at),
+        Some(at) => plot.value_at(line, at),
         None => line.points.iter().rfind(|(_, y)| y.is_finite()).copied(),
     };
-    chart.unit.value(read.map_or(f64::NAN, |(_, y)| y))
+    chart.unit.format_value(read.map_or(f64::NAN, |(_, y)| y))
 }
 
-fn named(line: &Line, value: &str) -> String {
-    if line.name.is_empty() { value.to_owned() } else { format!("{} {value}", line.name) }
+fn with_name(name: &str, value: &str) -> String {
+    if name.is_empty() { value.to_owned() } else { format!("{name} {value}") }
 }
 
-fn read_out(chart: &Arc<Chart>, plot: Plot, number: usize, group: Group) -> impl IntoView + use<> {
-    let chart = Arc::clone(chart);
-    let read = move || value(&chart, plot, &chart.lines[number], group.at.get());
-    view! { <span class="chart-value">{read}</span> }.erased()
+fn value_readout(shown: ChartSignals, number: usize, group: ChartGroup) -> AnyView {
+    view! { <span class="chart-value">{move || shown.value_text_at(number, group.cursor.get())}</span> }.into_erased()
 }
 
 /// All that it shows, in a sentence.
-fn summary(chart: &Chart) -> String {
-    let of = |line: &Line| {
+fn describe_chart(chart: &Chart) -> String {
+    let line_summary = |line: &ChartSeries| {
         let values = || line.points.iter().map(|(_, y)| *y).filter(|y| y.is_finite());
-        let told = |value: Option<f64>| chart.unit.value(value.unwrap_or(f64::NAN));
-        let (first, last) = (told(values().next()), told(values().next_back()));
-        let (low, high) = (told(values().reduce(f64::min)), told(values().reduce(f64::max)));
-        named(line, &t().charts.summary.with(&[&first, &last, &low, &high]))
+        let format_value = |value: Option<f64>| chart.unit.format_value(value.unwrap_or(f64::NAN));
+        let (first, last) = (format_value(values().next()), format_value(values().next_back()));
+        let (low, high) = (format_value(values().reduce(f64::min)), format_value(values().reduce(f64::max)));
+        with_name(&line.name, &t().charts.summary.with(&[&first, &last, &low, &high]))
     };
-    let lines: Vec<_> = chart.lines.iter().map(of).collect();
+    let lines: Vec<_> = chart.series.iter().map(line_summary).collect();
     format!("{}: {}", chart.title, lines.join("; "))
 }
 
-fn picture(chart: &Arc<Chart>, plot: Plot, canvas: Canvas, group: Group, ahead: Signal<f64>) -> impl IntoView + use<> {
-    let frame = canvas.frame();
-    let grid = Arc::new(chart.grid());
-    let on_move = {
-        let grid = Arc::clone(&grid);
-        move |event: leptos::ev::PointerEvent| {
-            let share = (browser::share_of_width(&event) * canvas.width - frame.left) / frame.width;
-            let x = plot.x.low + share * (plot.x.high - plot.x.low);
-            group.at.set(nearest(&grid, x).map(|place| grid[place]));
-        }
+fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: PageClock) -> AnyView {
+    let frame = canvas.plot_area();
+    let chart = shown.chart;
+    let on_move = move |event: leptos::ev::PointerEvent| {
+        let plot = shown.plot.get_untracked();
+        let share = (browser::pointer_fraction(&event) * canvas.width - frame.left) / frame.width;
+        let x = plot.x.low + share * (plot.x.high - plot.x.low);
+        let grid = chart.with_untracked(Chart::x_positions);
+        group.cursor.set(nearest_index(&grid, x).map(|place| grid[place]));
     };
-    let on_key = {
-        let grid = Arc::clone(&grid);
-        move |event: leptos::ev::KeyboardEvent| {
-            let now = group.at.get_untracked().and_then(|x| nearest(&grid, x));
-            let next = match moved(&event.key(), now, grid.len()) {
-                Some(Move::To(place)) => grid.get(place).copied(),
-                Some(Move::Away) => None,
-                None => return,
-            };
-            event.prevent_default();
-            group.at.set(next);
-        }
+    let on_key = move |event: leptos::ev::KeyboardEvent| {
+        let grid = chart.with_untracked(Chart::x_positions);
+        let now = group.cursor.get_untracked().and_then(|x| nearest_index(&grid, x));
+        let next = match cursor_move(&event.key(), now, grid.len()) {
+            Some(CursorMove::To(place)) => grid.get(place).copied(),
+            Some(CursorMove::Clear) => None,
+            None => return,
+        };
+        event.prevent_default();
+        group.cursor.set(next);
     };
-    let id = chart.id.clone();
     let on_focus = move |_| {
-        group.focused.set(id.clone());
-        if group.at.with_untracked(Option::is_none) {
-            group.at.set(grid.last().copied());
+        group.focused.set(chart.with_untracked(|chart| chart.id.clone()));
+        if group.cursor.with_untracked(Option::is_none) {
+            group.cursor.set(chart.with_untracked(|chart| chart.x_positions().last().copied()));
         }
     };
     let leave = move || {
         if group.focused.with_untracked(String::is_empty) {
-            group.at.set(None);
+            group.cursor.set(None);
         }
     };
     let on_blur = move |_| {
         group.focused.set(String::new());
         leave();
     };
-    let (axis, of_cross) = (chart.axis, Arc::clone(chart));
+    let cross = move || {
+        let (at, plot) = (group.cursor.get()?, shown.plot.get());
+        Some(chart.with(|chart| crosshair(chart, plot, canvas, at)))
+    };
     view! {
         <svg
             class=canvas.class
             viewBox=format!("0 0 {} {}", canvas.width, canvas.height)
             role="img"
-            aria-label=summary(chart)
-            tabindex=move || group.alive.get().then_some("0")
+            aria-label=move || chart.with(describe_chart)
+            tabindex=move || group.is_hydrated.get().then_some("0")
             on:pointermove=on_move
             on:pointerleave=move |_| leave()
             on:keydown=on_key
             on:focus=on_focus
             on:blur=on_blur
         >
-            {drawing(chart, plot, canvas)}
-            {move || marks(axis, plot, canvas, ahead.get())}
-            {move || group.at.get().map(|at| crosshair(&of_cross, plot, canvas, at))}
+            {draw_plot(shown, canvas, clock)}
+            {cross}
         </svg>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Where a key leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Move {
+enum CursorMove {
     To(usize),
-    Away,
+    Clear,
 }
 
 /// Where a key leads from one of so many places; none if it means nothing here.
-fn moved(key: &str, now: Option<usize>, number: usize) -> Option<Move> {
+fn cursor_move(key: &str, now: Option<usize>, number: usize) -> Option<CursorMove> {
     let last = number.checked_sub(1)?;
     let now = now.unwrap_or(last);
     Some(match key {
-        "ArrowLeft" => Move::To(now.saturating_sub(1)),
-        "ArrowRight" => Move::To((now + 1).min(last)),
-        "PageUp" => Move::To(now.saturating_sub(10)),
-        "PageDown" => Move::To((now + 10).min(last)),
-        "Home" => Move::To(0),
-        "End" => Move::To(last),
-        "Escape" => Move::Away,
+        "ArrowLeft" => CursorMove::To(now.saturating_sub(1)),
+        "ArrowRight" => CursorMove::To((now + 1).min(last)),
+        "PageUp" => CursorMove::To(now.saturating_sub(10)),
+        "PageDown" => CursorMove::To((now + 10).min(last)),
+        "Home" => CursorMove::To(0),
+        "End" => CursorMove::To(last),
+        "Escape" => CursorMove::Clear,
         _ => return None,
     })
 }
@@ -243,20 +284,20 @@ mod tests {
     #[test]
     fn keys_lead_through_the_points() {
         let cases = [
-            ("ArrowLeft", Some(5), Some(Move::To(4))),
-            ("ArrowLeft", Some(0), Some(Move::To(0))),
-            ("ArrowRight", Some(19), Some(Move::To(19))),
-            ("ArrowRight", None, Some(Move::To(19))),
-            ("PageUp", Some(15), Some(Move::To(5))),
-            ("PageDown", Some(15), Some(Move::To(19))),
-            ("Home", Some(5), Some(Move::To(0))),
-            ("End", Some(5), Some(Move::To(19))),
-            ("Escape", Some(5), Some(Move::Away)),
+            ("ArrowLeft", Some(5), Some(CursorMove::To(4))),
+            ("ArrowLeft", Some(0), Some(CursorMove::To(0))),
+            ("ArrowRight", Some(19), Some(CursorMove::To(19))),
+            ("ArrowRight", None, Some(CursorMove::To(19))),
+            ("PageUp", Some(15), Some(CursorMove::To(5))),
+            ("PageDown", Some(15), Some(CursorMove::To(19))),
+            ("Home", Some(5), Some(CursorMove::To(0))),
+            ("End", Some(5), Some(CursorMove::To(19))),
+            ("Escape", Some(5), Some(CursorMove::Clear)),
             ("Tab", Some(5), None),
         ];
         for (key, now, next) in cases {
-            assert_eq!(moved(key, now, 20), next, "{key}");
+            assert_eq!(cursor_move(key, now, 20), next, "{key}");
         }
-        assert_eq!(moved("Home", None, 0), None);
+        assert_eq!(cursor_move("Home", None, 0), None);
     }
 }

@@ -6,7 +6,7 @@ use leptos_router::hooks::use_query_map;
 use crate::ui::erase::Erase;
 
 /// What can be chosen: the value in the address, none for what is meant without, and its word.
-pub(crate) type Choice = (Option<&'static str>, &'static str);
+pub(crate) type SwitchOption = (Option<&'static str>, &'static str);
 
 /// Links that set one key of the address; `panel` is the id of what they are about.
 #[component]
@@ -14,7 +14,10 @@ pub(crate) fn Switch(
     label: &'static str,
     key: &'static str,
     panel: &'static str,
-    choices: Vec<Choice>,
+    choices: Vec<SwitchOption>,
+    /// Whether the label is seen: where the choices do not say what they are of.
+    #[prop(optional)]
+    labelled: bool,
 ) -> impl IntoView {
     let query = use_query_map();
     let links = choices.clone().into_iter().map(|(value, word)| {
@@ -33,5 +36,6 @@ pub(crate) fn Switch(
             <a class="switch-link" href=href data-noscroll="" aria-current=move || (chosen().as_deref() == value).then_some("true")>{word}</a>
         }
     });
-    view! { <nav class="switch" aria-label=label>{links.collect_view()}</nav> }.erased()
+    let seen = labelled.then(|| view! { <span class="switch-label">{label}</span> });
+    view! { <nav class="switch" aria-label=label>{seen}{links.collect_view()}</nav> }.into_erased()
 }

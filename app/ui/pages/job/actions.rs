@@ -4,53 +4,53 @@ use leptos::prelude::*;
 
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
-use crate::domain::queue::MAX_PRIORITY;
-use crate::protocol::artifacts::ResumePoint;
+use crate::domain::priority::MAX_PRIORITY;
+use crate::protocol::artifacts::ResumePointView;
 use crate::protocol::overrides;
 use crate::protocol::queue::JobView;
-use crate::protocol::status::{JobStatus, Phase};
+use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::submit::SubmitJob;
-use crate::ui::components::action::{ConfirmedAction, Deed, Question, Said};
+use crate::ui::components::action::{ActionTarget, ConfirmedAction, ConfirmedForm, SuccessMessage};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::permissions::{can_cancel, has_permission};
 use crate::ui::prefs::Prefs;
 
 /// The buttons of a job's page. They follow what it is, and stay as they are while it goes on.
 #[component]
 pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl IntoView {
-    let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.may(permission));
-    // Whose job it is says the server; who may cancel none is not asked.
-    let (cancels, submits) = (may(Permission::JobCancelOwn), may(Permission::JobSubmit));
-    let urges = may(Permission::QueueManage);
+    let cancels = job.with_untracked(|job| can_cancel(&job.submitted_by));
+    let submits = has_permission(Permission::JobSubmit);
+    let urges = has_permission(Permission::QueueManage);
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
     let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     // Only a job's owner can resume from its checkpoints.
     let is_own = job.with_untracked(|job| job.submitted_by == reader);
     let resumable = Memo::new(move |_| job.with(|job| if is_own { job.resumable.clone() } else { Vec::new() }));
-    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), again(job, &reader)));
+    let (id, clone) = job.with_untracked(|job| (job.job_id.clone(), clone_url(job, &reader)));
     let buttons = move || {
         let (status, ended) = (status.get(), status.get().is_terminal());
         let (id, clone) = (id.clone(), clone.clone());
         view! {
-            {(urges && status.is_in(Phase::Waiting)).then(|| view! { <Urgency id=id.clone() priority=priority.get()/> })}
+            {(urges && status.is_in_phase(JobPhase::Waiting)).then(|| view! { <PriorityForm id=id.clone() priority=priority.get()/> })}
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
-            {(submits && ended).then(|| view! { <RunAgain id=id.clone() status=status points=resumable.get()/> })}
-            {(cancels && !ended).then(|| view! { <Cancel id=id status=status/> })}
+            {(submits && ended).then(|| view! { <RetryForm id=id.clone() status=status points=resumable.get()/> })}
+            {(cancels && !ended).then(|| view! { <CancelButton id=id status=status/> })}
         }
-        .erased()
+        .into_erased()
     };
-    view! { {buttons} }.erased()
+    view! { {buttons} }.into_erased()
 }
 
 /// The page that submits, filled in as this job was: all that its form takes, where it is not as usual. Secrets of somebody
 /// else's job are for its reader to choose.
-fn again(job: &JobView, reader: &str) -> String {
+fn clone_url(job: &JobView, reader: &str) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-    let settings = overrides::lines(&overrides::values(&job.overrides)).join("\n");
-    let usual = SubmitJob::of("");
+    let settings = overrides::to_lines(&overrides::to_values(&job.overrides)).join("\n");
+    let usual = SubmitJob::new("");
     let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
     let mut fields = vec![
         ("config", Some(job.config_name.clone())),
@@ -75,10 +75,14 @@ fn again(job: &JobView, reader: &str) -> String {
 }
 
 #[component]
-fn Cancel(id: JobId, status: JobStatus) -> impl IntoView {
+fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
     let words = &t().job;
-    let deed = Deed { form: format!("/ui/jobs/{id}/cancel"), method: "POST", rest: format!("/api/queue/{id}/cancel") };
-    let waits = status.is_in(Phase::Waiting);
+    let deed = ActionTarget {
+        form_url: format!("/ui/jobs/{id}/cancel"),
+        method: "POST",
+        api_url: format!("/api/queue/{id}/cancel"),
+    };
+    let waits = status.is_in_phase(JobPhase::Waiting);
     let text = if waits { t().work.cancel_waiting } else { words.cancel_text };
     let keep = if waits { t().work.keep_waiting } else { words.keep };
     view! {
@@ -89,15 +93,15 @@ fn Cancel(id: JobId, status: JobStatus) -> impl IntoView {
             confirm=words.cancel_confirm
             keep=keep
             glyph=Glyph::StopCircle
-            said=Some(Said { text: t().flash.job_cancelled, undo: None })
+            said=Some(SuccessMessage { text: t().flash.job_cancelled, undo: None })
             ask="cancel"
         />
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn RunAgain(id: JobId, status: JobStatus, points: Vec<ResumePoint>) -> impl IntoView {
+fn RetryForm(id: JobId, status: JobStatus, points: Vec<ResumePointView>) -> impl IntoView {
     let words = &t().work;
     let completed = status == JobStatus::Completed;
     let options = points.into_iter().enumerate().map(|(place, point)| {
@@ -106,7 +110,7 @@ fn RunAgain(id: JobId, status: JobStatus, points: Vec<ResumePoint>) -> impl Into
     });
     let options = options.collect_view();
     view! {
-        <Question
+        <ConfirmedForm
             action=format!("/ui/jobs/{id}/retry")
             label=words.retry
             text=words.retry_text
@@ -121,13 +125,13 @@ fn RunAgain(id: JobId, status: JobStatus, points: Vec<ResumePoint>) -> impl Into
                     <option value="scratch" selected=completed>{words.from_scratch}</option>
                 </select>
             </p>
-        </Question>
+        </ConfirmedForm>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Urgency(id: JobId, priority: u8) -> impl IntoView {
+fn PriorityForm(id: JobId, priority: u8) -> impl IntoView {
     let words = &t().work;
     let action = format!("/ui/jobs/{id}/priority");
     view! {
@@ -154,7 +158,7 @@ fn Urgency(id: JobId, priority: u8) -> impl IntoView {
             </form>
         </details>
     }
-    .erased()
+    .into_erased()
 }
 
 #[cfg(test)]
@@ -173,7 +177,7 @@ mod tests {
             serde_json::from_value(job).expect("a job")
         };
         assert_eq!(
-            again(&job(serde_json::json!({})), "ada"),
+            clone_url(&job(serde_json::json!({})), "ada"),
             "/train?config=a%20b&ran=a%20b%401&target=auto&priority=10"
         );
         let all = job(serde_json::json!({
@@ -183,11 +187,11 @@ mod tests {
             "sandbox": "full", "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
         }));
         assert_eq!(
-            again(&all, "ada"),
+            clone_url(&all, "ada"),
             "/train?config=a%20b&ran=a%20b%401&overrides=learning_rate%3D0.1&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
              &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
              &secret=HF_TOKEN&secret=X_KEY"
         );
-        assert!(!again(&all, "eve").contains("secret"), "whoever submits it again chooses secrets of their own");
+        assert!(!clone_url(&all, "eve").contains("secret"), "whoever submits it again chooses secrets of their own");
     }
 }

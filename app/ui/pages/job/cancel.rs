@@ -3,34 +3,38 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::frame::unknown;
+use super::header::job_error;
 use crate::domain::ids::JobId;
 use crate::protocol::queue::JobView;
-use crate::protocol::status::Phase;
+use crate::protocol::status::JobPhase;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::page_head::PageHead;
+use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::pages::plain_page::plain_page;
-use crate::ui::pages::use_port;
+use crate::ui::pages::server_rendered_page::server_rendered_page;
+use crate::ui::pages::use_backend;
 use crate::ui::safe_url::SafeUrl;
 
 /// Says what will happen, and asks.
 #[component]
 pub(crate) fn JobCancelPage() -> impl IntoView {
-    let port = use_port();
-    plain_page(move |id: JobId| port.job(id), |job| view! { <Question job=job/> }.erased(), unknown)
+    let port = use_backend();
+    server_rendered_page(
+        move |id: JobId| port.job(id),
+        |job| view! { <CancelConfirmation job=job/> }.into_erased(),
+        job_error,
+    )
 }
 
 #[component]
-fn Question(job: JobView) -> impl IntoView {
+fn CancelConfirmation(job: JobView) -> impl IntoView {
     let words = t();
     let back = use_query_map().with_untracked(|query| query.get("back"));
     let page = back.filter(|back| back.starts_with('/')).unwrap_or_else(|| format!("/jobs/{}", job.job_id));
     let page = SafeUrl::from_data(&page).into_string();
-    let waits = job.status.is_in(Phase::Waiting);
+    let waits = job.status.is_in_phase(JobPhase::Waiting);
     let ended = job.status.is_terminal();
     let text = if waits { words.work.cancel_waiting } else { words.job.cancel_text };
     let question = (!ended).then(|| view! { <p>{text}</p> });
@@ -38,7 +42,7 @@ fn Question(job: JobView) -> impl IntoView {
         view! { <button class="btn btn-error"><Icon glyph=Glyph::StopCircle/>{words.job.cancel_confirm}</button> }
     });
     view! {
-        <PageHead title=words.plain().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
+        <PageHeader title=words.plain().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
         <div class="panel form">
             <p class="flex flex-wrap items-center gap-x-4 gap-y-1">
                 <JobBadge status=job.status/>
@@ -54,5 +58,5 @@ fn Question(job: JobView) -> impl IntoView {
             </form>
         </div>
     }
-    .erased()
+    .into_erased()
 }

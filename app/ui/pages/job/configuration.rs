@@ -2,39 +2,39 @@
 
 use leptos::prelude::*;
 
-use super::frame::{JobFrame, unknown};
-use super::tabs::Tab;
+use super::header::{JobHeader, job_error};
+use super::tabs::JobTab;
 use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
 use crate::protocol::queue::JobView;
 use crate::ui::components::code::FileText;
 use crate::ui::components::copy::IdText;
-use crate::ui::components::time::Moment;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::format::config_address;
+use crate::ui::format::config_url;
 use crate::ui::i18n::t;
-use crate::ui::pages::plain_page::plain_page;
-use crate::ui::pages::{use_desk, use_port};
+use crate::ui::pages::server_rendered_page::server_rendered_page;
+use crate::ui::pages::{use_backend, use_page_backend};
 
 /// See the module.
 #[component]
 pub(crate) fn JobConfigurationPage() -> impl IntoView {
-    let (port, desk) = (use_port(), use_desk());
-    plain_page(
+    let (port, desk) = (use_backend(), use_page_backend());
+    server_rendered_page(
         move |id: JobId| {
             let (port, desk) = (port.clone(), desk.clone());
             async move { Ok((port.job(id.clone()).await?, desk.job_config(id).await?)) }
         },
-        |(job, config)| view! { <Shown job=job config=config/> }.erased(),
-        unknown,
+        |(job, config)| view! { <JobConfiguration job=job config=config/> }.into_erased(),
+        job_error,
     )
 }
 
 #[component]
-fn Shown(job: JobView, config: ConfigDetail) -> impl IntoView {
+fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
     let words = t();
     let ConfigDetail { config, bundle } = config;
-    let named = config_address(&config.name);
+    let named = config_url(&config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
         view! { <li class="chip"><span class="text-muted">{key}"="</span>{value}</li> }
     });
@@ -56,7 +56,7 @@ fn Shown(job: JobView, config: ConfigDetail) -> impl IntoView {
     });
     let files = files.collect_view();
     view! {
-        <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Configuration)/>
+        <JobHeader job=Signal::stored(job) tab=Signal::stored(JobTab::Configuration)/>
         <div class="space-y-6">
             <section class="panel" aria-labelledby="revision">
                 <h2 id="revision" class="panel-head">
@@ -64,7 +64,7 @@ fn Shown(job: JobView, config: ConfigDetail) -> impl IntoView {
                     <a class="more-link" rel="external" href=format!("{named}?revision={}", config.revision)>{words.plain().job.all_revisions}</a>
                 </h2>
                 <dl class="facts">
-                    <div><dt>{words.plain().job.stored}</dt><dd><Moment at=config.updated_at/></dd></div>
+                    <div><dt>{words.plain().job.stored}</dt><dd><RelativeTime at=config.updated_at/></dd></div>
                     <div><dt>{words.job.sha256}</dt><dd><IdText id=config.sha256/></dd></div>
                     <div><dt>{words.plain().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
                     {many.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
@@ -73,5 +73,5 @@ fn Shown(job: JobView, config: ConfigDetail) -> impl IntoView {
             {files}
         </div>
     }
-    .erased()
+    .into_erased()
 }

@@ -5,76 +5,78 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::frame::{JobFrame, unknown};
-use super::tabs::Tab;
+use super::header::{JobHeader, job_error};
+use super::tabs::JobTab;
 use crate::domain::ids::JobId;
-use crate::domain::text::headline;
+use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::{JobEvents, TrailEvent};
+use crate::protocol::audit::{AuditTrailEvent, JobEvents};
 use crate::protocol::queue::JobView;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::event_entry::{EventEntry, Told, by};
+use crate::ui::clock::use_clock;
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
 use crate::ui::components::icon::Glyph;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
-use crate::ui::pages::plain_page::plain_page;
-use crate::ui::pages::{use_desk, use_port};
+use crate::ui::pages::server_rendered_page::server_rendered_page;
+use crate::ui::pages::{use_backend, use_page_backend};
 
 /// See the module.
 #[component]
 pub(crate) fn JobEventsPage() -> impl IntoView {
-    let (port, desk) = (use_port(), use_desk());
-    plain_page(
+    let (port, desk) = (use_backend(), use_page_backend());
+    server_rendered_page(
         move |id: JobId| {
             let (port, desk) = (port.clone(), desk.clone());
             async move { Ok((port.job(id.clone()).await?, desk.job_events(id).await?)) }
         },
-        |(job, events)| view! { <Shown job=job events=events/> }.erased(),
-        unknown,
+        |(job, events)| view! { <JobEventList job=job events=events/> }.into_erased(),
+        job_error,
     )
 }
 
 /// The names of the workers that a job met.
-type Names = BTreeMap<String, String>;
+type WorkerNames = BTreeMap<String, String>;
 
-fn named(names: &Names, id: &str) -> String {
+fn worker_label(names: &WorkerNames, id: &str) -> String {
     names.get(id).cloned().unwrap_or_else(|| short_id(id))
 }
 
 #[component]
-fn Shown(job: JobView, events: JobEvents) -> impl IntoView {
+fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     let words = &t().plain().job;
     let met = job.attempts.iter().flatten();
-    let names: Names =
+    let names: WorkerNames =
         met.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
     let mut before = None;
     let entries = events.events.into_iter().map(|event| {
-        let since = before.replace(event.at).map(|before| t().span(event.at - before));
-        let (class, glyph) = look(&event.event);
-        let sentence = sentence(&event, &names);
-        let actor = by(&event.actor, |id| named(&names, id));
-        view! { <EventEntry told=Told { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
+        let since = before.replace(event.at).map(|before| t().format_duration(event.at - before));
+        let (class, glyph) = event_style(&event.event);
+        let sentence = event_sentence(&event, &names);
+        let actor = describe_actor(&event.actor, |id| worker_label(&names, id));
+        view! { <EventEntry told=EventDescription { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
     });
     let entries: Vec<_> = entries.collect();
     let list = if entries.is_empty() {
-        view! { <Empty glyph=Glyph::Search title=t().plain().worker.no_events text=words.no_events_hint/> }.erased()
+        view! { <EmptyPanel glyph=Glyph::Search title=t().plain().worker.no_events text=words.no_events_hint/> }
+            .into_erased()
     } else {
-        view! { <ol class="events">{entries}</ol> }.erased()
+        view! { <ol class="events">{entries}</ol> }.into_erased()
     };
     view! {
         <div data-part="page">
-            <JobFrame job=Signal::stored(job) tab=Signal::stored(Tab::Events)/>
+            <JobHeader job=Signal::stored(job) tab=Signal::stored(JobTab::Events)/>
             <section class="panel" aria-labelledby="events">
                 <h2 id="events" class="panel-head">{t().work.events}<span class="panel-note">{words.events_hint}</span></h2>
                 {list}
             </section>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn look(event: &str) -> (&'static str, Glyph) {
+fn event_style(event: &str) -> (&'static str, Glyph) {
     match event {
         "job.completed" => ("status status-good", Glyph::CheckCircle),
         "job.failed" => ("status status-bad", Glyph::CrossCircle),
@@ -87,7 +89,7 @@ fn look(event: &str) -> (&'static str, Glyph) {
 }
 
 /// What happened. A word that is not known here is told as it is.
-fn sentence(event: &TrailEvent, names: &Names) -> String {
+fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
     let words = &t().plain().job;
     let detail = |key: &str| match &event.detail[key] {
         Value::String(text) => text.clone(),
@@ -95,9 +97,9 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
         other => other.to_string(),
     };
     // The rest of it is in the record, a fold away.
-    let reason = || headline(&detail("reason")).0.to_owned();
+    let reason = || split_headline(&detail("reason")).0.to_owned();
     let attempt = detail("attempt");
-    let worker = named(names, &detail("worker_id"));
+    let worker = worker_label(names, &detail("worker_id"));
     let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
     match event.event.as_str() {
         "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
@@ -108,7 +110,7 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
         "job.starting" => words.starting.with(both),
         "job.running" => words.running.with(both),
         "job.kept_back" => {
-            let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| t().moment(at));
+            let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
             words.kept_back.of(until.unwrap_or_else(|| detail("until")))
         }
         "job.requeued" => words.requeued.with(&[&attempt, &reason()]),
@@ -116,12 +118,12 @@ fn sentence(event: &TrailEvent, names: &Names) -> String {
         "job.cancelled" => words.cancelled.to_owned(),
         "job.completed" => words.completed.with(both),
         "job.failed" => words.failed.of(reason()),
-        "secret.given" => words.secrets_given.with(&[&attempt, &list(&event.detail["names"])]),
+        "secret.given" => words.secrets_given.with(&[&attempt, &join_names(&event.detail["names"])]),
         other => other.to_owned(),
     }
 }
 
-fn list(names: &Value) -> String {
+fn join_names(names: &Value) -> String {
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
     names.collect::<Vec<_>>().join(", ")
 }

@@ -5,28 +5,28 @@ use serde_json::Value;
 
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Millis;
-use crate::protocol::overrides::Change;
+use crate::protocol::overrides::OverrideChange;
 use crate::protocol::queue::JobView;
 use crate::ui::components::labels::LabelChips;
-use crate::ui::components::status::target_word;
-use crate::ui::components::time::Moment;
+use crate::ui::components::status::target_label;
+use crate::ui::components::time::RelativeTime;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// The panel of facts.
 #[component]
-pub(super) fn Facts(job: Memo<JobView>) -> impl IntoView {
+pub(super) fn JobFacts(job: Memo<JobView>) -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="facts">
             <h2 id="facts" class="panel-head">{t().job.facts}</h2>
-            <dl class="facts">{move || job.with(facts)}</dl>
+            <dl class="facts">{move || job.with(fact_rows)}</dl>
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
-fn facts(job: &JobView) -> impl IntoView + use<> {
+fn fact_rows(job: &JobView) -> impl IntoView + use<> {
     let words = t();
     let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
@@ -36,11 +36,11 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
         "newest" => words.work.from_newest.to_owned(),
         name => words.work.resume_from.of(name),
     });
-    let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::seconds);
+    let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
     let changed = (!job.overrides.is_empty()).then(|| {
-        let lines = job.overrides.iter().map(|(key, Change { from, to })| {
-            let said = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), shown);
-            view! { <span class="block font-mono wrap-anywhere">{key.clone()}": "{said(from)}" → "{said(to)}</span> }
+        let lines = job.overrides.iter().map(|(key, OverrideChange { from, to })| {
+            let value_or_dash = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), value_text);
+            view! { <span class="block font-mono wrap-anywhere">{key.clone()}": "{value_or_dash(from)}" → "{value_or_dash(to)}</span> }
         });
         view! { <div><dt>{words.work.changed}</dt><dd>{lines.collect_view()}</dd></div> }
     });
@@ -48,23 +48,23 @@ fn facts(job: &JobView) -> impl IntoView + use<> {
         <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
         <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
         {changed}
-        <div><dt>{words.job.target}</dt><dd>{target_word(&words.status, job.target)}</dd></div>
+        <div><dt>{words.job.target}</dt><dd>{target_label(&words.status, job.target)}</dd></div>
         <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
         {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
         <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
         <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
         <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
-        {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.span(span)}</dd></div> })}
+        {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.format_duration(span)}</dd></div> })}
         {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
         {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
         {begins.map(|begins| view! { <div><dt>{words.work.begins}</dt><dd>{begins}</dd></div> })}
-        {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><Moment at=at/></dd></div> })}
-        {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><Moment at=at/></dd></div> })}
+        {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><RelativeTime at=at/></dd></div> })}
+        {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><RelativeTime at=at/></dd></div> })}
     }
-    .erased()
+    .into_erased()
 }
 
 /// A value as people write it.
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

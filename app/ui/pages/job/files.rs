@@ -2,27 +2,27 @@
 
 use leptos::prelude::*;
 
-use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePoint};
+use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePointView};
 use crate::protocol::status::ArtifactKind;
-use crate::ui::checkpoints::{Checkpoint, checkpoints};
+use crate::ui::checkpoints::{CheckpointFiles, group_checkpoints};
 use crate::ui::components::artifacts::FileTable;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::status::kind_word;
-use crate::ui::components::time::Moment;
-use crate::ui::empty_state::{JobStage, Panel, checkpoint_note, empty_text};
+use crate::ui::components::status::artifact_kind_label;
+use crate::ui::components::time::RelativeTime;
+use crate::ui::empty_state::{JobPanel, JobStage, checkpoint_note, empty_text};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
 /// See the module.
 #[component]
-pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
+pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();
-    let checkpoints = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
+    let checkpoints = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
     // Samples, and whatever calls itself a checkpoint and is in no directory of one.
-    let rest = move |kind| files.with(|page| of_kind(&page.artifacts, kind, &checkpoints.get()));
+    let rest = move |kind| files.with(|page| files_of_kind(&page.artifacts, kind, &checkpoints.get()));
     let panel = move |id, kind| {
         let files = rest(kind);
-        let (title, total) = (kind_word(&words.status, kind), total(&files));
+        let (title, total) = (artifact_kind_label(&words.status, kind), total_size_text(&files));
         let panel = (!files.is_empty()).then(|| {
             view! {
                 <section class="panel" aria-labelledby=id>
@@ -31,7 +31,7 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl I
                 </section>
             }
         });
-        panel.erased()
+        panel.into_erased()
     };
     let resumes = Memo::new(move |_| files.with(|page| page.resumes_from.clone()));
     let saved = move || {
@@ -39,9 +39,9 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl I
         let panel = (!all.is_empty()).then(|| {
             let resumes = resumes.get();
             let each = all.into_iter().map(|checkpoint| {
-                let next = resumes.as_ref().filter(|point| is_at(point, &checkpoint));
+                let next = resumes.as_ref().filter(|point| is_resume_point(point, &checkpoint));
                 let next = next.and_then(|_| checkpoint_note(stage.get().status));
-                view! { <Saved checkpoint=checkpoint next=next/> }
+                view! { <CheckpointRow checkpoint=checkpoint next=next/> }
             });
             view! {
                 <section class="panel" aria-labelledby="checkpoints">
@@ -50,11 +50,11 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl I
                 </section>
             }
         });
-        panel.erased()
+        panel.into_erased()
     };
     let empty = move || {
         files.with(|page| page.artifacts.is_empty()).then(|| {
-            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{empty_text(Panel::Files, stage.get())}</p> }
+            view! { <p class="panel panel-empty"><Icon glyph=Glyph::Download/>{empty_text(JobPanel::Files, stage.get())}</p> }
         })
     };
     view! {
@@ -67,21 +67,21 @@ pub(super) fn Files(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl I
             {move || panel("other", ArtifactKind::Other)}
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn of_kind(files: &[ArtifactView], kind: ArtifactKind, saved: &[Checkpoint]) -> Vec<ArtifactView> {
+fn files_of_kind(files: &[ArtifactView], kind: ArtifactKind, saved: &[CheckpointFiles]) -> Vec<ArtifactView> {
     let is_saved = |file: &ArtifactView| {
         kind == ArtifactKind::Checkpoint && saved.iter().any(|checkpoint| checkpoint.files.contains(file))
     };
     files.iter().filter(|file| file.kind == kind && !is_saved(file)).cloned().collect()
 }
 
-fn total(files: &[ArtifactView]) -> String {
-    t().job.files.with(files.len() as u64, &t().bytes(files.iter().map(|file| file.size_bytes).sum()))
+fn total_size_text(files: &[ArtifactView]) -> String {
+    t().job.files.with(files.len() as u64, &t().format_bytes(files.iter().map(|file| file.size_bytes).sum()))
 }
 
-fn is_at(point: &ResumePoint, checkpoint: &Checkpoint) -> bool {
+fn is_resume_point(point: &ResumePointView, checkpoint: &CheckpointFiles) -> bool {
     // That of another job is not among these files; its attempt and name may be.
     let here = checkpoint.files.first().is_some_and(|file| file.url.contains(point.job_id.as_str()));
     here && (point.attempt, &point.name) == (checkpoint.attempt, &checkpoint.name)
@@ -89,19 +89,19 @@ fn is_at(point: &ResumePoint, checkpoint: &Checkpoint) -> bool {
 
 /// One checkpoint; its files are a fold away.
 #[component]
-fn Saved(checkpoint: Checkpoint, next: Option<&'static str>) -> impl IntoView {
+fn CheckpointRow(checkpoint: CheckpointFiles, next: Option<&'static str>) -> impl IntoView {
     let words = t();
-    let total = total(&checkpoint.files);
+    let total = total_size_text(&checkpoint.files);
     let chip = next.map(|said| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{said}</span> });
     view! {
         <li>
             <details class="fold">
                 <summary>
                     <span class="saved">
-                        <span class="saved-name">{words.job.samples_step.of(words.whole(checkpoint.step))}</span>
+                        <span class="saved-name">{words.job.samples_step.of(words.format_integer(checkpoint.step))}</span>
                         <span>{words.log.attempt.of(checkpoint.attempt)}</span>
                         <span>{total}</span>
-                        <Moment at=checkpoint.at/>
+                        <RelativeTime at=checkpoint.at/>
                         {chip}
                     </span>
                 </summary>
@@ -109,5 +109,5 @@ fn Saved(checkpoint: Checkpoint, next: Option<&'static str>) -> impl IntoView {
             </details>
         </li>
     }
-    .erased()
+    .into_erased()
 }

@@ -9,15 +9,15 @@ use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::browser;
 use crate::ui::components::icon::{Glyph, Icon};
-use crate::ui::components::sample_viewer::{Viewer, opener};
+use crate::ui::components::sample_viewer::{SampleViewer, sample_tile};
 use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
-use crate::ui::samples::{Sample, samples, steps};
+use crate::ui::samples::{SampleImage, samples, steps};
 
 /// What the address asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Wish {
+struct GalleryFilters {
     step: Option<u64>,
     /// The step to compare with.
     against: Option<u64>,
@@ -25,8 +25,8 @@ struct Wish {
     sample: Option<String>,
 }
 
-impl Wish {
-    fn of(params: &ParamsMap) -> Self {
+impl GalleryFilters {
+    fn from_params(params: &ParamsMap) -> Self {
         let number = |name| params.get(name).and_then(|text| text.parse().ok());
         let sample = params.get("sample").filter(|key| !key.is_empty());
         Self { step: number("step"), against: number("against"), sample }
@@ -44,7 +44,7 @@ impl Wish {
     }
 
     /// The step that is shown: the newest, if nothing else is asked for.
-    fn step(&self, steps: &[u64]) -> Option<u64> {
+    fn shown_step(&self, steps: &[u64]) -> Option<u64> {
         self.step.filter(|step| steps.contains(step)).or(steps.last().copied())
     }
 }
@@ -56,10 +56,10 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let steps = Memo::new(move |_| all.with(|all| steps(all)));
     let params = use_query_map();
-    let wish = Memo::new(move |_| params.with(Wish::of));
+    let wish = Memo::new(move |_| params.with(GalleryFilters::from_params));
     let open = RwSignal::new(None::<usize>);
     let id = StoredValue::new(id);
-    let tile = move |sample: &Sample| opener(all, open, sample);
+    let tile = move |sample: &SampleImage| sample_tile(all, open, sample);
     let shown = move || {
         let wish = wish.get();
         let steps = steps.get();
@@ -67,9 +67,9 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
             if let Some(key) = &wish.sample {
                 let of_key = all.iter().filter(|sample| sample.key == *key);
                 let tiles = of_key.map(|sample| view! { <li>{tile(sample)}</li> });
-                view! { <ul class="gallery is-large">{tiles.collect_view()}</ul> }.erased()
+                view! { <ul class="gallery is-large">{tiles.collect_view()}</ul> }.into_erased()
             } else {
-                let step = wish.step(&steps);
+                let step = wish.shown_step(&steps);
                 // Images whose names tell no step belong to none in particular.
                 let here = all
                     .iter()
@@ -78,12 +78,13 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                     let before = wish.against.map(|against| {
                         let before = all.iter().find(|other| other.step == Some(against) && other.key == sample.key);
                         before.map_or_else(
-                            || view! { <p class="gallery-none">{words.gallery.not_made}</p> }.erased(),
+                            || view! { <p class="gallery-none">{words.gallery.not_made}</p> }.into_erased(),
                             tile,
                         )
                     });
                     let class = if before.is_some() { "pair" } else { "" };
-                    let over = Wish { sample: Some(sample.key.clone()), ..Wish::default() }.href(&id.get_value());
+                    let over = GalleryFilters { sample: Some(sample.key.clone()), ..GalleryFilters::default() }
+                        .href(&id.get_value());
                     view! {
                         <li>
                             <div class=class>{before}{tile(sample)}</div>
@@ -92,7 +93,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                     }
                 });
                 let class = if wish.against.is_some() { "gallery is-paired" } else { "gallery is-large" };
-                view! { <ul class=class>{figures.collect_view()}</ul> }.erased()
+                view! { <ul class=class>{figures.collect_view()}</ul> }.into_erased()
             }
         })
     };
@@ -102,12 +103,12 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
             Some(key) => view! {
                 <div class="gallery-bar">
                     <p class="font-medium wrap-anywhere">{words.gallery.sample.of(key)}</p>
-                    <a class="btn btn-sm" href=Wish::default().href(&id)>{words.gallery.all}</a>
+                    <a class="btn btn-sm" href=GalleryFilters::default().href(&id)>{words.gallery.all}</a>
                 </div>
             }
-            .erased(),
-            None if steps.is_empty() => ().erased(),
-            None => view! { <Steps id=id wish=wish steps=steps/> }.erased(),
+            .into_erased(),
+            None if steps.is_empty() => ().into_erased(),
+            None => view! { <StepNavigation id=id wish=wish steps=steps/> }.into_erased(),
         }
     };
     let is_empty = Memo::new(move |_| all.with(Vec::is_empty));
@@ -115,24 +116,24 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
         <section class="panel" aria-labelledby="samples">
             <h2 id="samples" class="panel-head">{words.job.samples}<span class="panel-note">{words.gallery.hint}</span></h2>
             {move || if is_empty.get() {
-                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.erased()
+                view! { <p class="panel-empty"><Icon glyph=Glyph::Image/>{empty}</p> }.into_erased()
             } else {
-                view! { {bar} {shown} }.erased()
+                view! { {bar} {shown} }.into_erased()
             }}
         </section>
-        <Viewer all=all open=open/>
+        <SampleViewer all=all open=open/>
     }
-    .erased()
+    .into_erased()
 }
 
 /// From step to step, and what to compare with.
 #[component]
-fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
+fn StepNavigation(id: JobId, wish: GalleryFilters, steps: Vec<u64>) -> impl IntoView {
     let words = t();
-    let step = wish.step(&steps).unwrap_or_default();
+    let step = wish.shown_step(&steps).unwrap_or_default();
     let place = steps.iter().position(|other| *other == step).unwrap_or_default();
     let at = |place: Option<usize>| place.and_then(|place| steps.get(place).copied());
-    let to = |step: u64| Wish { step: Some(step), ..wish.clone() }.href(&id);
+    let to = |step: u64| GalleryFilters { step: Some(step), ..wish.clone() }.href(&id);
     let link = |step: Option<u64>, name: &'static str, class: &'static str| {
         step.map(
             |step| view! { <a class=class href=to(step) aria-label=name title=name><Icon glyph=Glyph::Arrow/></a> },
@@ -140,7 +141,7 @@ fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
     };
     let earlier = link(at(place.checked_sub(1)), words.gallery.earlier, "icon-button is-back");
     let later = link(at(Some(place + 1)), words.gallery.later, "icon-button");
-    let named = |step| words.job.samples_step.of(words.whole(step));
+    let named = |step| words.job.samples_step.of(words.format_integer(step));
     let options = steps.iter().filter(|other| **other != step).map(|other| {
         let chosen = wish.against == Some(*other);
         view! { <option value=other.to_string() selected=chosen>{named(*other)}</option> }
@@ -153,7 +154,7 @@ fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
             let chosen = event_target_value(&event).parse::<usize>().ok().and_then(|place| steps.get(place).copied());
             if let Some(step) = chosen {
                 let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-                navigate(&Wish { step: Some(step), ..wish.clone() }.href(&id), options);
+                navigate(&GalleryFilters { step: Some(step), ..wish.clone() }.href(&id), options);
             }
         }
     };
@@ -183,7 +184,7 @@ fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
                     <input type="hidden" name="show" value="samples"/>
                     <input type="hidden" name="step" value=step.to_string()/>
                     <label for="against">{words.gallery.compare}</label>
-                    <select id="against" name="against" class="select select-sm" on:change=move |event| browser::submit_form_of(&event)>
+                    <select id="against" name="against" class="select select-sm" on:change=move |event| browser::submit_enclosing_form(&event)>
                         <option value="">{words.gallery.nothing}</option>
                         {options}
                     </select>
@@ -192,7 +193,7 @@ fn Steps(id: JobId, wish: Wish, steps: Vec<u64>) -> impl IntoView {
             })}
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[cfg(test)]
@@ -205,11 +206,11 @@ mod tests {
         params.insert("step", "200".to_owned());
         params.insert("against", "x".to_owned());
         params.insert("sample", "a/b&c".to_owned());
-        let wish = Wish::of(&params);
-        assert_eq!(wish, Wish { step: Some(200), against: None, sample: Some("a/b&c".to_owned()) });
+        let wish = GalleryFilters::from_params(&params);
+        assert_eq!(wish, GalleryFilters { step: Some(200), against: None, sample: Some("a/b&c".to_owned()) });
         let id = JobId::parse("j_1").expect("an id");
         assert_eq!(wish.href(&id), "/jobs/j_1?show=samples&step=200&sample=a%2Fb%26c");
-        assert_eq!(wish.step(&[100, 200, 300]), Some(200));
-        assert_eq!(wish.step(&[100, 300]), Some(300), "a step that is not there is the newest");
+        assert_eq!(wish.shown_step(&[100, 200, 300]), Some(200));
+        assert_eq!(wish.shown_step(&[100, 300]), Some(300), "a step that is not there is the newest");
     }
 }

@@ -7,37 +7,37 @@ pub(in crate::ui) mod cancel;
 pub(in crate::ui) mod configuration;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod events;
+mod explanation;
 mod facts;
 mod files;
-mod frame;
 mod gallery;
+mod header;
 mod overview;
 mod tabs;
-mod why;
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
-use self::files::Files;
-use self::frame::{JobFrame, unknown};
+use self::files::JobFiles;
 use self::gallery::Gallery;
-use self::overview::Overview;
-use self::tabs::Tab;
-use super::not_found::no_such;
-use super::{Skeleton, use_port};
+use self::header::{JobHeader, job_error};
+use self::overview::JobOverview;
+use self::tabs::JobTab;
+use super::not_found::not_found_problem;
+use super::{Skeleton, use_backend};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
-use crate::ui::empty_state::{JobStage, Panel, live_text};
+use crate::ui::backend::{BackendFuture, SharedBackend};
+use crate::ui::empty_state::{JobPanel, JobStage, empty_text_signal};
 use crate::ui::erase::Erase;
-use crate::ui::live::refreshed;
-use crate::ui::port::{Answer, SharedPort};
+use crate::ui::live::live_signal;
 
 /// The job and what it made: every view shows some of both.
-type Snapshot = (JobView, ArtifactsPage);
+type JobSnapshot = (JobView, ArtifactsPage);
 
-fn ask(port: &SharedPort, id: &JobId) -> Answer<Snapshot> {
+fn fetch_snapshot(port: &SharedBackend, id: &JobId) -> BackendFuture<JobSnapshot> {
     let (port, id) = (port.clone(), id.clone());
     Box::pin(async move { Ok((port.job(id.clone()).await?, port.job_artifacts(id).await?)) })
 }
@@ -48,45 +48,58 @@ pub(crate) fn JobPage() -> impl IntoView {
     let params = use_params_map();
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| JobId::parse(&id).ok()));
     move || match id.get() {
-        Some(id) => view! { <Job id=id/> }.erased(),
-        None => unknown(no_such()),
+        Some(id) => view! { <JobLoader id=id/> }.into_erased(),
+        None => job_error(not_found_problem()),
     }
 }
 
 #[component]
-fn Job(id: JobId) -> impl IntoView {
-    let port = use_port();
+fn JobLoader(id: JobId) -> impl IntoView {
+    let port = use_backend();
     let snapshot = Resource::new(|| (), {
         let (port, id) = (port.clone(), id.clone());
-        move |()| ask(&port, &id)
+        move |()| fetch_snapshot(&port, &id)
     });
     let shown = move || {
         let (port, id) = (port.clone(), id.clone());
         Suspend::new(async move {
             match snapshot.await {
-                Ok(first) => view! { <Shown first=first id=id port=port/> }.erased(),
-                Err(problem) => unknown(problem),
+                Ok(first) => view! { <JobContent first=first id=id port=port/> }.into_erased(),
+                Err(problem) => job_error(problem),
             }
         })
     };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
+}
+
+/// What of a job does not change while it trains.
+fn without_progress(job: &JobView) -> JobView {
+    JobView { progress: None, ..job.clone() }
 }
 
 #[component]
-fn Shown(first: Snapshot, id: JobId, port: SharedPort) -> impl IntoView {
-    let snapshot = refreshed(first, &[Topic::Job(id.clone())], {
+fn JobContent(first: JobSnapshot, id: JobId, port: SharedBackend) -> impl IntoView {
+    let snapshot = live_signal(first, &[Topic::Job(id.clone())], {
         let (port, id) = (port.clone(), id.clone());
-        move || ask(&port, &id)
+        move || fetch_snapshot(&port, &id)
     });
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
+    let still = Memo::new(move |_| job.with(without_progress));
     let files = Memo::new(move |_| snapshot.with(|(_, files)| files.clone()));
-    let stage = Memo::new(move |_| job.with(JobStage::of));
+    let stage = Memo::new(move |_| job.with(JobStage::new));
     let params = use_query_map();
-    let tab = Memo::new(move |_| params.with(Tab::shown));
+    let tab = Memo::new(move |_| params.with(JobTab::from_params));
     let shown = move || match tab.get() {
-        Tab::Samples => view! { <Gallery id=id.clone() files=files empty=live_text(Panel::Samples, stage)/> }.erased(),
-        Tab::Files => view! { <Files files=files stage=stage/> }.erased(),
-        _ => view! { <Overview id=id.clone() port=port.clone() job=job files=files stage=stage/> }.erased(),
+        JobTab::Samples => {
+            view! { <Gallery id=id.clone() files=files empty=empty_text_signal(JobPanel::Samples, stage)/> }
+                .into_erased()
+        }
+        JobTab::Files => view! { <JobFiles files=files stage=stage/> }.into_erased(),
+        _ => {
+            let (id, port) = (id.clone(), port.clone());
+            view! { <JobOverview id=id port=port snapshot=snapshot job=job still=still files=files stage=stage/> }
+                .into_erased()
+        }
     };
-    view! { <JobFrame job=job tab=tab/> {shown} }.erased()
+    view! { <JobHeader job=still tab=tab/> {shown} }.into_erased()
 }

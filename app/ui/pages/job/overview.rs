@@ -3,73 +3,84 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::facts::Facts;
-use super::why::Why;
-use crate::domain::ids::{Attempt, JobId};
+use super::JobSnapshot;
+use super::explanation::JobExplanation;
+use super::facts::JobFacts;
+use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::artifacts::{ArtifactView, ArtifactsPage};
 use crate::protocol::queue::JobView;
 use crate::protocol::status::{ArtifactKind, JobStatus};
-use crate::ui::checkpoints::checkpoints;
+use crate::ui::backend::SharedBackend;
+use crate::ui::checkpoints::group_checkpoints;
 use crate::ui::components::action::MoreLink;
 use crate::ui::components::artifacts::FileTable;
 use crate::ui::components::attempts::Attempts;
-use crate::ui::components::failure::Failure;
 use crate::ui::components::gpu_charts::JobGpuCharts;
 use crate::ui::components::job_charts::JobCharts;
-use crate::ui::components::job_head::JobHead;
-use crate::ui::components::log_view::{LogView, TAIL_BYTES};
+use crate::ui::components::job_progress_panel::JobProgressPanel;
+use crate::ui::components::log_tail::{LogTailPanel, TAIL_BYTES};
+use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::samples::NewestSamples;
-use crate::ui::empty_state::{JobStage, Panel, empty_text, live_text};
+use crate::ui::empty_state::{JobPanel, JobStage, empty_text, empty_text_signal};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::job_feed::JobFeed;
 use crate::ui::pages::Skeleton;
-use crate::ui::port::SharedPort;
 
 /// See the module.
 #[component]
-pub(super) fn Overview(
+pub(super) fn JobOverview(
     id: JobId,
-    port: SharedPort,
+    port: SharedBackend,
+    snapshot: RwSignal<JobSnapshot>,
     job: Memo<JobView>,
+    still: Memo<JobView>,
     files: Memo<ArtifactsPage>,
     stage: Memo<JobStage>,
 ) -> impl IntoView {
+    JobFeed::start(id.clone(), port.clone(), snapshot);
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let queued = Memo::new(move |_| job.with(|job| job.status == JobStatus::Queued));
-    let made = Memo::new(move |_| files.with(|page| checkpoints(&page.artifacts)));
+    let made = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
     let why = {
         let (id, port) = (id.clone(), port.clone());
-        move || queued.get().then(|| view! { <Why id=id.clone() port=port.clone()/> })
+        move || queued.get().then(|| view! { <JobExplanation id=id.clone() port=port.clone()/> })
     };
     view! {
         <div class="space-y-6">
-            <JobHead detail=job/>
+            <JobProgressPanel detail=job/>
             {why}
             <div class="job-grid">
-                <JobCharts id=id.clone() empty=live_text(Panel::Curves, stage)/>
-                <Facts job=job/>
+                <JobCharts id=id.clone() empty=empty_text_signal(JobPanel::Metrics, stage)/>
+                <JobFacts job=still/>
             </div>
-            <Attempts job=job checkpoints=made/>
-            <NewestSamples id=id.clone() files=files empty=live_text(Panel::Samples, stage)/>
+            <Attempts job=still checkpoints=made/>
+            <NewestSamples id=id.clone() files=files empty=empty_text_signal(JobPanel::Samples, stage)/>
             <JobGpuCharts id=id.clone()/>
-            <Output id=id.clone() port=port newest=newest empty=live_text(Panel::Log, stage)/>
-            <Results id=id files=files stage=stage/>
+            <JobLogPanel id=id.clone() port=port newest=newest empty=empty_text_signal(JobPanel::Log, stage)/>
+            <FinalArtifacts id=id files=files stage=stage/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, empty: Signal<&'static str>) -> impl IntoView {
+fn JobLogPanel(
+    id: JobId,
+    port: SharedBackend,
+    newest: Memo<AttemptNumber>,
+    empty: Signal<&'static str>,
+) -> impl IntoView {
     let words = t();
     let chosen = use_query_map();
     let attempt = Memo::new(move |_| {
-        let chosen = chosen.with(|query| query.get("attempt")).and_then(|number| number.parse().ok()).map(Attempt);
+        let chosen =
+            chosen.with(|query| query.get("attempt")).and_then(|number| number.parse().ok()).map(AttemptNumber);
         chosen.unwrap_or_else(|| newest.get())
     });
     let chunk = Resource::new(move || attempt.get(), {
         let id = id.clone();
-        move |attempt: Attempt| {
+        move |attempt: AttemptNumber| {
             let asked = (attempt.0 > 0).then(|| port.job_log(id.clone(), attempt, None, TAIL_BYTES));
             async move {
                 match asked {
@@ -83,24 +94,24 @@ fn Output(id: JobId, port: SharedPort, newest: Memo<Attempt>, empty: Signal<&'st
         let id = id.clone();
         Suspend::new(async move {
             match chunk.await {
-                Ok(Some(first)) => view! { <LogView job=id first=first empty=empty/> }.erased(),
+                Ok(Some(first)) => view! { <LogTailPanel job=id first=first empty=empty/> }.into_erased(),
                 Ok(None) => view! {
                     <section class="panel" aria-labelledby="log">
                         <h2 id="log" class="panel-head">{words.log.title}</h2>
                         <p class="panel-empty">{empty}</p>
                     </section>
                 }
-                .erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    view! { <Transition fallback=Skeleton>{shown}</Transition> }.erased()
+    view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
 /// What people come for, in short: the weights.
 #[component]
-fn Results(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
+fn FinalArtifacts(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();
     let weights = Memo::new(move |_| {
         let is_final = |file: &&ArtifactView| file.kind == ArtifactKind::Final;
@@ -109,10 +120,10 @@ fn Results(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl
     let count = Memo::new(move |_| files.with(|page| page.artifacts.len() as u64));
     let shown = move || {
         if weights.with(Vec::is_empty) {
-            let panel = if count.get() == 0 { Panel::Files } else { Panel::Weights };
-            view! { <p class="panel-empty">{empty_text(panel, stage.get())}</p> }.erased()
+            let panel = if count.get() == 0 { JobPanel::Files } else { JobPanel::Weights };
+            view! { <p class="panel-empty">{empty_text(panel, stage.get())}</p> }.into_erased()
         } else {
-            view! { <FileTable caption=words.job.artifacts_caption files=weights.get()/> }.erased()
+            view! { <FileTable caption=words.job.artifacts_caption files=weights.get()/> }.into_erased()
         }
     };
     view! {
@@ -124,5 +135,5 @@ fn Results(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl
             {shown}
         </section>
     }
-    .erased()
+    .into_erased()
 }

@@ -12,7 +12,7 @@ use crate::ui::prefs::Prefs;
 
 /// A view of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ui) enum Tab {
+pub(in crate::ui) enum JobTab {
     Overview,
     Samples,
     Files,
@@ -22,11 +22,11 @@ pub(in crate::ui) enum Tab {
     Events,
 }
 
-impl Tab {
+impl JobTab {
     const ALL: [Self; 5] = [Self::Overview, Self::Samples, Self::Files, Self::Configuration, Self::Events];
 
     /// What the address of the living page asks for.
-    pub fn shown(params: &ParamsMap) -> Self {
+    pub fn from_params(params: &ParamsMap) -> Self {
         match params.get("show").as_deref() {
             Some("samples") => Self::Samples,
             Some("files") => Self::Files,
@@ -56,19 +56,23 @@ impl Tab {
         }
     }
 
-    const fn is_plain(self) -> bool {
+    const fn is_server_rendered(self) -> bool {
         matches!(self, Self::Configuration | Self::Events)
     }
 }
 
 /// Links to the views.
 #[component]
-pub(in crate::ui) fn Tabs(id: JobId, tab: Tab) -> impl IntoView {
-    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::ConfigView));
-    let shown = Tab::ALL.into_iter().filter(|tab| reads || *tab != Tab::Configuration);
-    let link =
-        |each: Tab| TabLink { href: each.href(&id), name: each.name(), current: each == tab, plain: each.is_plain() };
-    view! { <TabLinks label=t().work.views links=shown.map(link).collect()/> }.erased()
+pub(in crate::ui) fn JobTabs(id: JobId, tab: JobTab) -> impl IntoView {
+    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigView));
+    let shown = JobTab::ALL.into_iter().filter(|tab| reads || *tab != JobTab::Configuration);
+    let link = |each: JobTab| TabLink {
+        href: each.href(&id),
+        name: each.name(),
+        is_current: each == tab,
+        is_server_rendered: each.is_server_rendered(),
+    };
+    view! { <TabLinks label=t().work.views links=shown.map(link).collect()/> }.into_erased()
 }
 
 #[cfg(test)]
@@ -77,13 +81,13 @@ mod tests {
 
     #[test]
     fn an_address_shows_what_it_leads_to() {
-        for (show, tab) in [("samples", Tab::Samples), ("files", Tab::Files), ("nonsense", Tab::Overview)] {
+        for (show, tab) in [("samples", JobTab::Samples), ("files", JobTab::Files), ("nonsense", JobTab::Overview)] {
             let mut params = ParamsMap::new();
             params.insert("show", show.to_owned());
-            assert_eq!(Tab::shown(&params), tab);
+            assert_eq!(JobTab::from_params(&params), tab);
         }
         let id = JobId::parse("j_1").expect("an id");
-        assert_eq!(Tab::Samples.href(&id), "/jobs/j_1?show=samples");
-        assert_eq!(Tab::Events.href(&id), "/jobs/j_1/events");
+        assert_eq!(JobTab::Samples.href(&id), "/jobs/j_1?show=samples");
+        assert_eq!(JobTab::Events.href(&id), "/jobs/j_1/events");
     }
 }

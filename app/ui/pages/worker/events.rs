@@ -5,72 +5,74 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::frame::{WorkerFrame, unknown};
-use super::jobs::{asked_part, parts};
-use super::tabs::Tab;
+use super::header::{WorkerHeader, worker_error};
+use super::jobs::{page_links, part_from_url};
+use super::tabs::WorkerTab;
 use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
-use crate::domain::text::escaped;
+use crate::domain::text::escape;
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::TrailEvent;
-use crate::protocol::worker_history::{PartQuery, WorkerEvents};
+use crate::protocol::audit::AuditTrailEvent;
+use crate::protocol::worker_history::{PageQuery, WorkerEvents};
 use crate::protocol::workers::WorkerView;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::event_entry::{EventEntry, Told, by};
+use crate::ui::audit_actions::action_sentence;
+use crate::ui::clock::use_clock;
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
 use crate::ui::components::icon::Glyph;
 use crate::ui::components::pager::Pager;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
-use crate::ui::pages::plain_page::plain_page;
-use crate::ui::pages::{use_desk, use_port};
+use crate::ui::pages::server_rendered_page::server_rendered_page;
+use crate::ui::pages::{use_backend, use_page_backend};
 use crate::ui::prefs::Prefs;
-use crate::ui::trail::sentence;
 
 /// See the module.
 #[component]
 pub(crate) fn WorkerEventsPage() -> impl IntoView {
-    let (port, desk, query) = (use_port(), use_desk(), asked_part());
-    plain_page(
+    let (port, desk, query) = (use_backend(), use_page_backend(), part_from_url());
+    server_rendered_page(
         move |id: WorkerId| {
             let (port, desk, query) = (port.clone(), desk.clone(), query.clone());
             async move { Ok((port.worker(id.clone()).await?, desk.worker_events(id, query.clone()).await?, query)) }
         },
-        |(worker, page, query)| view! { <Shown worker=worker page=page query=query/> }.erased(),
-        unknown,
+        |(worker, page, query)| view! { <WorkerEventList worker=worker page=page query=query/> }.into_erased(),
+        worker_error,
     )
 }
 
 #[component]
-fn Shown(worker: WorkerView, page: WorkerEvents, query: PartQuery) -> impl IntoView {
+fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> impl IntoView {
     let (language, words) = (t(), &t().plain().worker);
-    let [newest, older] = parts(&worker.id, Tab::Events, &query, page.next_cursor);
-    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminAudit));
+    let [newest, older] = page_links(&worker.id, WorkerTab::Events, &query, page.next_cursor);
+    let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
     let trail = reads.then(|| {
         let href = format!("/admin/audit?target={}", worker.id);
         view! { <a class="more-link" href=href>{language.nav.audit}</a> }
     });
     let list = if page.events.is_empty() {
-        view! { <Empty glyph=Glyph::Search title=words.no_events text=words.no_events_hint/> }.erased()
+        view! { <EmptyPanel glyph=Glyph::Search title=words.no_events text=words.no_events_hint/> }.into_erased()
     } else {
         let name = worker.name.clone();
-        let entry = |event: TrailEvent| {
-            let (class, glyph) = look(&event.event);
-            let told = Told {
+        let entry = |event: AuditTrailEvent| {
+            let (class, glyph) = event_style(&event.event);
+            let description = EventDescription {
                 class,
                 glyph,
-                sentence: sentence(&event.event).map_or_else(|| escaped(&event.event).into_owned(), str::to_owned),
-                note: particulars(&event).join(" · "),
+                sentence: action_sentence(&event.event)
+                    .map_or_else(|| escape(&event.event).into_owned(), str::to_owned),
+                note: event_details(&event).join(" · "),
                 since: None,
-                actor: by(&event.actor, |_| name.clone()),
+                actor: describe_actor(&event.actor, |_| name.clone()),
             };
-            view! { <EventEntry event=event told=told/> }
+            view! { <EventEntry event=event told=description/> }
         };
-        view! { <ol class="events">{page.events.into_iter().map(entry).collect_view()}</ol> }.erased()
+        view! { <ol class="events">{page.events.into_iter().map(entry).collect_view()}</ol> }.into_erased()
     };
     view! {
         <div data-part="page">
-            <WorkerFrame worker=RwSignal::new(worker) tab=Signal::stored(Tab::Events)/>
+            <WorkerHeader worker=RwSignal::new(worker) tab=Signal::stored(WorkerTab::Events)/>
             <section class="panel" aria-labelledby="events">
                 <h2 id="events" class="panel-head">
                     {language.work.events}
@@ -82,10 +84,10 @@ fn Shown(worker: WorkerView, page: WorkerEvents, query: PartQuery) -> impl IntoV
             <Pager label=language.work.events first=newest next=older/>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
-fn look(event: &str) -> (&'static str, Glyph) {
+fn event_style(event: &str) -> (&'static str, Glyph) {
     match event {
         "worker.online" => ("status status-good", Glyph::CheckCircle),
         "worker.registered" | "worker.resumed" => ("status status-active", Glyph::Play),
@@ -100,18 +102,19 @@ fn look(event: &str) -> (&'static str, Glyph) {
 }
 
 /// What else is worth telling of it; the rest is in the record.
-fn particulars(event: &TrailEvent) -> Vec<String> {
-    let (language, words) = (t(), &t().plain().worker);
+fn event_details(event: &AuditTrailEvent) -> Vec<String> {
+    let (language, words, clock) = (t(), &t().plain().worker, use_clock());
     let detail = &event.detail;
-    let text = |key: &str| detail[key].as_str().map(|text| escaped(text).into_owned());
-    let moment = |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| language.moment(at));
+    let text = |key: &str| detail[key].as_str().map(|text| escape(text).into_owned());
+    let moment =
+        |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| clock.format_timestamp(at));
     let ends = |key| moment(key).map(|at| format!("{} {at}", language.token.token_ends_at));
     let unused = || moment("token_unused_ends_at").map(|at| language.token.token_ends_unused.of(at));
-    let told = match event.event.as_str() {
+    let details = match event.event.as_str() {
         "worker.created" => vec![ends("token_expires_at"), unused()],
         "worker.registered" => {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
-            vec![models(&detail["gpus"]), text("hostname"), agent, text("unfit")]
+            vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unfit")]
         }
         "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_gone.to_owned())],
         "worker.offline" => vec![text("cause").map(|cause| match cause.as_str() {
@@ -121,8 +124,8 @@ fn particulars(event: &TrailEvent) -> Vec<String> {
         })],
         "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
         "worker.gpus" => vec![
-            gpus(&detail["withheld"]).map(|gpus| words.withheld.of(gpus)),
-            gpus(&detail["given_back"]).map(|gpus| words.given_back.of(gpus)),
+            gpu_list_text(&detail["withheld"]).map(|gpus| words.withheld.of(gpus)),
+            gpu_list_text(&detail["given_back"]).map(|gpus| words.given_back.of(gpus)),
         ],
         "worker.fitness" => vec![text("unfit").or_else(|| Some(words.fit_again.to_owned()))],
         "worker.token_rotated" => {
@@ -133,25 +136,25 @@ fn particulars(event: &TrailEvent) -> Vec<String> {
         "worker.astray" => vec![text("job_id").map(|job| short_id(&job))],
         _ => Vec::new(),
     };
-    told.into_iter().flatten().collect()
+    details.into_iter().flatten().collect()
 }
 
 /// How many GPUs of which model.
-fn models(names: &Value) -> Option<String> {
+fn gpu_models_text(names: &Value) -> Option<String> {
     let mut many = BTreeMap::<&str, u64>::new();
     for name in names.as_array()?.iter().filter_map(Value::as_str) {
         *many.entry(name).or_default() += 1;
     }
-    let told = many.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escaped(name)));
-    Some(told.collect::<Vec<_>>().join(", ")).filter(|told| !told.is_empty())
+    let model_counts = many.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escape(name)));
+    Some(model_counts.collect::<Vec<_>>().join(", ")).filter(|told| !told.is_empty())
 }
 
 /// GPUs by their numbers, with what is said of each.
-fn gpus(told: &Value) -> Option<String> {
+fn gpu_list_text(told: &Value) -> Option<String> {
     let gpu = |gpu: &Value| {
         let index = u32::try_from(gpu["index"].as_u64()?).ok()?;
         let detail = gpu["detail"].as_str().filter(|detail| !detail.is_empty());
-        let detail = detail.map(|detail| format!(" ({})", escaped(detail))).unwrap_or_default();
+        let detail = detail.map(|detail| format!(" ({})", escape(detail))).unwrap_or_default();
         Some(format!("{}{detail}", t().charts.gpu.of(index)))
     };
     let gpus: Vec<_> = told.as_array()?.iter().filter_map(gpu).collect();
@@ -166,7 +169,7 @@ mod tests {
 
     fn told(event: &str, detail: Value) -> Vec<String> {
         let (event, actor) = (event.to_owned(), "system".to_owned());
-        particulars(&TrailEvent { at: Timestamp(0), event, actor, detail })
+        Owner::new().with(|| event_details(&AuditTrailEvent { at: Timestamp(0), event, actor, detail }))
     }
 
     #[test]

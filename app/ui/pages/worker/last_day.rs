@@ -4,18 +4,18 @@ use leptos::prelude::*;
 
 use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::status::WorkerStatus;
-use crate::protocol::worker_history::Stood;
+use crate::protocol::worker_history::StatusSpanView;
 use crate::protocol::workers::WorkerView;
-use crate::ui::clock::{Clock, use_clock};
-use crate::ui::components::status::worker_look;
+use crate::ui::clock::{PageClock, use_clock};
+use crate::ui::components::status::worker_status_style;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-const MINUTE: i64 = 60_000;
-const DAY: i64 = 1_440 * MINUTE;
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 1_440 * MINUTE_MS;
 /// In which order it is told; none is that it was never heard of.
-const ORDER: [Option<WorkerStatus>; 6] = [
+const DISPLAY_ORDER: [Option<WorkerStatus>; 6] = [
     Some(WorkerStatus::Busy),
     Some(WorkerStatus::Idle),
     Some(WorkerStatus::Draining),
@@ -26,14 +26,14 @@ const ORDER: [Option<WorkerStatus>; 6] = [
 
 /// A stretch of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct StatusPeriod {
     status: Option<WorkerStatus>,
     from: Timestamp,
     until: Timestamp,
 }
 
-impl Part {
-    fn span(self) -> Millis {
+impl StatusPeriod {
+    fn duration(self) -> Millis {
         self.until - self.from
     }
 
@@ -52,54 +52,55 @@ impl Part {
         }
     }
 
-    fn word(self) -> Text {
-        worker_look(&t().status, self.status.unwrap_or(WorkerStatus::Offline), self.status.is_some()).word
+    fn label(self) -> Text {
+        worker_status_style(&t().status, self.status.unwrap_or(WorkerStatus::Offline), self.status.is_some()).label
     }
 }
 
 /// What of it lies in the day before this moment. A change is there at once, whatever the moment is rounded to; what took less
 /// than a second is left out.
-fn parts(stood: &[Stood], now: Timestamp) -> Vec<Part> {
+fn status_periods(stood: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod> {
     let now = stood.last().map_or(now, |last| now.max(Timestamp(last.since.0 + 1_000)));
     let ends = stood.iter().skip(1).map(|next| next.since).chain([now]);
-    let part = |(stood, until): (&Stood, Timestamp)| {
-        let from = stood.since.max(Timestamp(now.0 - DAY));
-        (until.0 - from.0 >= 1_000).then_some(Part { status: stood.status, from, until })
+    let part = |(stood, until): (&StatusSpanView, Timestamp)| {
+        let from = stood.since.max(Timestamp(now.0 - DAY_MS));
+        (until.0 - from.0 >= 1_000).then_some(StatusPeriod { status: stood.status, from, until })
     };
     stood.iter().zip(ends).filter_map(part).collect()
 }
 
 /// All stretches of a kind as one as long as they together, with how many they are.
-fn totals(parts: &[Part]) -> Vec<(Part, usize)> {
+fn totals(parts: &[StatusPeriod]) -> Vec<(StatusPeriod, usize)> {
     let total = |status: &Option<WorkerStatus>| {
-        let of = || parts.iter().filter(|part| part.status == *status);
-        let span = of().map(|part| part.span().0).sum();
-        of().next().map(|first| (Part { until: first.from + Millis(span), ..*first }, of().count()))
+        let matching = || parts.iter().filter(|part| part.status == *status);
+        let span = matching().map(|part| part.duration().0).sum();
+        matching().next().map(|first| (StatusPeriod { until: first.from + Millis(span), ..*first }, matching().count()))
     };
-    ORDER.iter().filter_map(total).collect()
+    DISPLAY_ORDER.iter().filter_map(total).collect()
 }
 
 /// `Offline 1 h 50 min`, and of what it is told how often: `3 ×`.
-fn told((part, times): &(Part, usize)) -> String {
+fn describe_total((part, times): &(StatusPeriod, usize)) -> String {
     let times = if part.is_away() && *times > 1 { format!(", {times}\u{a0}×") } else { String::new() };
-    format!("{} {}{times}", part.word(), t().span(part.span()))
+    format!("{} {}{times}", part.label(), t().format_duration(part.duration()))
 }
 
 /// See the module.
 #[component]
 pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
     let (clock, words) = (use_clock(), t());
-    let now = Memo::new(move |_| Timestamp(clock.now().0 / MINUTE * MINUTE));
-    let shown = Memo::new(move |_| worker.with(|worker| parts(&worker.last_day, now.get())));
+    let now = Memo::new(move |_| Timestamp(clock.now().0 / MINUTE_MS * MINUTE_MS));
+    let shown = Memo::new(move |_| worker.with(|worker| status_periods(&worker.last_day, now.get())));
     let sum = move || {
         let totals = shown.with(|parts| totals(parts));
-        let each = |total: &(Part, usize)| view! { <span><i class=total.0.class()></i>{told(total)}</span> };
+        let each =
+            |total: &(StatusPeriod, usize)| view! { <span><i class=total.0.class()></i>{describe_total(total)}</span> };
         totals.iter().map(each).collect_view()
     };
     let rows = move || {
-        let row = |part: &Part| {
-            let (span, from) = (words.span(part.span()), clock.moment(part.from));
-            view! { <li><i class=part.class()></i>{part.word()}" "{span}<small>{from}</small></li> }
+        let row = |part: &StatusPeriod| {
+            let (span, from) = (words.format_duration(part.duration()), clock.format_timestamp(part.from));
+            view! { <li><i class=part.class()></i>{part.label()}" "{span}<small>{from}</small></li> }
         };
         shown.with(|parts| parts.iter().rev().map(row).collect_view())
     };
@@ -107,7 +108,7 @@ pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
         <div class="last-day">
             <svg viewBox="0 0 1440 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="scale-track" width="1440" height="10"></rect>
-                {move || shown.with(|parts| bars(parts, clock))}
+                {move || shown.with(|parts| draw_bars(parts, clock))}
             </svg>
             <p aria-hidden="true">
                 <span>{words.time.ago.of(format_args!("24\u{a0}{}", words.time.hours))}</span>
@@ -119,16 +120,21 @@ pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
             </details>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Each stretch, a minute to a unit; where it was away the bar is low, and there however short that was.
-fn bars(parts: &[Part], clock: Clock) -> impl IntoView + use<> {
-    let begin = parts.last().map_or(0, |last| last.until.0 - DAY);
-    let bar = |part: &Part| {
+fn draw_bars(parts: &[StatusPeriod], clock: PageClock) -> impl IntoView + use<> {
+    let begin = parts.last().map_or(0, |last| last.until.0 - DAY_MS);
+    let bar = |part: &StatusPeriod| {
         let (y, height, least) = if part.is_away() { ("6", "4", 3) } else { ("0", "10", 1) };
-        let (x, width) = ((part.from.0 - begin) / MINUTE, (part.span().0 / MINUTE).max(least));
-        let title = format!("{} · {} · {}", part.word(), t().span(part.span()), clock.moment(part.from));
+        let (x, width) = ((part.from.0 - begin) / MINUTE_MS, (part.duration().0 / MINUTE_MS).max(least));
+        let title = format!(
+            "{} · {} · {}",
+            part.label(),
+            t().format_duration(part.duration()),
+            clock.format_timestamp(part.from)
+        );
         view! { <rect class=part.class() x=x y=y width=width height=height><title>{title}</title></rect> }
     };
     parts.iter().map(bar).collect_view()
@@ -138,35 +144,35 @@ fn bars(parts: &[Part], clock: Clock) -> impl IntoView + use<> {
 mod tests {
     use super::*;
 
-    fn stood(since: i64, status: Option<WorkerStatus>) -> Stood {
-        Stood { since: Timestamp(since), status }
+    fn stood(since: i64, status: Option<WorkerStatus>) -> StatusSpanView {
+        StatusSpanView { since: Timestamp(since), status }
     }
 
     #[test]
     fn a_day_is_cut_from_what_is_told_and_added_up() {
         use WorkerStatus::{Connecting, Idle, Offline};
-        let now = Timestamp(3 * DAY);
-        let hour = 60 * MINUTE;
+        let now = Timestamp(3 * DAY_MS);
+        let hour = 60 * MINUTE_MS;
         let told = [
-            stood(DAY, Some(Idle)),
+            stood(DAY_MS, Some(Idle)),
             stood(now.0 - 9 * hour, Some(Offline)),
             stood(now.0 - 7 * hour, Some(Connecting)),
             stood(now.0 - 7 * hour + 20, Some(Idle)),
             stood(now.0 - hour, Some(Offline)),
         ];
-        let day = parts(&told, now);
-        assert_eq!((day.len(), day[0].from, day[3].until), (4, Timestamp(2 * DAY), now), "20 ms are nothing");
+        let day = status_periods(&told, now);
+        assert_eq!((day.len(), day[0].from, day[3].until), (4, Timestamp(2 * DAY_MS), now), "20 ms are nothing");
         let sums: Vec<_> =
-            totals(&day).iter().map(|(part, times)| (part.status, part.span().0 / hour, *times)).collect();
+            totals(&day).iter().map(|(part, times)| (part.status, part.duration().0 / hour, *times)).collect();
         assert_eq!(sums, [(Some(Idle), 20, 2), (Some(Offline), 3, 2)]);
-        assert_eq!(parts(&[], now), []);
+        assert_eq!(status_periods(&[], now), []);
     }
 
     #[test]
     fn a_change_is_there_at_once() {
-        let now = Timestamp(3 * DAY);
-        let told = [stood(DAY, None), stood(now.0 + 30_000, Some(WorkerStatus::Idle))];
-        let day = parts(&told, now);
-        assert_eq!(day.iter().map(|part| part.span().0).collect::<Vec<_>>(), [DAY - 1_000, 1_000]);
+        let now = Timestamp(3 * DAY_MS);
+        let told = [stood(DAY_MS, None), stood(now.0 + 30_000, Some(WorkerStatus::Idle))];
+        let day = status_periods(&told, now);
+        assert_eq!(day.iter().map(|part| part.duration().0).collect::<Vec<_>>(), [DAY_MS - 1_000, 1_000]);
     }
 }

@@ -4,7 +4,7 @@
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod events;
 mod facts;
-mod frame;
+mod header;
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod jobs;
 mod last_day;
@@ -14,21 +14,23 @@ mod tabs;
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
-use self::frame::WorkerFrame;
-pub(in crate::ui::pages) use self::frame::unknown;
-use self::overview::{Arrival, Overview};
-use self::tabs::Tab;
-use super::not_found::no_such;
-use super::{Skeleton, use_port};
+use self::header::WorkerHeader;
+#[cfg(feature = "ssr")]
+pub(in crate::ui::pages) use self::header::deletion_blocker;
+pub(in crate::ui::pages) use self::header::worker_error;
+use self::overview::{WorkerOnboarding, WorkerOverview};
+use self::tabs::WorkerTab;
+use super::not_found::not_found_problem;
+use super::{Skeleton, use_backend};
 use crate::domain::ids::WorkerId;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::WorkerView;
-use crate::ui::components::gpu_charts::WorkerCharts;
+use crate::ui::backend::SharedBackend;
+use crate::ui::components::gpu_charts::WorkerGpuCharts;
 use crate::ui::components::gpu_table::GpuTable;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, Way};
-use crate::ui::live::refreshed;
-use crate::ui::port::SharedPort;
+use crate::ui::flash::{CurrentFlash, Flash, StartMethod};
+use crate::ui::live::live_signal;
 
 /// A worker's page.
 #[component]
@@ -36,14 +38,14 @@ pub(crate) fn WorkerPage() -> impl IntoView {
     let params = use_params_map();
     let id = Memo::new(move |_| params.with(|params| params.get("id")).and_then(|id| WorkerId::parse(&id).ok()));
     move || match id.get() {
-        Some(id) => view! { <Worker id=id/> }.erased(),
-        None => unknown(no_such()),
+        Some(id) => view! { <WorkerLoader id=id/> }.into_erased(),
+        None => worker_error(not_found_problem()),
     }
 }
 
 #[component]
-fn Worker(id: WorkerId) -> impl IntoView {
-    let port = use_port();
+fn WorkerLoader(id: WorkerId) -> impl IntoView {
+    let port = use_backend();
     let worker = Resource::new(|| (), {
         let (port, id) = (port.clone(), id.clone());
         move |()| port.worker(id.clone())
@@ -52,40 +54,40 @@ fn Worker(id: WorkerId) -> impl IntoView {
         let (port, id) = (port.clone(), id.clone());
         Suspend::new(async move {
             match worker.await {
-                Ok(first) => view! { <Shown first=first id=id port=port/> }.erased(),
-                Err(problem) => unknown(problem),
+                Ok(first) => view! { <WorkerContent first=first id=id port=port/> }.into_erased(),
+                Err(problem) => worker_error(problem),
             }
         })
     };
-    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.erased()
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
 #[component]
-fn Shown(first: WorkerView, id: WorkerId, port: SharedPort) -> impl IntoView {
-    let created = created_now(&id);
-    let is_new = created.is_some() || first.last_heartbeat.is_none();
-    let arrival = is_new.then_some(Arrival { created });
-    let worker = refreshed(first, &[Topic::Workers, Topic::Worker(id.clone())], {
+fn WorkerContent(first: WorkerView, id: WorkerId, port: SharedBackend) -> impl IntoView {
+    let new_token = created_from_flash(&id);
+    let is_new = new_token.is_some() || first.last_heartbeat.is_none();
+    let arrival = is_new.then_some(WorkerOnboarding { new_token });
+    let worker = live_signal(first, &[Topic::Workers, Topic::Worker(id.clone())], {
         let id = id.clone();
         move || port.worker(id.clone())
     });
     let params = use_query_map();
-    let tab = Memo::new(move |_| params.with(Tab::shown));
+    let tab = Memo::new(move |_| params.with(WorkerTab::from_params));
     let shown = move || match tab.get() {
-        Tab::Gpus => view! {
+        WorkerTab::Gpus => view! {
             <div class="space-y-6">
                 <GpuTable worker=worker/>
-                <WorkerCharts id=id.clone()/>
+                <WorkerGpuCharts id=id.clone()/>
             </div>
         }
-        .erased(),
-        _ => view! { <Overview worker=worker arrival=arrival.clone()/> }.erased(),
+        .into_erased(),
+        _ => view! { <WorkerOverview worker=worker arrival=arrival.clone()/> }.into_erased(),
     };
-    view! { <WorkerFrame worker=worker tab=tab/> {shown} }.erased()
+    view! { <WorkerHeader worker=worker tab=tab/> {shown} }.into_erased()
 }
 
 /// The answer to the creation of this very worker, if it is this page's flash.
-fn created_now(id: &WorkerId) -> Option<(String, Vec<Way>)> {
+fn created_from_flash(id: &WorkerId) -> Option<(String, Vec<StartMethod>)> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
         Flash::Created { worker, ways } if worker.worker_id == *id => Some((worker.token, ways)),
         _ => None,

@@ -2,44 +2,47 @@
 
 use leptos::prelude::*;
 
-use super::facts::Facts;
-use super::tabs::Tab;
+use super::facts::WorkerFacts;
+use super::tabs::WorkerTab;
+use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::protocol::status::WorkerStatus;
-use crate::protocol::workers::{HeldJob, WorkerView};
+use crate::protocol::workers::{WorkerJobView, WorkerView};
 use crate::ui::components::action::MoreLink;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::gpu_table::rows;
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::gpu_table::gpu_entries;
 use crate::ui::components::gpu_tile::GpuTiles;
 use crate::ui::components::icon::Glyph;
-use crate::ui::components::scale::Scale;
+use crate::ui::components::progress_bar::ProgressBar;
 use crate::ui::components::status::JobBadge;
-use crate::ui::components::worker_connect::{FirstContact, TokenOnce};
+use crate::ui::components::worker_connect::{FirstContact, NewTokenPanel};
 use crate::ui::components::worker_token::{TokenAlarm, TokenPanel};
 use crate::ui::empty_state::no_jobs_text;
 use crate::ui::erase::Erase;
-use crate::ui::flash::Way;
+use crate::ui::flash::StartMethod;
 use crate::ui::format;
 use crate::ui::i18n::t;
+use crate::ui::permissions::has_permission;
 
 /// A worker that is new: it is waited for, and if it was made just now, its token is shown this once.
 #[derive(Clone)]
-pub(super) struct Arrival {
-    pub created: Option<(String, Vec<Way>)>,
+pub(super) struct WorkerOnboarding {
+    pub new_token: Option<(String, Vec<StartMethod>)>,
 }
 
 /// See the module.
 #[component]
-pub(super) fn Overview(worker: RwSignal<WorkerView>, arrival: Option<Arrival>) -> impl IntoView {
+pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<WorkerOnboarding>) -> impl IntoView {
     let words = &t().worker;
     let unverified = Memo::new(move |_| worker.with(|worker| worker.tls_verify == Some(false)));
     let unfit = Memo::new(move |_| {
         worker.with(|worker| worker.unfit.clone().filter(|_| worker.status != WorkerStatus::Offline))
     });
-    let arrives = arrival.map(|Arrival { created }| {
+    let administers = has_permission(Permission::AdminWorkers);
+    let arrives = arrival.filter(|_| administers).map(|WorkerOnboarding { new_token }| {
         view! {
-            <FirstContact worker=worker token_shown=created.is_some()/>
-            {created.map(|(token, ways)| view! { <TokenOnce token=token ways=ways/> })}
+            <FirstContact worker=worker token_shown=new_token.is_some()/>
+            {new_token.map(|(token, ways)| view! { <NewTokenPanel token=token ways=ways/> })}
         }
     });
     view! {
@@ -50,42 +53,42 @@ pub(super) fn Overview(worker: RwSignal<WorkerView>, arrival: Option<Arrival>) -
         <TokenAlarm worker=worker/>
         <div class="space-y-6">
             {arrives}
-            <Gpus worker=worker/>
+            <GpuPanel worker=worker/>
             <div class="worker-grid">
                 <div class="space-y-6">
-                    <Held worker=worker/>
-                    <TokenPanel worker=worker/>
+                    <CurrentJobs worker=worker/>
+                    {administers.then(|| view! { <TokenPanel worker=worker/> })}
                 </div>
-                <Facts worker=worker/>
+                <WorkerFacts worker=worker/>
             </div>
         </div>
     }
-    .erased()
+    .into_erased()
 }
 
 /// Each GPU at a glance; how they did is a view of its own.
 #[component]
-fn Gpus(worker: RwSignal<WorkerView>) -> impl IntoView {
+fn GpuPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = t();
     let id = worker.with_untracked(|worker| worker.id.clone());
-    let all = Memo::new(move |_| worker.with(rows));
+    let all = Memo::new(move |_| worker.with(gpu_entries));
     let panel = move |id: WorkerId| {
         view! {
             <section class="panel" aria-labelledby="gpus">
                 <h2 id="gpus" class="panel-head">
                     {words.gpus.title}
-                    <MoreLink href=Tab::Gpus.href(&id) label=words.charts.gpus/>
+                    <MoreLink href=WorkerTab::Gpus.href(&id) label=words.charts.gpus/>
                 </h2>
                 {move || view! { <GpuTiles worker=id.clone() rows=all.get()/> }}
             </section>
         }
     };
     let any = Memo::new(move |_| all.with(|all| !all.is_empty()));
-    (move || any.get().then(|| panel(id.clone()))).erased()
+    (move || any.get().then(|| panel(id.clone()))).into_erased()
 }
 
 #[component]
-fn Held(worker: RwSignal<WorkerView>) -> impl IntoView {
+fn CurrentJobs(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().worker;
     let jobs = Memo::new(move |_| worker.with(|worker| worker.jobs.clone()));
     let none = Memo::new(move |_| worker.with(no_jobs_text));
@@ -94,18 +97,18 @@ fn Held(worker: RwSignal<WorkerView>) -> impl IntoView {
             <h2 id="held" class="panel-head">{words.jobs}</h2>
             {move || {
                 if jobs.with(Vec::is_empty) {
-                    view! { <Empty glyph=Glyph::Gpu title=words.no_jobs text=none.get()/> }.erased()
+                    view! { <EmptyPanel glyph=Glyph::Gpu title=words.no_jobs text=none.get()/> }.into_erased()
                 } else {
-                    view! { <ul class="rows">{jobs.get().into_iter().map(|job| view! { <HeldRow job=job/> }).collect_view()}</ul> }.erased()
+                    view! { <ul class="rows">{jobs.get().into_iter().map(|job| view! { <CurrentJobRow job=job/> }).collect_view()}</ul> }.into_erased()
                 }
             }}
         </section>
     }
-    .erased()
+    .into_erased()
 }
 
 #[component]
-fn HeldRow(job: HeldJob) -> impl IntoView {
+fn CurrentJobRow(job: WorkerJobView) -> impl IntoView {
     view! {
         <li class="running-job">
             <span class="min-w-0">
@@ -114,10 +117,10 @@ fn HeldRow(job: HeldJob) -> impl IntoView {
             </span>
             <JobBadge status=job.status/>
             <span class="progress-cell">
-                <Scale percent=job.percent label=t().job.progress_of.of(&job.config_name)/>
-                <span class="progress-text">{job.percent.map(|percent| t().percent(percent))}</span>
+                <ProgressBar percent=job.percent label=t().job.progress_of.of(&job.config_name)/>
+                <span class="progress-text">{job.percent.map(|percent| t().format_percent(percent))}</span>
             </span>
         </li>
     }
-    .erased()
+    .into_erased()
 }

@@ -2,10 +2,10 @@
 
 use leptos::prelude::*;
 
-use super::query::address;
+use super::query::workers_url;
 use crate::protocol::status::FacetKind;
 use crate::protocol::workers::{WorkerFacet, WorkersPage, WorkersQuery};
-use crate::ui::components::filters::Filter;
+use crate::ui::components::filters::FilterLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
@@ -15,12 +15,12 @@ const EXAMPLES: [&str; 7] =
     ["status:idle", "type:ephemeral", "gpu:a100*", "label.team=nlp", "host:rack-7", "version:0.1*", "tls:off"];
 
 /// The list by another question.
-fn to(query: &WorkersQuery, q: &str) -> String {
-    address(&WorkersQuery { q: Some(q.to_owned()), status: None, label: None, cursor: None, ..query.clone() })
+fn facet_url(query: &WorkersQuery, q: &str) -> String {
+    workers_url(&WorkersQuery { q: Some(q.to_owned()), status: None, label: None, cursor: None, ..query.clone() })
 }
 
 /// The row of states.
-pub(super) fn states(query: &WorkersQuery, page: &WorkersPage) -> Vec<Filter> {
+pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<FilterLink> {
     let words = t();
     let states = || page.facets.iter().filter(|facet| facet.about == FacetKind::Status);
     let label = |word: &str| match word {
@@ -34,16 +34,16 @@ pub(super) fn states(query: &WorkersQuery, page: &WorkersPage) -> Vec<Filter> {
     let chosen = states().find(|facet| facet.chosen);
     // Those that were never heard of are offline too.
     let sum = states().filter(|facet| facet.value != "never").map(|facet| facet.count).sum();
-    let all = Filter {
-        href: to(query, chosen.map_or(&page.q, |facet| &facet.q)),
+    let all = FilterLink {
+        href: facet_url(query, chosen.map_or(&page.q, |facet| &facet.q)),
         label: words.common.all,
         count: Some(sum),
         current: chosen.is_none(),
     };
     // Hardly ever is one of them, and only for a moment.
     let shown = states().filter(|facet| facet.count > 0 || facet.chosen || facet.value != "connecting");
-    let each = shown.map(|facet| Filter {
-        href: to(query, &facet.q),
+    let each = shown.map(|facet| FilterLink {
+        href: facet_url(query, &facet.q),
         label: label(&facet.value),
         count: Some(facet.count),
         current: facet.chosen,
@@ -53,11 +53,11 @@ pub(super) fn states(query: &WorkersQuery, page: &WorkersPage) -> Vec<Filter> {
 
 /// Everything else: a disclosure, which stays as the reader has it while its counts follow the fleet.
 #[component]
-pub(super) fn Narrowing(page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
+pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
     let words = &t().workers;
     let facets = Memo::new(move |_| page.with(|page| page.facets.clone()));
     let open = facets.with_untracked(|all| all.iter().any(|one| one.chosen && one.about != FacetKind::Status));
-    let groups = move || facets.with(|all| groups(all, &query));
+    let groups = move || facets.with(|all| facet_groups(all, &query));
     view! {
         <details class="narrowing" open=open>
             <summary class="btn btn-sm">{words.narrow}</summary>
@@ -65,16 +65,16 @@ pub(super) fn Narrowing(page: RwSignal<WorkersPage>, query: WorkersQuery) -> imp
             <p class="facet-help">{words.help}" "{EXAMPLES.map(|example| view! { <code>{example}</code>" " })}</p>
         </details>
     }
-    .erased()
+    .into_erased()
 }
 
-fn groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
+fn facet_groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
     let words = t();
     let group = |title: Text, about: FacetKind| {
-        let of = all.iter().filter(|facet| facet.about == about && (facet.count > 0 || facet.chosen));
-        let links: Vec<AnyView> = of.map(|facet| link(facet, query)).collect();
+        let shown = all.iter().filter(|facet| facet.about == about && (facet.count > 0 || facet.chosen));
+        let links: Vec<AnyView> = shown.map(|facet| facet_link(facet, query)).collect();
         (!links.is_empty()).then(|| {
-            view! { <nav class="facet" aria-label=title><p class="facet-name">{title}</p><ul class="filters">{links}</ul></nav> }.erased()
+            view! { <nav class="facet" aria-label=title><p class="facet-name">{title}</p><ul class="filters">{links}</ul></nav> }.into_erased()
         })
     };
     let groups = [
@@ -87,7 +87,7 @@ fn groups(all: &[WorkerFacet], query: &WorkersQuery) -> Vec<AnyView> {
     groups.into_iter().flatten().collect()
 }
 
-fn link(facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
+fn facet_link(facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
     let words = &t().status;
     let label = match (facet.about, facet.value.as_str()) {
         (FacetKind::Type, "ephemeral") => words.ephemeral.to_owned(),
@@ -97,11 +97,11 @@ fn link(facet: &WorkerFacet, query: &WorkersQuery) -> AnyView {
     };
     view! {
         <li>
-            <a class="filter" href=to(query, &facet.q) aria-current=facet.chosen.then_some("true")>
+            <a class="filter" href=facet_url(query, &facet.q) aria-current=facet.chosen.then_some("true")>
                 <span class="wrap-anywhere">{label}</span>
                 <span class="filter-count">{facet.count}</span>
             </a>
         </li>
     }
-    .erased()
+    .into_erased()
 }

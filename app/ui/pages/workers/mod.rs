@@ -6,35 +6,35 @@ mod query;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use self::facets::{Narrowing, states};
-use self::query::{address, exported, is_filtered, query_of, sorted};
-use super::{Skeleton, use_port};
+use self::facets::{FacetPanel, status_filters};
+use self::query::{export_url, is_filtered, query_from_params, sort_state, workers_url};
+use super::{Skeleton, use_backend};
 use crate::domain::access::Permission;
 use crate::protocol::status::BulkAction;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
+use crate::ui::backend::SharedBackend;
 use crate::ui::components::action::ButtonLink;
-use crate::ui::components::empty::Empty;
-use crate::ui::components::failure::{Failure, Refusal};
-use crate::ui::components::filters::Filters;
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::filters::FilterBar;
 use crate::ui::components::icon::Glyph;
-use crate::ui::components::list::{Around, ListPager, ListSearch};
-use crate::ui::components::page_head::PageHead;
-use crate::ui::components::picking::{Offer, Picking};
-use crate::ui::components::worker_table::{Head, Heads, WorkerTable};
+use crate::ui::components::list_controls::{ListPager, ListSearch, PageWindow};
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::row_selection::{BulkActionButton, RowSelection};
+use crate::ui::components::worker_table::{SortColumn, SortColumns, WorkerTable};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::live::refreshed;
-use crate::ui::port::SharedPort;
-use crate::ui::prefs::Prefs;
+use crate::ui::live::live_signal;
+use crate::ui::permissions::has_permission;
 
 /// The fleet as a table that follows it.
 #[component]
 pub(crate) fn WorkersPage() -> impl IntoView {
     let words = &t().workers;
-    let port = use_port();
+    let port = use_backend();
     let params = use_query_map();
-    let query = Memo::new(move |_| params.with(query_of));
+    let query = Memo::new(move |_| params.with(query_from_params));
     let page = Resource::new(move || query.get(), {
         let port = port.clone();
         move |query| port.workers(query)
@@ -44,88 +44,97 @@ pub(crate) fn WorkersPage() -> impl IntoView {
         let query = query.get();
         Suspend::new(async move {
             match page.await {
-                Ok(first) => view! { <Shown first=first query=query port=port/> }.erased(),
+                Ok(first) => view! { <WorkerList first=first query=query port=port/> }.into_erased(),
                 Err(problem) if problem.code == "invalid_search" => view! {
-                    {search(query.q.clone(), query.sort)}
-                    <Refusal problem=problem/>
+                    {search_form(query.q.clone(), query.sort)}
+                    <ProblemNotice problem=problem/>
                 }
-                .erased(),
-                Err(problem) => view! { <Failure problem=problem/> }.erased(),
+                .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
     };
-    let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.may(Permission::AdminWorkers));
-    let create = creates.then(|| {
+    let create = has_permission(Permission::AdminWorkers).then(|| {
         view! { <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus key="c"/> }
     });
     view! {
-        <PageHead title=words.title intro=words.intro>{create}</PageHead>
+        <PageHeader title=words.title intro=words.intro>{create}</PageHeader>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
-    .erased()
+    .into_erased()
 }
 
-fn search(q: Option<String>, sort: Option<String>) -> AnyView {
-    view! { <ListSearch action="/admin/workers" q=q keeps=vec![("sort", sort)] hint=t().workers.search_hint/> }.erased()
+fn search_form(q: Option<String>, sort: Option<String>) -> AnyView {
+    view! { <ListSearch action="/admin/workers" q=q keeps=vec![("sort", sort)] hint=t().workers.search_hint/> }
+        .into_erased()
 }
 
 #[component]
-fn Shown(first: WorkersPage, query: WorkersQuery, port: SharedPort) -> impl IntoView {
+fn WorkerList(first: WorkersPage, query: WorkersQuery, port: SharedBackend) -> impl IntoView {
     let words = &t().workers;
     let q = first.q.clone();
-    let page = refreshed(first, &[Topic::Workers], {
+    let page = live_signal(first, &[Topic::Workers], {
         let query = query.clone();
         move || port.workers(query.clone())
     });
     let filtered = is_filtered(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.workers.is_empty()));
-    let (heads, back) = (heads(&query), address(&query));
+    let (heads, back) = (sort_columns(&query), workers_url(&query));
     let filters = {
         let query = query.clone();
-        move || view! { <Filters label=words.filter filters=page.with(|page| states(&query, page))/> }
+        move || view! { <FilterBar label=words.filter filters=page.with(|page| status_filters(&query, page))/> }
     };
     view! {
         {filters}
         <div class="asking">
-            {search(Some(q), query.sort.clone())}
-            <Narrowing page=page query=query.clone()/>
+            {search_form(Some(q), query.sort.clone())}
+            <FacetPanel page=page query=query.clone()/>
         </div>
         <div class="panel">
             {move || {
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
                     let table = view! { <WorkerTable page=page heads=heads.clone()/> };
-                    view! { <Picking to="/admin/workers/bulk" back=back offers=offers() rows=rows>{table}</Picking> }.erased()
+                    view! { <RowSelection to="/admin/workers/bulk" back=back offers=bulk_buttons() rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
-                        <Empty glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
+                        <EmptyPanel glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
                             <a class="btn btn-sm" href="/admin/workers">{words.clear}</a>
-                        </Empty>
+                        </EmptyPanel>
                     }
-                    .erased()
+                    .into_erased()
                 } else {
                     view! {
-                        <Empty glyph=Glyph::Workers title=words.none_yet text=words.none_yet_hint>
-                            <ButtonLink href="/admin/workers/new" label=words.create glyph=Glyph::Plus/>
-                        </Empty>
+                        <EmptyPanel glyph=Glyph::Workers title=words.none_yet text=words.none_yet_hint>
+                            {create_link()}
+                        </EmptyPanel>
                     }
-                    .erased()
+                    .into_erased()
                 }
             }}
         </div>
         {move || {
-            let (exports, query) = (exports(&query), query.clone());
-            let to = move |cursor: String| address(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
-            view! { <ListPager name=words.title around=page.with(around) to=to between=exports/> }
+            let (exports, query) = (export_links(&query), query.clone());
+            let to = move |cursor: String| workers_url(&WorkersQuery { cursor: Some(cursor), ..query.clone() });
+            view! { <ListPager name=words.title around=page.with(page_window) to=to between=exports/> }
         }}
     }
-    .erased()
+    .into_erased()
 }
 
-/// What can be done to those that are picked.
-fn offers() -> Vec<Offer> {
+/// The way to make the first, for who may.
+pub(super) fn create_link() -> AnyView {
+    let link = || view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> };
+    has_permission(Permission::AdminWorkers).then(link).into_erased()
+}
+
+/// What can be done to those that are picked, as far as the reader may.
+fn bulk_buttons() -> Vec<BulkActionButton> {
+    if !has_permission(Permission::AdminWorkers) {
+        return Vec::new();
+    }
     let words = t();
-    let offer = |action, label, glyph, key| Offer { action, label, glyph, key };
+    let offer = |action, label, glyph, key| BulkActionButton { action, label, glyph, key };
     vec![
         offer(BulkAction::Drain, words.worker.drain, Glyph::Drain, Some("d")),
         offer(BulkAction::Resume, words.worker.resume, Glyph::Play, None),
@@ -133,29 +142,29 @@ fn offers() -> Vec<Offer> {
     ]
 }
 
-fn around(page: &WorkersPage) -> Around {
+fn page_window(page: &WorkersPage) -> PageWindow {
     let (previous, next) = (page.previous_cursor.clone(), page.next_cursor.clone());
-    Around { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
+    PageWindow { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
 }
 
 /// The whole list, to be kept.
-fn exports(query: &WorkersQuery) -> AnyView {
-    let export = |path| exported(path, query);
+fn export_links(query: &WorkersQuery) -> AnyView {
+    let export = |path| export_url(path, query);
     view! {
         <span class="text-muted">{t().workers.export}</span>
         <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers/export") download="workers.csv">"CSV"</a>
         <a class="btn btn-sm btn-ghost" rel="external" href=export("/api/admin/workers") download="workers.json">"JSON"</a>
     }
-    .erased()
+    .into_erased()
 }
 
 /// The columns by which it can be sorted.
-fn heads(query: &WorkersQuery) -> Heads {
+fn sort_columns(query: &WorkersQuery) -> SortColumns {
     let head = |by, largest_first| {
-        let (sorted, turned) = sorted(query, by, largest_first);
-        Head { sorted, href: address(&turned) }
+        let (sorted, turned) = sort_state(query, by, largest_first);
+        SortColumn { sorted, href: workers_url(&turned) }
     };
-    Heads {
+    SortColumns {
         name: head("name", false),
         status: head("status", false),
         gpus: head("gpus", true),

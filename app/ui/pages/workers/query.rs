@@ -5,27 +5,27 @@ use leptos_router::params::ParamsMap;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkersQuery;
 use crate::ui::format::query_string;
-use crate::ui::pages::asked;
+use crate::ui::pages::query_param;
 
 /// How many workers a page shows.
-const PAGE: u32 = 50;
+const PAGE_SIZE: u32 = 50;
 
 /// The filters as they stand in the address.
-pub(super) fn query_of(params: &ParamsMap) -> WorkersQuery {
-    let text = |name| asked(params, name);
+pub(super) fn query_from_params(params: &ParamsMap) -> WorkersQuery {
+    let text = |name| query_param(params, name);
     WorkersQuery {
         status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
         q: text("q"),
         label: text("label"),
         sort: text("sort"),
         facets: true,
-        limit: Some(PAGE),
+        limit: Some(PAGE_SIZE),
         cursor: text("cursor"),
     }
 }
 
 /// The list by these filters.
-pub(super) fn address(query: &WorkersQuery) -> String {
+pub(super) fn workers_url(query: &WorkersQuery) -> String {
     let WorkersQuery { q, label, sort, cursor, .. } = query.clone();
     let status = query.status.map(|status| status.as_str().to_owned());
     let pairs = [("status", status), ("q", q), ("label", label), ("sort", sort), ("cursor", cursor)];
@@ -33,9 +33,9 @@ pub(super) fn address(query: &WorkersQuery) -> String {
 }
 
 /// All that fit, from another address.
-pub(super) fn exported(path: &str, query: &WorkersQuery) -> String {
-    let whole = WorkersQuery { cursor: None, ..query.clone() };
-    format!("{path}{}", address(&whole).trim_start_matches("/admin/workers"))
+pub(super) fn export_url(path: &str, query: &WorkersQuery) -> String {
+    let unpaged = WorkersQuery { cursor: None, ..query.clone() };
+    format!("{path}{}", workers_url(&unpaged).trim_start_matches("/admin/workers"))
 }
 
 /// Whether anything is left out.
@@ -44,7 +44,7 @@ pub(super) fn is_filtered(query: &WorkersQuery) -> bool {
 }
 
 /// How a column is sorted now: not, ascending, or descending; and the query that sorts by it, or the other way round.
-pub(super) fn sorted(query: &WorkersQuery, by: &str, largest_first: bool) -> (Option<&'static str>, WorkersQuery) {
+pub(super) fn sort_state(query: &WorkersQuery, by: &str, largest_first: bool) -> (Option<&'static str>, WorkersQuery) {
     let now = query.sort.as_deref().unwrap_or("name");
     let (state, descends) = match now.strip_prefix('-') {
         Some(name) if name == by => (Some("descending"), false),
@@ -66,21 +66,21 @@ mod tests {
         for (name, value) in [("status", "idle"), ("q", " a&b "), ("sort", "-seen"), ("cursor", "5:gpu-1")] {
             params.insert(name, value.to_owned());
         }
-        let query = query_of(&params);
+        let query = query_from_params(&params);
         assert_eq!((query.status, is_filtered(&query)), (Some(WorkerStatus::Idle), true));
-        assert_eq!(address(&query), "/admin/workers?status=idle&q=a%26b&sort=-seen&cursor=5%3Agpu-1");
-        assert!(!is_filtered(&query_of(&ParamsMap::new())));
+        assert_eq!(workers_url(&query), "/admin/workers?status=idle&q=a%26b&sort=-seen&cursor=5%3Agpu-1");
+        assert!(!is_filtered(&query_from_params(&ParamsMap::new())));
     }
 
     #[test]
     fn a_column_is_sorted_one_way_and_then_the_other() {
         let by_name = WorkersQuery { cursor: Some("x".to_owned()), ..WorkersQuery::default() };
-        let (state, turned) = sorted(&by_name, "name", false);
+        let (state, turned) = sort_state(&by_name, "name", false);
         assert_eq!((state, turned.sort.as_deref(), turned.cursor), (Some("ascending"), Some("-name"), None));
         let descending = WorkersQuery { sort: Some("-name".to_owned()), ..WorkersQuery::default() };
-        let (state, turned) = sorted(&descending, "name", false);
+        let (state, turned) = sort_state(&descending, "name", false);
         assert_eq!((state, turned.sort), (Some("descending"), None), "by name is what nobody has to say");
-        let (state, first) = sorted(&by_name, "seen", true);
+        let (state, first) = sort_state(&by_name, "seen", true);
         assert_eq!((state, first.sort.as_deref()), (None, Some("-seen")));
     }
 }

@@ -1,4 +1,4 @@
-//! `simpletuner audit …`: the trail, read beside the server.
+//! `simpletuner audit …`: reads the audit log directly from the database.
 
 #[cfg(test)]
 mod tests;
@@ -9,55 +9,54 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use app::protocol::audit::{AuditFault, AuditFilters, AuditVerdict};
+use app::protocol::audit::{AuditFault, AuditFilters, AuditVerification};
 use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use serde_json::json;
 
-use super::Secret;
-use crate::boot::chosen_directory;
-use crate::boot::exit::Exit;
+use super::SecretString;
+use crate::boot::exit::ExitError;
+use crate::boot::resolve_data_dir;
 use crate::clock::{Clock, SystemClock};
-use crate::files::checkpoints::{Checkpoints, SignedLines, shipped};
+use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines, parse_shipped};
 use crate::http::problem::ApiError;
 use crate::service::audit::trail;
-use crate::service::audit::verify::verify;
+use crate::service::audit::verify::verify_trail;
 use crate::store::Store;
-use crate::store::archive::Archive;
+use crate::store::read_only::ReadOnlyStore;
 
-/// What can be done with the trail.
+/// Commands for the audit log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// Say whether the trail is as it was written; exits with 65 if it is not.
+    /// Verify that the audit log is unmodified; exits with 65 if it is not.
     Verify(VerifyArgs),
-    /// Print entries as lines of JSON, oldest first.
+    /// Print entries as JSON lines, oldest first.
     Export(ExportArgs),
 }
 
-/// Where the trail is.
+/// Location of the audit log.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Database {
-    /// The server's data directory, with its SQLite database and its key [default: simpletuner in the user's data
-    /// directory].
+pub struct DatabaseLocationArgs {
+    /// Data directory of the server, with its SQLite database and key [default: simpletuner in the user's data directory].
     #[arg(long, env = "SIMPLETUNER_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// The PostgreSQL database of the servers.
+    /// PostgreSQL database of the servers.
     #[arg(long, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
-    pub database_url: Option<Secret>,
+    pub database_url: Option<SecretString>,
 }
 
 /// `simpletuner audit verify`
 #[derive(Debug, Clone, Default, Args)]
 pub struct VerifyArgs {
     #[command(flatten)]
-    database: Database,
-    /// Compare with checkpoints that were shipped elsewhere (`--audit-ship`), in place of the file in the data directory.
+    database: DatabaseLocationArgs,
+    /// Compare with checkpoints that were shipped elsewhere (`--audit-ship`), instead of the file in the data directory.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Print the verdict as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Print nothing: the exit code says it.
+    /// Print nothing, only set the exit code.
     #[arg(long, short, conflicts_with = "json")]
     quiet: bool,
 }
@@ -66,92 +65,95 @@ pub struct VerifyArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExportArgs {
     #[command(flatten)]
-    database: Database,
-    /// Only what this person, worker (`worker:w_…`) or `system` did.
+    database: DatabaseLocationArgs,
+    /// Filter by user, worker (`worker:w_…`) or `system`.
     #[arg(long)]
     actor: Option<String>,
-    /// Only this action, or all that begin so: `worker.created`, `worker.`.
+    /// Filter by action, or by prefix: `worker.created`, `worker.`.
     #[arg(long)]
     action: Option<String>,
-    /// Only what was done to this: an id or a name.
+    /// Filter by target: an ID or name.
     #[arg(long)]
     target: Option<String>,
-    /// Only what came of this request.
+    /// Filter by request ID.
     #[arg(long)]
     request_id: Option<String>,
-    /// Not earlier than this moment, like 2024-01-15T10:30:00Z.
+    /// At or after this time, like 2024-01-15T10:30:00Z.
     #[arg(long)]
     since: Option<String>,
-    /// Earlier than this moment.
+    /// Before this time.
     #[arg(long)]
     until: Option<String>,
 }
 
-/// Does it.
 pub fn main(command: AuditCommand) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let out = &mut io::stdout().lock();
     let outcome = match runtime {
-        Err(error) => Err(Exit::failed(format!("the runtime could not be started: {error}"))),
+        Err(error) => Err(ExitError::failed(format!("cannot start the async runtime: {error}"))),
         Ok(runtime) => runtime.block_on(async {
             match command {
-                AuditCommand::Verify(args) => report(args, out).await,
-                AuditCommand::Export(args) => export(args, out).await.map(|()| ExitCode::SUCCESS),
+                AuditCommand::Verify(args) => run_verify(args, out).await,
+                AuditCommand::Export(args) => run_export(args, out).await.map(|()| ExitCode::SUCCESS),
             }
         }),
     };
-    outcome.unwrap_or_else(|exit| exit.report())
+    outcome.unwrap_or_else(|exit| exit.print())
 }
 
-async fn open(database: &Database) -> Result<Archive, Exit> {
+async fn open_archive(database: &DatabaseLocationArgs) -> Result<ReadOnlyStore, ExitError> {
     let opened = match &database.database_url {
-        Some(url) => Archive::at(&url.0).await,
-        None => Archive::in_directory(&chosen_directory(database.data_dir.as_deref())?).await,
+        Some(url) => ReadOnlyStore::open_postgres(&url.0).await,
+        None => ReadOnlyStore::open_sqlite(&resolve_data_dir(database.data_dir.as_deref())?).await,
     };
-    opened.map_err(|error| Exit::config(format!("{error:#}")))
+    opened.map_err(|error| ExitError::config(format!("{error:#}")))
 }
 
-/// Whether the trail holds, and what `verify` prints of it.
-pub async fn is_intact(database: &Database) -> Result<(bool, String), Exit> {
-    let (found, mut words) = (look(database, None).await?, Vec::new());
-    print(&found, &mut words)?;
+/// Verifies the audit log; returns the result and the output of `verify`.
+pub async fn verify_from_database(database: &DatabaseLocationArgs) -> Result<(bool, String), ExitError> {
+    let (found, mut words) = (compute_verdict(database, None).await?, Vec::new());
+    print_verdict(&found, &mut words)?;
     let words = String::from_utf8_lossy(&words).trim().replace('\n', "; ");
     Ok((found.intact, words))
 }
 
-async fn report(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, Exit> {
-    let found = look(&args.database, args.against.as_deref()).await?;
+async fn run_verify(args: VerifyArgs, out: &mut impl Write) -> Result<ExitCode, ExitError> {
+    let found = compute_verdict(&args.database, args.against.as_deref()).await?;
     let printed = match (args.quiet, args.json) {
         (true, _) => Ok(()),
         (false, true) => writeln!(out, "{}", json!(found)),
-        (false, false) => print(&found, out),
+        (false, false) => print_verdict(&found, out),
     };
-    // A reader who left hears the verdict by the exit code all the same.
+    // The exit code is set even if the reader closes the pipe.
     printed.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if found.intact { ExitCode::SUCCESS } else { Exit::silent(65).report() })
+    Ok(if found.intact { ExitCode::SUCCESS } else { ExitError::silent(65).print() })
 }
 
-async fn look(database: &Database, against: Option<&Path>) -> Result<AuditVerdict, Exit> {
-    let archive = open(database).await?;
-    let directory = chosen_directory(database.data_dir.as_deref());
+async fn compute_verdict(
+    database: &DatabaseLocationArgs,
+    against: Option<&Path>,
+) -> Result<AuditVerification, ExitError> {
+    let archive = open_archive(database).await?;
+    let directory = resolve_data_dir(database.data_dir.as_deref());
     let kind = if database.database_url.is_some() { "postgres" } else { "sqlite" };
     let unreadable =
-        |error: io::Error| Exit::config(format!("the key or the file of checkpoints cannot be read: {error}"));
-    let key = directory.map_or(Ok(None), |directory| Checkpoints::find(&directory, kind)).map_err(unreadable)?;
+        |error: io::Error| ExitError::config(format!("cannot read the key or the file of checkpoints: {error}"));
+    let key =
+        directory.map_or(Ok(None), |directory| AuditCheckpointFile::find(&directory, kind)).map_err(unreadable)?;
     let lines = match (against, &key) {
-        (Some(file), _) => shipped(&fs::read_to_string(file).map_err(unreadable)?, kind),
-        (None, Some(key)) => key.signed().map_err(unreadable)?,
+        (Some(file), _) => parse_shipped(&fs::read_to_string(file).map_err(unreadable)?, kind),
+        (None, Some(key)) => key.read_signed().map_err(unreadable)?,
         (None, None) => SignedLines::default(),
     };
-    let failed = |error| Exit::unavailable(format!("the trail could not be read to its end: {error}"));
+    let failed = |error| ExitError::unavailable(format!("cannot read the whole audit log: {error}"));
     let mut tx = archive.read().await.map_err(failed)?;
-    // A trail that nobody writes, such as a backup, gets no later: what is overdue is told by what came after it.
+    // A backup gets no further entries, so its newest entry counts as the current time for overdue checkpoints.
     let now = tx.newest_audit_at().await.map_err(failed)?.unwrap_or_default();
-    let verdict = verify(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
-    Ok(verdict.told(key.is_some(), lines.broken))
+    let verdict = verify_trail(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
+    Ok(verdict.to_view(key.is_some(), lines.invalid_lines))
 }
 
-fn print(found: &AuditVerdict, out: &mut impl Write) -> io::Result<()> {
+fn print_verdict(found: &AuditVerification, out: &mut impl Write) -> io::Result<()> {
     for AuditFault { chain, what, .. } in &found.faults {
         writeln!(out, "{chain}: {what}")?;
     }
@@ -166,27 +168,27 @@ fn print(found: &AuditVerdict, out: &mut impl Write) -> io::Result<()> {
     if found.key_found && !found.chains_must_be_signed {
         writeln!(
             out,
-            "signed by an earlier version: chains that were added or cut are not excluded until a server has started"
+            "signed by an earlier version: added or truncated chains cannot be excluded until a server has started"
         )?;
     }
     let signed = found.checkpoints_signed;
     match (found.key_found, found.checkpoints_of_other_keys) {
-        (false, _) => writeln!(out, "no key was found: that the whole was written anew cannot be excluded"),
+        (false, _) => writeln!(out, "no key found: a complete rewrite of the audit log cannot be excluded"),
         (true, 0) => writeln!(out, "signed checkpoints: {signed}"),
         (true, foreign) => writeln!(out, "signed checkpoints: {signed}; of other keys, not checked: {foreign}"),
     }
 }
 
-async fn export(args: ExportArgs, out: &mut impl Write) -> Result<(), Exit> {
+async fn run_export(args: ExportArgs, out: &mut impl Write) -> Result<(), ExitError> {
     let ExportArgs { database, actor, action, target, request_id, since, until } = args;
-    let store: Arc<dyn Store> = Arc::new(open(&database).await?);
+    let store: Arc<dyn Store> = Arc::new(open_archive(&database).await?);
     let filters = AuditFilters { actor, action, target, request_id, since, until };
-    let wrong = |refusal| Exit::usage(ApiError::from(refusal).problem().detail);
+    let wrong = |refusal| ExitError::usage(ApiError::from(refusal).to_problem().detail);
     let entries = trail::export(store, &filters, SystemClock.now()).map_err(wrong)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);
     while let Some(entry) = entries.next().await {
-        let line = serde_json::to_string(&entry.map_err(Exit::refused)?).expect("plain fields");
+        let line = serde_json::to_string(&entry.map_err(ExitError::from_service_error)?).expect("plain fields");
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)

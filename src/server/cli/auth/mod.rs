@@ -1,10 +1,10 @@
-//! `simpletuner auth …`: people, their API tokens and sessions.
+//! `simpletuner auth …`: users, API tokens and sessions.
 //!
-//! On the server's host this works without a token, and while no server runs, on the database itself: a lost password
-//! is mended here.
+//! On the server's host it needs no token, and works on the database itself while no server runs, for example to reset a lost
+//! password.
 
-mod keys;
 mod password;
+mod tokens;
 mod users;
 
 use std::process::ExitCode;
@@ -13,120 +13,120 @@ use app::protocol::access::{SessionView, UserView};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use self::keys::{SessionsCommand, TokensCommand};
 use self::password::PasswordArgs;
+use self::tokens::{SessionsCommand, TokensCommand};
 use self::users::UsersCommand;
-use super::Secret;
-use super::client::key::Key;
-use super::client::way::WayArgs;
-use super::client::{Client, Failure};
-use super::operate::{connect, on_screen, read};
-use super::screen::{OutputArgs, Screen};
-use super::table::Cell;
-use crate::boot::exit::Exit;
-use crate::boot::offline::Offline;
+use super::SecretString;
+use super::client::connection::ConnectionArgs;
+use super::client::credential::ApiCredential;
+use super::client::{Client, ClientError};
+use super::output::{Output, OutputArgs};
+use super::run::{connect, parse_value, with_output};
+use super::table::TableCell;
+use crate::boot::exit::ExitError;
+use crate::boot::offline::OfflineServer;
 
-/// What can be done about access.
+/// Commands for access.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AuthCommand {
-    /// Say who this is to the server, and what they may do.
+    /// Show the current user and permissions.
     LoginCheck,
-    /// People.
+    /// Manage users.
     #[command(subcommand)]
     Users(UsersCommand),
-    /// Set somebody's password; this ends their sessions and revokes their API tokens.
-    ResetPassword(ResetPassword),
-    /// API tokens.
+    /// Set a user's password; ends their sessions and revokes their API tokens.
+    ResetPassword(ResetPasswordArgs),
+    /// Manage API tokens.
     #[command(subcommand)]
     Tokens(TokensCommand),
-    /// Browsers that are logged in.
+    /// Manage browser sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
 }
 
 /// `simpletuner auth reset-password`
 #[derive(Debug, Clone, Args)]
-pub struct ResetPassword {
-    /// Whose: a name or an id.
+pub struct ResetPasswordArgs {
+    /// User name or ID.
     user: String,
     #[command(flatten)]
     password: PasswordArgs,
 }
 
-/// The database, for when no server runs.
+/// The database, for use while no server runs.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DatabaseArgs {
-    /// The PostgreSQL database of the servers, to work on it directly.
+    /// PostgreSQL database of the servers, to work on it directly.
     #[arg(long, global = true, env = "SIMPLETUNER_DATABASE_URL", hide_env_values = true, value_name = "postgres://…")]
-    pub database_url: Option<Secret>,
+    pub database_url: Option<SecretString>,
 }
 
-/// Does it: with the server that is meant, or on the database of one that does not run.
-pub fn main(command: AuthCommand, way: &WayArgs, database: &DatabaseArgs, output: &OutputArgs) -> ExitCode {
-    on_screen(output, async |screen| with_or_without_server(command, way, database, screen).await)
+/// Runs the command with a server, or on the database of a stopped one.
+pub fn main(command: AuthCommand, way: &ConnectionArgs, database: &DatabaseArgs, output: &OutputArgs) -> ExitCode {
+    with_output(output, async |screen| run_online_or_offline(command, way, database, screen).await)
 }
 
-async fn with_or_without_server(
+async fn run_online_or_offline(
     command: AuthCommand,
-    way: &WayArgs,
+    way: &ConnectionArgs,
     database: &DatabaseArgs,
-    screen: &mut Screen<'_>,
-) -> Result<(), Exit> {
+    output: &mut Output<'_>,
+) -> Result<(), ExitError> {
     let variable = |name: &str| std::env::var(name).ok();
-    let client = connect(way, screen)?;
-    // A token is for a server; and what was named by address may be far away.
-    if matches!(client.key(), Key::Token(_)) || way.names_a_server(variable) {
-        return run(command, &client, screen).await;
+    let client = connect(way, output)?;
+    // A token is for a server, and an explicit URL may be another host.
+    if matches!(client.credential(), ApiCredential::Token(_)) || way.is_server_explicit(variable) {
+        return run(command, &client, output).await;
     }
-    let directory = way.directory(variable)?;
-    let runs = if client.key().is_operators() {
-        // One that was killed has left its file behind.
-        !matches!(client.get(&["session"]).await, Err(Failure::Unreachable(_)))
+    let directory = way.data_directory(variable)?;
+    let runs = if client.credential().is_operator() {
+        // A killed server leaves its file behind.
+        !matches!(client.get(&["session"]).await, Err(ClientError::Unreachable(_)))
     } else {
-        database.database_url.is_none() && !Offline::is_possible(&directory)
+        database.database_url.is_none() && !OfflineServer::has_database(&directory)
     };
     if runs {
-        return run(command, &client, screen).await;
+        return run(command, &client, output).await;
     }
-    let offline = Offline::open(&directory, database.database_url.as_ref()).await?;
-    screen.say("No server runs here: working on its database.")?;
-    let ended = run(command, &Client::within(offline.router.clone(), offline.token.clone()), screen).await;
+    let offline = OfflineServer::open(&directory, database.database_url.as_ref()).await?;
+    output.print_info("No server runs on this host: using its database.")?;
+    let ended = run(command, &Client::in_process(offline.router.clone(), offline.token.clone()), output).await;
     offline.close().await;
     ended
 }
 
-/// Does it with a server.
-pub async fn run(command: AuthCommand, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+/// Runs the command with a server.
+pub async fn run(command: AuthCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
-        AuthCommand::LoginCheck => login_check(client, screen).await,
-        AuthCommand::Users(command) => users::run(command, client, screen).await,
-        AuthCommand::ResetPassword(reset) => users::reset_password(&reset.user, &reset.password, client, screen).await,
-        AuthCommand::Tokens(command) => keys::tokens(command, client, screen).await,
-        AuthCommand::Sessions(command) => keys::sessions(command, client, screen).await,
+        AuthCommand::LoginCheck => login_check(client, output).await,
+        AuthCommand::Users(command) => users::run(command, client, output).await,
+        AuthCommand::ResetPassword(reset) => users::reset_password(&reset.user, &reset.password, client, output).await,
+        AuthCommand::Tokens(command) => tokens::run_tokens(command, client, output).await,
+        AuthCommand::Sessions(command) => tokens::run_sessions(command, client, output).await,
     }
 }
 
-async fn login_check(client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+async fn login_check(client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     let document = client.get(&["session"]).await?;
-    let session: SessionView = read(&document)?;
-    screen.answer(&document, [session.name.clone()], |screen| {
+    let session: SessionView = parse_value(&document)?;
+    output.print_answer(&document, [session.name.clone()], |screen| {
         let may: Vec<&str> = session.permissions.iter().map(app::domain::access::Permission::as_str).collect();
-        screen.facts(&[
-            ("name", Cell::from(&session.name)),
+        screen.format_facts(&[
+            ("name", TableCell::from(&session.name)),
             ("may", may.join(" ").into()),
-            ("server", Cell::from(&session.base_url)),
-            ("version", Cell::from(&session.server_version)),
+            ("server", TableCell::from(&session.base_url)),
+            ("version", TableCell::from(&session.server_version)),
         ])
     })
 }
 
-/// Somebody by name or id, as the API has them.
-async fn find(name: &str, client: &Client) -> Result<(UserView, Value), Exit> {
+/// Finds a user by name or id.
+async fn find_user(name: &str, client: &Client) -> Result<(UserView, Value), ExitError> {
     let mut page = client.get(&["admin", "users"]).await?;
-    let users: Vec<UserView> = read(&page["users"])?;
+    let users: Vec<UserView> = parse_value(&page["users"])?;
     let at = users.iter().position(|user| user.name == name || user.id.as_str() == name);
     let at = at.ok_or_else(|| {
-        Exit::failed(format!("there is nobody named {name:?}; `simpletuner auth users list` shows all"))
+        ExitError::failed(format!("user {name:?} not found; `simpletuner auth users list` shows all users"))
     })?;
     Ok((users[at].clone(), page["users"][at].take()))
 }

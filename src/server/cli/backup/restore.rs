@@ -6,162 +6,160 @@ use std::path::{Path, PathBuf};
 use app::domain::time::Timestamp;
 use clap::Args;
 
-use super::Database;
+use super::DatabaseLocationArgs;
 use crate::backup::database;
-use crate::backup::files::make_directory;
-use crate::backup::manifest::{Engine, FILES, Manifest, POSTGRES, SQLITE};
-use crate::backup::progress::Progress;
+use crate::backup::files::create_private_dir;
+use crate::backup::manifest::{DatabaseEngine, FILES_PREFIX, Manifest, POSTGRES_PATH, SQLITE_PATH};
+use crate::backup::progress::BackupProgress;
 use crate::backup::unpack::unpack;
-use crate::boot::chosen_directory;
-use crate::boot::exit::Exit;
-use crate::boot::restored;
-use crate::cli::audit::is_intact;
+use crate::boot::exit::ExitError;
+use crate::boot::resolve_data_dir;
+use crate::boot::restore_marker;
+use crate::cli::audit::verify_from_database;
 use crate::clock::{Clock, SystemClock};
-use crate::store::archive::Archive;
+use crate::store::read_only::ReadOnlyStore;
 use crate::store::{Store, postgres, schema, sqlite};
 
-/// `simpletuner restore`
 #[derive(Debug, Clone, Args)]
 pub struct RestoreArgs {
     #[command(flatten)]
-    database: Database,
-    /// The backup: a directory, or a file.
+    database: DatabaseLocationArgs,
+    /// Backup to restore: a directory or a .tar file.
     #[arg(long, value_name = "DIR|FILE.tar")]
     from: PathBuf,
-    /// Put it in the place of what is there. The data directory's files are moved aside, a PostgreSQL database's tables are
-    /// removed.
+    /// Replace existing data. Files in the data directory are moved aside; tables in a PostgreSQL database are dropped.
     #[arg(long)]
     force: bool,
 }
 
 impl RestoreArgs {
     #[cfg(test)]
-    pub fn new(database: Database, from: PathBuf, force: bool) -> Self {
+    pub fn new(database: DatabaseLocationArgs, from: PathBuf, force: bool) -> Self {
         Self { database, from, force }
     }
 }
 
-/// Puts a backup back; says what was done.
-pub async fn restore(args: &RestoreArgs) -> Result<String, Exit> {
-    let data = chosen_directory(args.database.data_dir.as_deref())?;
-    let unusable = |error: std::io::Error| Exit::config(format!("{} cannot be used: {error}", data.display()));
-    make_directory(&data).map_err(unusable)?;
-    let _lock = sqlite::lock(&data).map_err(|error| Exit::unavailable(format!("{error:#}")))?;
-    let there = contents(&data).map_err(unusable)?;
+/// Restores a backup; returns a summary.
+pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
+    let data = resolve_data_dir(args.database.data_dir.as_deref())?;
+    let unusable = |error: std::io::Error| ExitError::config(format!("cannot use {}: {error}", data.display()));
+    create_private_dir(&data).map_err(unusable)?;
+    let _lock = sqlite::lock_directory(&data).map_err(|error| ExitError::unavailable(format!("{error:#}")))?;
+    let there = list_contents(&data).map_err(unusable)?;
     if !there.is_empty() && !args.force {
-        return Err(Exit::config(format!(
-            "{} is not empty; name another with --data-dir, or put the backup in its place with --force, which moves \
-             what is there aside",
+        return Err(ExitError::config(format!(
+            "{} is not empty; set another with --data-dir, or replace it with --force, which moves \
+             existing files aside",
             data.display()
         )));
     }
     let now = SystemClock.now();
-    let draft = Draft(data.join(format!("restoring-{}", std::process::id())));
-    make_directory(&draft.0).map_err(unusable)?;
-    let mut progress = Progress::of("restore");
-    let manifest = unpack(&args.from, &draft.0, newest, &mut progress).map_err(Exit::config)?;
+    let draft = StagingDir(data.join(format!("restoring-{}", std::process::id())));
+    create_private_dir(&draft.0).map_err(unusable)?;
+    let mut progress = BackupProgress::new("restore");
+    let manifest = unpack(&args.from, &draft.0, latest_migration, &mut progress).map_err(ExitError::config)?;
     drop(progress);
     let url = args.database.database_url.as_ref().map(|url| url.0.as_str());
     match (manifest.engine, url) {
-        (Engine::Sqlite, None) | (Engine::Postgres, Some(_)) => {}
-        (Engine::Sqlite, Some(_)) => {
-            return Err(Exit::usage("this backup is of an SQLite database; leave --database-url out".to_owned()));
+        (DatabaseEngine::Sqlite, None) | (DatabaseEngine::Postgres, Some(_)) => {}
+        (DatabaseEngine::Sqlite, Some(_)) => {
+            return Err(ExitError::usage("this backup is of an SQLite database; omit --database-url".to_owned()));
         }
-        (Engine::Postgres, None) => {
-            let sentence = "this backup is of a PostgreSQL database; name an empty one with --database-url";
-            return Err(Exit::usage(sentence.to_owned()));
+        (DatabaseEngine::Postgres, None) => {
+            let sentence = "this backup is of a PostgreSQL database; set --database-url to an empty one";
+            return Err(ExitError::usage(sentence.to_owned()));
         }
     }
     if let Some(url) = url {
-        refuse_used(url, args.force).await?;
+        ensure_unused(url, args.force).await?;
     }
-    // Before the database: it must not be there without.
-    restored::mark(&data).map_err(unusable)?;
+    // Written before the database, which must never exist without it.
+    restore_marker::write_marker(&data).map_err(unusable)?;
     if let Some(url) = url {
-        database::restore(url, &draft.0.join(POSTGRES), args.force).await.map_err(Exit::unavailable)?;
+        database::restore(url, &draft.0.join(POSTGRES_PATH), args.force).await.map_err(ExitError::unavailable)?;
     }
-    let aside = put_in_place(&data, &draft.0, &there, now).map_err(unusable)?;
+    let aside = swap_into_place(&data, &draft.0, &there, now).map_err(unusable)?;
     drop(draft);
-    let (intact, words) = is_intact(&args.database).await?;
+    let (intact, words) = verify_from_database(&args.database).await?;
     if !intact {
-        return Err(Exit::tampered(format!("it was restored, but its audit trail does not hold: {words}")));
+        return Err(ExitError::data_error(format!("it was restored, but its audit log is invalid: {words}")));
     }
-    Ok(told(&manifest, &data, aside.as_deref(), &words))
+    Ok(format_summary(&manifest, &data, aside.as_deref(), &words))
 }
 
-fn told(manifest: &Manifest, data: &Path, aside: Option<&Path>, trail: &str) -> String {
+fn format_summary(manifest: &Manifest, data: &Path, aside: Option<&Path>, trail: &str) -> String {
     let files = manifest.files.len();
-    let aside = aside.map_or_else(String::new, |aside| format!("\nwhat was there is in {}", aside.display()));
+    let aside = aside.map_or_else(String::new, |aside| format!("\nprevious files are in {}", aside.display()));
     let without = if manifest.with_artifacts { "" } else { "\nartifacts are not in this backup" };
-    format!("{}: {files} files of {}\naudit trail: {trail}{aside}{without}", data.display(), manifest.taken_at)
+    format!("{}: {files} files of {}\naudit log: {trail}{aside}{without}", data.display(), manifest.taken_at)
 }
 
-/// The number of the newest migration that this program knows.
-fn newest(engine: Engine) -> i64 {
-    schema::newest(match engine {
-        Engine::Sqlite => &sqlite::MIGRATIONS,
-        Engine::Postgres => &postgres::MIGRATIONS,
+/// Returns the newest migration that this program knows.
+fn latest_migration(engine: DatabaseEngine) -> i64 {
+    schema::newest_version(match engine {
+        DatabaseEngine::Sqlite => &sqlite::MIGRATIONS,
+        DatabaseEngine::Postgres => &postgres::MIGRATIONS,
     })
 }
 
-/// What is in the directory, but for the lock that is held now.
-fn contents(data: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Lists the directory without the lock file that is held now.
+fn list_contents(data: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut there = Vec::new();
     for entry in fs::read_dir(data)? {
         let entry = entry?;
-        if entry.file_name() != sqlite::LOCK && entry.file_name() != restored::MARK {
+        if entry.file_name() != sqlite::LOCK_FILE && entry.file_name() != restore_marker::MARKER_FILE {
             there.push(entry.path());
         }
     }
     Ok(there)
 }
 
-/// Refuses a database that is in use, or has something in it.
-async fn refuse_used(url: &str, force: bool) -> Result<(), Exit> {
-    let archive = Archive::at(url).await.map_err(|error| Exit::config(format!("{error:#}")))?;
-    let used = archive.is_used().await;
+/// Rejects a database that is in use or not empty.
+async fn ensure_unused(url: &str, force: bool) -> Result<(), ExitError> {
+    let archive = ReadOnlyStore::open_postgres(url).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
+    let used = archive.usage_state().await;
     archive.close().await;
-    match used.map_err(|error| Exit::unavailable(format!("the database cannot be read: {error}")))? {
-        (_, true) => Err(Exit::unavailable("a simpletuner server uses this database; stop it first".to_owned())),
-        (true, false) if !force => Err(Exit::config(
-            "the database is not empty; make another, or put the backup in its place with --force, which removes what \
-             is there"
+    match used.map_err(|error| ExitError::unavailable(format!("cannot read the database: {error}")))? {
+        (_, true) => Err(ExitError::unavailable("a simpletuner server uses this database; stop it first".to_owned())),
+        (true, false) if !force => Err(ExitError::config(
+            "the database is not empty; create another, or replace it with --force, which removes its \
+             tables"
                 .to_owned(),
         )),
         _ => Ok(()),
     }
 }
 
-/// Moves what was there aside and what was unpacked to its place, the database last: without it nothing counts.
-fn put_in_place(data: &Path, draft: &Path, there: &[PathBuf], now: Timestamp) -> std::io::Result<Option<PathBuf>> {
+/// Moves existing files aside and the unpacked ones into place, the database last: a directory without it counts as empty.
+fn swap_into_place(data: &Path, draft: &Path, there: &[PathBuf], now: Timestamp) -> std::io::Result<Option<PathBuf>> {
     let aside = data.join(format!("restored-over-{}", now.to_string().replace(':', "")));
     if !there.is_empty() {
-        make_directory(&aside)?;
+        create_private_dir(&aside)?;
         for path in there {
             fs::rename(path, aside.join(path.file_name().unwrap_or_default()))?;
         }
     }
-    let files = draft.join(FILES);
+    let files = draft.join(FILES_PREFIX);
     if files.is_dir() {
         for entry in fs::read_dir(files)? {
             let entry = entry?;
             fs::rename(entry.path(), data.join(entry.file_name()))?;
         }
     }
-    let copy = draft.join(SQLITE);
+    let copy = draft.join(SQLITE_PATH);
     if copy.is_file() {
-        fs::rename(copy, data.join(sqlite::FILE))?;
+        fs::rename(copy, data.join(sqlite::DATABASE_FILE))?;
     }
     File::open(data)?.sync_all()?;
     Ok((!there.is_empty()).then_some(aside))
 }
 
-/// A directory that goes when this does.
-struct Draft(PathBuf);
+/// A directory that is removed on drop.
+struct StagingDir(PathBuf);
 
-impl Drop for Draft {
+impl Drop for StagingDir {
     fn drop(&mut self) {
-        // What was not moved out of it is of no use.
+        // Files that were not moved out are not needed.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,12 +1,12 @@
-//! The public API as a command asks it: over the network, or of a server within this process.
+//! The client of the public API, over the network or within this process.
 
-mod failure;
-pub mod key;
-pub mod way;
+pub mod connection;
+pub mod credential;
+mod error;
 
 use std::time::Duration;
 
-use app::remote::{distrust, innermost};
+use app::remote::{distrust, root_cause};
 use axum::Router;
 use axum::body::Body as Inner;
 use axum::http::Request;
@@ -16,73 +16,72 @@ use serde::Serialize;
 use serde_json::Value;
 use tower::ServiceExt;
 
-pub use self::failure::Failure;
-use self::key::Key;
-use self::way::{Way, is_local};
-use super::Secret;
-use crate::boot::exit::Exit;
-use crate::http::access::OPERATOR;
+use self::connection::{Connection, is_local};
+use self::credential::ApiCredential;
+pub use self::error::ClientError;
+use super::SecretString;
+use crate::boot::exit::ExitError;
+use crate::http::access::OPERATOR_HEADER;
 
-/// Longest time for a short request and its answer.
-const SHORT: Duration = Duration::from_secs(30);
-/// Longest time for a large one.
-const LONG: Duration = Duration::from_mins(30);
-/// So often a request is sent, if sending it again does no harm.
-const TRIES: u32 = 4;
+/// Timeout of a short request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of a large transfer.
+const TRANSFER_TIMEOUT: Duration = Duration::from_mins(30);
+/// How often an idempotent request is sent at most.
+const MAX_TRIES: u32 = 4;
 
-/// See the module.
 pub struct Client {
-    carrier: Carrier,
+    transport: Transport,
     base: Url,
-    key: Key,
-    /// Between the first two tries; it doubles.
-    pub pause: Duration,
+    credential: ApiCredential,
+    /// The delay before the first retry; it doubles.
+    pub retry_delay: Duration,
 }
 
-enum Carrier {
+enum Transport {
     Network(Http),
-    Within(Router),
+    InProcess(Router),
 }
 
-/// One request.
+/// A request.
 #[derive(Debug, Clone)]
-pub struct Call<'c> {
+pub struct ApiRequest<'c> {
     method: Method,
     segments: &'c [&'c str],
     query: Option<Value>,
     body: Option<Vec<u8>>,
-    key: Option<String>,
+    idempotency_key: Option<String>,
 }
 
-impl<'c> Call<'c> {
-    /// One to this path below `/api`.
+impl<'c> ApiRequest<'c> {
+    /// Creates a request to this path below `/api`.
     pub fn new(method: Method, segments: &'c [&'c str]) -> Self {
-        Self { method, segments, query: None, body: None, key: None }
+        Self { method, segments, query: None, body: None, idempotency_key: None }
     }
 
-    /// With the fields of this in its query string; what is null is left out.
+    /// Adds query parameters; null fields are omitted.
     #[must_use]
     pub fn query(mut self, query: &impl Serialize) -> Self {
         self.query = serde_json::to_value(query).ok();
         self
     }
 
-    /// With this as its JSON.
+    /// Adds a JSON body.
     #[must_use]
     pub fn body(mut self, body: &impl Serialize) -> Self {
         self.body = serde_json::to_vec(body).ok();
         self
     }
 
-    /// With this `Idempotency-Key`: sent again, it is done once.
+    /// Adds an `Idempotency-Key`, so that the request can be retried.
     #[must_use]
-    pub fn key(mut self, key: String) -> Self {
-        self.key = Some(key);
+    pub fn idempotency_key(mut self, key: String) -> Self {
+        self.idempotency_key = Some(key);
         self
     }
 
-    fn may_be_repeated(&self) -> bool {
-        self.key.is_some() || matches!(self.method, Method::GET | Method::PUT)
+    fn is_idempotent(&self) -> bool {
+        self.idempotency_key.is_some() || matches!(self.method, Method::GET | Method::PUT)
     }
 
     fn url(&self, base: &Url) -> Url {
@@ -102,69 +101,76 @@ impl<'c> Call<'c> {
 }
 
 impl Client {
-    /// One that goes this way; nothing is sent yet.
+    /// Creates a client without connecting.
     ///
     /// # Errors
-    /// If the certificates cannot be used.
-    pub fn over(way: Way) -> Result<Self, Exit> {
-        let unusable = |why: String| Exit::config(format!("cannot set up TLS: {why}"));
+    /// Returns an error if the certificates are unusable.
+    pub fn new(connection: Connection) -> Result<Self, ExitError> {
+        let unusable = |why: String| ExitError::config(format!("cannot set up TLS: {why}"));
         let mut builder = Http::builder()
             .user_agent(concat!("simpletuner/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the token to wherever it leads.
+            // A redirect would send the token to another server.
             .redirect(redirect::Policy::none())
             .connect_timeout(Duration::from_secs(10))
             .http1_only();
-        builder = way.trust.apply(builder, way.url.scheme() == "https").map_err(|error| match error {
-            app::remote::TrustError::Usage(why) | app::remote::TrustError::Unusable(why) => Exit::config(why),
-        })?;
-        if is_local(&way.url) {
+        builder =
+            connection.trust.configure_client(builder, connection.url.scheme() == "https").map_err(
+                |error| match error {
+                    app::remote::ServerTrustError::Usage(why) | app::remote::ServerTrustError::Unusable(why) => {
+                        ExitError::config(why)
+                    }
+                },
+            )?;
+        if is_local(&connection.url) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| unusable(innermost(&error)))?;
+        let http = builder.build().map_err(|error| unusable(root_cause(&error)))?;
         let pause = Duration::from_millis(500);
-        Ok(Self { carrier: Carrier::Network(http), base: way.url, key: way.key, pause })
+        Ok(Self {
+            transport: Transport::Network(http),
+            base: connection.url,
+            credential: connection.credential,
+            retry_delay: pause,
+        })
     }
 
-    /// One for a server within this process, as the operator of its host.
-    pub fn within(router: Router, token: String) -> Self {
+    /// Creates a client of a server within this process, as the operator of its host.
+    pub fn in_process(router: Router, token: String) -> Self {
         Self {
-            carrier: Carrier::Within(router),
+            transport: Transport::InProcess(router),
             base: Url::parse("http://localhost").expect("a constant"),
-            key: Key::Operator { token: Secret(token), note: None },
-            pause: Duration::ZERO,
+            credential: ApiCredential::Operator { token: SecretString(token), note: None },
+            retry_delay: Duration::ZERO,
         }
     }
 
-    /// As whom it asks.
-    pub fn key(&self) -> &Key {
-        &self.key
+    pub fn credential(&self) -> &ApiCredential {
+        &self.credential
     }
 
-    /// `GET`.
-    pub async fn get(&self, segments: &[&str]) -> Result<Value, Failure> {
-        self.json(Call::new(Method::GET, segments)).await
+    pub async fn get(&self, segments: &[&str]) -> Result<Value, ClientError> {
+        self.send_json(ApiRequest::new(Method::GET, segments)).await
     }
 
-    /// `POST` of this JSON.
-    pub async fn post(&self, segments: &[&str], body: &impl Serialize) -> Result<Value, Failure> {
-        self.json(Call::new(Method::POST, segments).body(body)).await
+    /// Sends a `POST` with this JSON.
+    pub async fn post(&self, segments: &[&str], body: &impl Serialize) -> Result<Value, ClientError> {
+        self.send_json(ApiRequest::new(Method::POST, segments).body(body)).await
     }
 
-    /// `DELETE`.
-    pub async fn delete(&self, segments: &[&str]) -> Result<Value, Failure> {
-        self.json(Call::new(Method::DELETE, segments)).await
+    pub async fn delete(&self, segments: &[&str]) -> Result<Value, ClientError> {
+        self.send_json(ApiRequest::new(Method::DELETE, segments)).await
     }
 
-    /// A list over all its pages, as one document; no more than `most` of it.
-    pub async fn list(
+    /// Returns all pages of a list as one document, with at most `max` items.
+    pub async fn list_all(
         &self,
         segments: &[&str],
         query: &impl Serialize,
         field: &str,
         most: Option<usize>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, ClientError> {
         let mut query = serde_json::to_value(query).unwrap_or_default();
-        let mut whole = self.json(Call::new(Method::GET, segments).query(&query)).await?;
+        let mut whole = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
         loop {
             let items = whole[field].as_array().map_or(0, Vec::len);
             let cursor = whole["next_cursor"].take();
@@ -172,7 +178,7 @@ impl Client {
                 break;
             }
             query["cursor"] = cursor;
-            let mut page = self.json(Call::new(Method::GET, segments).query(&query)).await?;
+            let mut page = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
             whole["next_cursor"] = page["next_cursor"].take();
             if let (Some(all), Some(more)) = (whole[field].as_array_mut(), page[field].as_array_mut()) {
                 all.append(more);
@@ -187,13 +193,13 @@ impl Client {
         Ok(whole)
     }
 
-    /// The answer to a request, which is sent again where that does no harm.
-    pub async fn json(&self, call: Call<'_>) -> Result<Value, Failure> {
-        let mut pause = self.pause;
+    /// Returns the response to a request. Idempotent requests are retried.
+    pub async fn send_json(&self, request: ApiRequest<'_>) -> Result<Value, ClientError> {
+        let mut pause = self.retry_delay;
         let mut tries = 1;
         loop {
-            match self.once(&call).await {
-                Err(failure) if failure.passes() && call.may_be_repeated() && tries < TRIES => {
+            match self.send_once(&request).await {
+                Err(failure) if failure.is_transient() && request.is_idempotent() && tries < MAX_TRIES => {
                     tokio::time::sleep(pause).await;
                     (tries, pause) = (tries + 1, pause * 2);
                 }
@@ -202,20 +208,24 @@ impl Client {
         }
     }
 
-    async fn once(&self, call: &Call<'_>) -> Result<Value, Failure> {
-        let (status, body) = match &self.carrier {
-            Carrier::Within(router) => self.ask_within(router.clone(), call).await?,
-            Carrier::Network(http) => {
-                let answer = self.sent(http, call, SHORT).await?;
-                (answer.status(), answer.bytes().await.map_err(|error| self.broken(&error))?.to_vec())
+    async fn send_once(&self, request: &ApiRequest<'_>) -> Result<Value, ClientError> {
+        let (status, body) = match &self.transport {
+            Transport::InProcess(router) => self.send_in_process(router.clone(), request).await?,
+            Transport::Network(http) => {
+                let answer = self.send_over_http(http, request, REQUEST_TIMEOUT).await?;
+                (answer.status(), answer.bytes().await.map_err(|error| self.interrupted_error(&error))?.to_vec())
             }
         };
-        let none = || Failure::of(status.as_u16(), &body, self.base.as_str());
+        let none = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
         if status.is_success() { serde_json::from_slice(&body).map_err(|_| none()) } else { Err(none()) }
     }
 
-    async fn ask_within(&self, router: Router, call: &Call<'_>) -> Result<(StatusCode, Vec<u8>), Failure> {
-        let failed = |why: String| Failure::Broken(format!("the server within this process failed: {why}"));
+    async fn send_in_process(
+        &self,
+        router: Router,
+        call: &ApiRequest<'_>,
+    ) -> Result<(StatusCode, Vec<u8>), ClientError> {
+        let failed = |why: String| ClientError::Interrupted(format!("the in-process server failed: {why}"));
         let url = call.url(&self.base);
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
         let request = Request::builder().method(call.method.clone()).uri(path).header("host", "localhost");
@@ -229,82 +239,88 @@ impl Client {
         Ok((status, body.to_bytes().to_vec()))
     }
 
-    /// An answer whose body is read as it comes.
-    pub async fn open(&self, call: Call<'_>) -> Result<Response, Failure> {
-        let Carrier::Network(http) = &self.carrier else {
-            return Err(Failure::Foreign("this takes a server that runs".to_owned()));
+    /// Returns a response whose body is read as a stream.
+    pub async fn stream(&self, request: ApiRequest<'_>) -> Result<Response, ClientError> {
+        let Transport::Network(http) = &self.transport else {
+            return Err(ClientError::NotOrchestrator("this requires a running server".to_owned()));
         };
-        let answer = self.sent(http, &call, LONG).await?;
+        let answer = self.send_over_http(http, &request, TRANSFER_TIMEOUT).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }
         let status = answer.status().as_u16();
-        let body = answer.bytes().await.map_err(|error| self.broken(&error))?;
-        Err(Failure::of(status, &body, self.base.as_str()))
+        let body = answer.bytes().await.map_err(|error| self.interrupted_error(&error))?;
+        Err(ClientError::from_response(status, &body, self.base.as_str()))
     }
 
-    /// Sends a large body piece by piece.
-    pub async fn upload(&self, segments: &[&str], length: usize, body: reqwest::Body) -> Result<Value, Failure> {
-        let Carrier::Network(http) = &self.carrier else {
-            return Err(Failure::Foreign("this takes a server that runs".to_owned()));
+    /// Sends a large body in chunks.
+    pub async fn upload(&self, segments: &[&str], length: usize, body: reqwest::Body) -> Result<Value, ClientError> {
+        let Transport::Network(http) = &self.transport else {
+            return Err(ClientError::NotOrchestrator("this requires a running server".to_owned()));
         };
-        let call = Call::new(Method::PUT, segments);
-        let request = self.request(http, &call, LONG).header("content-length", length).body(body);
-        let answer = request.send().await.map_err(|error| self.failed(&error))?;
+        let call = ApiRequest::new(Method::PUT, segments);
+        let request = self.build_request(http, &call, TRANSFER_TIMEOUT).header("content-length", length).body(body);
+        let answer = request.send().await.map_err(|error| self.unreachable_error(&error))?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(|error| self.broken(&error))?;
-        let none = || Failure::of(status.as_u16(), &body, self.base.as_str());
+        let body = answer.bytes().await.map_err(|error| self.interrupted_error(&error))?;
+        let none = || ClientError::from_response(status.as_u16(), &body, self.base.as_str());
         if status.is_success() { serde_json::from_slice(&body).map_err(|_| none()) } else { Err(none()) }
     }
 
-    async fn sent(&self, http: &Http, call: &Call<'_>, within: Duration) -> Result<Response, Failure> {
-        let mut request = self.request(http, call, within);
+    async fn send_over_http(
+        &self,
+        http: &Http,
+        call: &ApiRequest<'_>,
+        within: Duration,
+    ) -> Result<Response, ClientError> {
+        let mut request = self.build_request(http, call, within);
         if let Some(body) = &call.body {
             request = request.body(body.clone());
         }
-        request.send().await.map_err(|error| self.failed(&error))
+        request.send().await.map_err(|error| self.unreachable_error(&error))
     }
 
-    fn request(&self, http: &Http, call: &Call<'_>, within: Duration) -> reqwest::RequestBuilder {
+    fn build_request(&self, http: &Http, call: &ApiRequest<'_>, within: Duration) -> reqwest::RequestBuilder {
         let request = http.request(call.method.clone(), call.url(&self.base)).timeout(within);
         self.headers(call).into_iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 
-    fn headers(&self, call: &Call<'_>) -> Vec<(&'static str, String)> {
+    fn headers(&self, request: &ApiRequest<'_>) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
-        if call.body.is_some() {
+        if request.body.is_some() {
             headers.push(("content-type", "application/json".to_owned()));
         }
-        headers.extend(self.key.token(&self.base).map(|token| ("authorization", format!("Bearer {}", token.0))));
-        headers.extend(call.key.clone().map(|key| ("idempotency-key", key)));
-        if self.key.is_operators() {
-            headers.extend(own_name().map(|name| (OPERATOR, name)));
+        headers.extend(self.credential.token(&self.base).map(|token| ("authorization", format!("Bearer {}", token.0))));
+        headers.extend(request.idempotency_key.clone().map(|key| ("idempotency-key", key)));
+        if self.credential.is_operator() {
+            headers.extend(hostname().map(|name| (OPERATOR_HEADER, name)));
         }
         headers
     }
 
-    fn failed(&self, error: &reqwest::Error) -> Failure {
+    fn unreachable_error(&self, error: &reqwest::Error) -> ClientError {
         if let Some(sentence) = distrust(error, &self.base) {
-            return Failure::Unreachable(sentence);
+            return ClientError::Unreachable(sentence);
         }
-        let (base, cause) = (&self.base, innermost(error));
+        let (base, cause) = (&self.base, root_cause(error));
         if error.is_connect() {
             let tls = cause.to_lowercase().contains("invalidcontenttype");
-            let advice = if tls { "it speaks no TLS there: write http:// in place of https://" } else { ADVICE };
-            return Failure::Unreachable(format!("cannot reach a server at {base} ({cause}): {advice}"));
+            let advice =
+                if tls { "the server does not use TLS: write http:// instead of https://" } else { UNREACHABLE_HINT };
+            return ClientError::Unreachable(format!("cannot reach a server at {base} ({cause}): {advice}"));
         }
-        self.broken(error)
+        self.interrupted_error(error)
     }
 
-    fn broken(&self, error: &reqwest::Error) -> Failure {
-        Failure::Broken(format!("the connection to {} broke ({}): try again", self.base, innermost(error)))
+    fn interrupted_error(&self, error: &reqwest::Error) -> ClientError {
+        ClientError::Interrupted(format!("lost the connection to {} ({}): try again", self.base, root_cause(error)))
     }
 }
 
-const ADVICE: &str = "check that it runs, and --url; on its own host, name its --data-dir";
+const UNREACHABLE_HINT: &str = "check that it runs, and --url; on its own host, set --data-dir";
 
-/// How this host knows whoever runs this.
-fn own_name() -> Option<String> {
+/// Returns this host's name as the server knows it.
+fn hostname() -> Option<String> {
     nix::unistd::User::from_uid(nix::unistd::Uid::current()).ok().flatten().map(|user| user.name.to_lowercase())
 }
 
@@ -316,18 +332,22 @@ mod tests {
 
     #[test]
     fn paths_and_queries_are_encoded() {
-        let url = |base: &str, call: Call<'_>| call.url(&Url::parse(base).expect("a URL")).to_string();
-        let call = Call::new(Method::GET, &["configs", "a/b ü?"]);
-        assert_eq!(url("http://h:1/", call.clone()), "http://h:1/api/configs/a%2Fb%20%C3%BC%3F");
-        assert_eq!(url("http://h/behind/", Call::new(Method::GET, &["queue"])), "http://h/behind/api/queue");
-        let call = Call::new(Method::GET, &["queue"]).query(&json!({"user": "a&b", "limit": 5, "label": null}));
-        assert_eq!(url("http://h/", call), "http://h/api/queue?limit=5&user=a%26b");
+        let url = |base: &str, call: ApiRequest<'_>| call.url(&Url::parse(base).expect("a URL")).to_string();
+        let request = ApiRequest::new(Method::GET, &["configs", "a/b ü?"]);
+        assert_eq!(url("http://h:1/", request.clone()), "http://h:1/api/configs/a%2Fb%20%C3%BC%3F");
+        assert_eq!(url("http://h/behind/", ApiRequest::new(Method::GET, &["queue"])), "http://h/behind/api/queue");
+        let request =
+            ApiRequest::new(Method::GET, &["queue"]).query(&json!({"user": "a&b", "limit": 5, "label": null}));
+        assert_eq!(url("http://h/", request), "http://h/api/queue?limit=5&user=a%26b");
     }
 
     #[test]
-    fn only_what_does_no_harm_is_sent_again() {
-        assert!(Call::new(Method::GET, &[]).may_be_repeated() && Call::new(Method::PUT, &[]).may_be_repeated());
-        assert!(!Call::new(Method::POST, &[]).may_be_repeated() && !Call::new(Method::DELETE, &[]).may_be_repeated());
-        assert!(Call::new(Method::POST, &[]).key("k".to_owned()).may_be_repeated());
+    fn only_idempotent_requests_are_retried() {
+        assert!(ApiRequest::new(Method::GET, &[]).is_idempotent() && ApiRequest::new(Method::PUT, &[]).is_idempotent());
+        assert!(
+            !ApiRequest::new(Method::POST, &[]).is_idempotent()
+                && !ApiRequest::new(Method::DELETE, &[]).is_idempotent()
+        );
+        assert!(ApiRequest::new(Method::POST, &[]).idempotency_key("k".to_owned()).is_idempotent());
     }
 }

@@ -1,146 +1,146 @@
-//! Whether a server could start with its settings. Nothing is changed by looking.
+//! Checks whether a server can start with its settings, without changing anything.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use nix::unistd::{AccessFlags, access};
 
-use crate::boot::exit::Exit;
-use crate::boot::{self, bind_to, chosen_directory};
+use crate::boot::exit::ExitError;
+use crate::boot::{self, bind_to, resolve_data_dir};
 use crate::cli::ServerArgs;
 use crate::clock::SystemClock;
-use crate::store::archive::Archive;
+use crate::store::read_only::ReadOnlyStore;
 use crate::store::{Store, sqlite};
-use crate::tls::{Tls, Wanted};
+use crate::tls::{Tls, TlsMode};
 
-/// What was found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// As it should be.
-    Well(String),
-    /// It works, but somebody should look.
-    Worth(String),
+pub enum SettingCheck {
+    Passed(String),
+    /// It works, but needs attention.
+    Warning(String),
     /// A server would not start.
-    Wrong(String),
+    Failed(String),
 }
 
-impl Found {
-    /// Its word.
+impl SettingCheck {
     pub fn level(&self) -> &'static str {
         match self {
-            Self::Well(_) => "ok",
-            Self::Worth(_) => "warning",
-            Self::Wrong(_) => "error",
+            Self::Passed(_) => "ok",
+            Self::Warning(_) => "warning",
+            Self::Failed(_) => "error",
         }
     }
 
-    /// What there is to say.
     pub fn sentence(&self) -> &str {
         match self {
-            Self::Well(text) | Self::Worth(text) | Self::Wrong(text) => text,
+            Self::Passed(text) | Self::Warning(text) | Self::Failed(text) => text,
         }
     }
 }
 
-impl From<Exit> for Found {
-    fn from(exit: Exit) -> Self {
-        Self::Wrong(exit.sentence().to_owned())
+impl From<ExitError> for SettingCheck {
+    fn from(exit: ExitError) -> Self {
+        Self::Failed(exit.message().to_owned())
     }
 }
 
-/// Looks at everything that a start looks at.
-pub async fn check(args: &ServerArgs) -> Vec<Found> {
+/// Checks everything that the startup checks.
+pub async fn check_settings(args: &ServerArgs) -> Vec<SettingCheck> {
     let mut found = Vec::new();
-    found.extend(boot::refuse_open_single_user(args).err().map(Found::from));
+    found.extend(boot::check_single_user(args).err().map(SettingCheck::from));
     if args.heartbeat_timeout < 60 {
-        found.push(Found::Worth("a heartbeat timeout under 60 s is too short for older agents".to_owned()));
+        found.push(SettingCheck::Warning("--heartbeat-timeout under 60 s is too short for older agents".to_owned()));
     }
     if args.edge.trusted_proxies.is_empty() && !args.host.is_loopback() && !args.edge.ssl {
-        let sentence = "this listens on the network without TLS: tokens can be read on the way; add --ssl, or a proxy";
-        found.push(Found::Worth(sentence.to_owned()));
+        let sentence =
+            "the server listens on the network without TLS: tokens can be intercepted; add --ssl, or a proxy";
+        found.push(SettingCheck::Warning(sentence.to_owned()));
     }
-    found.push(certificate(args));
-    found.push(address(SocketAddr::new(args.host, args.port), "--port").await);
+    found.push(check_certificate(args));
+    found.push(check_address(SocketAddr::new(args.host, args.port), "--port").await);
     if let Some(listen) = args.ops.metrics_addr {
-        found.push(address(listen, "--metrics-addr").await);
+        found.push(check_address(listen, "--metrics-addr").await);
     }
-    match chosen_directory(args.data_dir.as_deref()) {
+    match resolve_data_dir(args.data_dir.as_deref()) {
         Err(exit) => found.push(exit.into()),
         Ok(data) => {
-            found.push(directory(&data));
-            found.push(database(args, &data).await);
+            found.push(check_data_directory(&data));
+            found.push(check_database(args, &data).await);
         }
     }
     if let Some(configs) = &args.configs_dir {
         found.push(match configs.read_dir() {
-            Ok(_) => Found::Well(format!("configurations can be read from {}", configs.display())),
-            Err(error) => Found::Wrong(format!("--configs-dir {} cannot be read: {error}", configs.display())),
+            Ok(_) => SettingCheck::Passed(format!("configurations can be read from {}", configs.display())),
+            Err(error) => SettingCheck::Failed(format!("cannot read --configs-dir {}: {error}", configs.display())),
         });
     }
-    found.extend(boot::bootstrap_token(args).err().map(Found::from));
+    found.extend(boot::read_bootstrap_token(args).err().map(SettingCheck::from));
     found
 }
 
-fn certificate(args: &ServerArgs) -> Found {
-    match Wanted::of(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref()) {
-        Err(why) => Found::Wrong(why.to_owned()),
-        Ok(Wanted::Nothing) => Found::Well("plain HTTP".to_owned()),
-        Ok(Wanted::Own) => Found::Well("HTTPS with a certificate of its own making".to_owned()),
-        Ok(Wanted::Given(pair)) => match Tls::open(pair, &SystemClock) {
-            Ok(tls) => Found::Well(format!("HTTPS with a certificate of the key {}", tls.fingerprint())),
-            Err(why) => Found::Wrong(why),
+fn check_certificate(args: &ServerArgs) -> SettingCheck {
+    match TlsMode::from_flags(args.edge.ssl, args.edge.ssl_cert.as_deref(), args.edge.ssl_key.as_deref()) {
+        Err(why) => SettingCheck::Failed(why.to_owned()),
+        Ok(TlsMode::Off) => SettingCheck::Passed("plain HTTP".to_owned()),
+        Ok(TlsMode::SelfSigned) => SettingCheck::Passed("HTTPS with a self-signed certificate".to_owned()),
+        Ok(TlsMode::Files(pair)) => match Tls::open(pair, &SystemClock) {
+            Ok(tls) => SettingCheck::Passed(format!("HTTPS with a certificate of the key {}", tls.fingerprint())),
+            Err(why) => SettingCheck::Failed(why),
         },
     }
 }
 
-async fn address(address: SocketAddr, flag: &str) -> Found {
+async fn check_address(address: SocketAddr, flag: &str) -> SettingCheck {
     match bind_to(address, flag).await {
-        Ok(_) => Found::Well(format!("{address} is free")),
+        Ok(_) => SettingCheck::Passed(format!("{address} is free")),
         Err(exit) => exit.into(),
     }
 }
 
-fn directory(data: &Path) -> Found {
-    // What is missing is made at the start, in what is there.
+fn check_data_directory(data: &Path) -> SettingCheck {
+    // Missing directories are created at startup, in the nearest existing one.
     let whole = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let there = whole.ancestors().find(|path| path.exists()).unwrap_or(data);
     if !there.is_dir() {
-        return Found::Wrong(format!("{} is no directory; choose another with --data-dir", there.display()));
+        return SettingCheck::Failed(format!("{} is not a directory; choose another with --data-dir", there.display()));
     }
     match access(there, AccessFlags::W_OK | AccessFlags::X_OK) {
-        Ok(()) => Found::Well(format!("the data directory is {}", data.display())),
-        Err(error) => Found::Wrong(format!(
-            "{} cannot be written ({}); change its owner, or choose another with --data-dir",
+        Ok(()) => SettingCheck::Passed(format!("the data directory is {}", data.display())),
+        Err(error) => SettingCheck::Failed(format!(
+            "cannot write to {} ({}); change its owner, or choose another with --data-dir",
             there.display(),
             error.desc()
         )),
     }
 }
 
-async fn database(args: &ServerArgs, data: &Path) -> Found {
+async fn check_database(args: &ServerArgs, data: &Path) -> SettingCheck {
     let opened = match &args.database_url {
-        Some(url) => Archive::at(&url.0).await,
-        None if !data.join(sqlite::FILE).exists() => return Found::Well("a new database will be made".to_owned()),
-        None => Archive::in_directory(data).await,
+        Some(url) => ReadOnlyStore::open_postgres(&url.0).await,
+        None if !data.join(sqlite::DATABASE_FILE).exists() => {
+            return SettingCheck::Passed("a new database will be created".to_owned());
+        }
+        None => ReadOnlyStore::open_sqlite(data).await,
     };
     let archive = match opened {
         Ok(archive) => archive,
-        Err(error) => return Found::Wrong(format!("{error:#}")),
+        Err(error) => return SettingCheck::Failed(format!("{error:#}")),
     };
-    let (known, version) = (archive.known_schema(), version(&archive).await);
+    let (known, version) = (archive.newest_schema(), schema_version(&archive).await);
     archive.close().await;
     match version {
-        Some(found) if found > known => Found::Wrong(format!(
-            "the database was used by a newer version (its schema is {found}, this program knows {known}); upgrade this one"
+        Some(found) if found > known => SettingCheck::Failed(format!(
+            "the database was used by a newer version (schema {found}, this program supports {known}); upgrade this program"
         )),
-        Some(found) if found < known => Found::Worth(format!(
-            "the database's schema {found} will be brought up to {known} at the start; back it up"
+        Some(found) if found < known => SettingCheck::Warning(format!(
+            "the database schema {found} will be migrated to {known} at startup; back it up"
         )),
-        Some(found) => Found::Well(format!("the database has schema {found}")),
-        None => Found::Well("the database is empty, and will be set up at the start".to_owned()),
+        Some(found) => SettingCheck::Passed(format!("the database has schema {found}")),
+        None => SettingCheck::Passed("the database is empty and will be initialized at startup".to_owned()),
     }
 }
 
-async fn version(archive: &Archive) -> Option<i64> {
+async fn schema_version(archive: &ReadOnlyStore) -> Option<i64> {
     archive.read().await.ok()?.schema_version().await.ok()
 }

@@ -1,4 +1,4 @@
-//! `simpletuner config …`: what the server's settings are, and whether it could start with them. Both take the flags of
+//! `simpletuner config …`: shows and checks the server's settings. Both commands accept the flags of
 //! `simpletuner server`.
 
 mod check;
@@ -13,12 +13,12 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Subcommand};
 use serde_json::{Value, json};
 
-use self::check::{Found, check};
+use self::check::{SettingCheck, check_settings};
 use super::ServerArgs;
-use crate::boot::exit::Exit;
+use crate::boot::exit::ExitError;
 
-/// Variables that are read without a flag, and those of the agent, which may stand in the same environment.
-const OTHERS: [&str; 22] = [
+/// Variables that are read without a flag, and those of the agent, which may be in the same environment.
+const OTHER_VARIABLES: [&str; 23] = [
     "SIMPLETUNER_LOG",
     "SIMPLETUNER_DIST",
     "SIMPLETUNER_TEST_POSTGRES",
@@ -28,6 +28,7 @@ const OTHERS: [&str; 22] = [
     "SIMPLETUNER_WORKER_TOKEN_FILE",
     "SIMPLETUNER_WORKER_NAME",
     "SIMPLETUNER_WORKER_PERSISTENT",
+    "SIMPLETUNER_WORKER_TRAINER_CWD",
     "SIMPLETUNER_CA_FILE",
     "SIMPLETUNER_SSL_NO_VERIFY",
     "SIMPLETUNER_WORK_DIR",
@@ -43,55 +44,54 @@ const OTHERS: [&str; 22] = [
     "SIMPLETUNER_API_KEY",
 ];
 
-/// What can be done with the settings.
+/// Commands for settings.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Say whether a server could start with these settings; exits with 78 if not.
+    /// Check whether a server can start with these settings; exits with 78 if not.
     Check(Box<ConfigArgs>),
-    /// Print each setting, its value and where that comes from. Secrets are not shown.
+    /// Show each setting with its value and source, without secrets.
     Show(Box<ConfigArgs>),
 }
 
-/// The settings of a server, and how to print.
+/// Flags of a server, and the output format.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Does it; `matches` are what was said, as far as it is known.
+/// Runs the command; `matches` is the parsed command line.
 pub fn main(command: &ConfigCommand, matches: &ArgMatches) -> ExitCode {
     let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).map(|(_, said)| said);
     let out = &mut std::io::stdout().lock();
     let outcome = match (command, said) {
-        (ConfigCommand::Show(args), Some(said)) => print_settings(&settings(said), args.json, out).map(|()| true),
-        (ConfigCommand::Check(args), _) => checked(args, out),
+        (ConfigCommand::Show(args), Some(said)) => print_settings(&list_settings(said), args.json, out).map(|()| true),
+        (ConfigCommand::Check(args), _) => print_check(args, out),
         (ConfigCommand::Show(_), None) => Ok(true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(78),
-        // Whoever reads may have seen enough.
+        // The reader may close the pipe.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => Exit::failed(format!("it could not be printed: {error}")).report(),
+        Err(error) => ExitError::failed(format!("cannot write the output: {error}")).print(),
     }
 }
 
-/// The server's settings, in the order of its help.
-pub fn settings(said: &ArgMatches) -> Vec<SettingView> {
-    let command = server();
+/// Returns the server's settings in the order of its help.
+pub fn list_settings(said: &ArgMatches) -> Vec<SettingView> {
+    let command = server_command();
     let arguments = command.get_arguments().filter(|argument| argument.get_long().is_some_and(|flag| flag != "json"));
-    arguments.map(|argument| setting(argument, said)).collect()
+    arguments.map(|argument| describe_setting(argument, said)).collect()
 }
 
-fn setting(argument: &Arg, said: &ArgMatches) -> SettingView {
+fn describe_setting(argument: &Arg, said: &ArgMatches) -> SettingView {
     let id = argument.get_id().as_str();
     let value = said.get_raw(id).map(|values| {
         let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
-        // What is not to be seen in a help text is not to be seen here.
+        // Hidden in the help, so hidden here.
         if argument.is_hide_env_values_set() { "(not shown)".to_owned() } else { values.join(",") }
     });
     let source = match said.value_source(id) {
@@ -107,8 +107,8 @@ fn setting(argument: &Arg, said: &ArgMatches) -> SettingView {
     }
 }
 
-/// The flags of `simpletuner server`.
-fn server() -> Command {
+/// Returns the flags of `simpletuner server`.
+fn server_command() -> Command {
     ServerArgs::augment_args(Command::new("server"))
 }
 
@@ -127,13 +127,13 @@ fn print_settings(settings: &[SettingView], as_json: bool, out: &mut impl Write)
     Ok(())
 }
 
-/// Prints what a check finds; whether a server could start.
-fn checked(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool> {
+/// Prints the results of a check; returns whether a server can start.
+fn print_check(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool> {
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut found = unknown(variables);
+    let mut found = unknown_variables(variables);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    found.extend(runtime.block_on(check(&args.server)));
-    let starts = !found.iter().any(|found| matches!(found, Found::Wrong(_)));
+    found.extend(runtime.block_on(check_settings(&args.server)));
+    let starts = !found.iter().any(|found| matches!(found, SettingCheck::Failed(_)));
     if args.json {
         let all: Vec<Value> =
             found.iter().map(|found| json!({"level": found.level(), "message": found.sentence()})).collect();
@@ -143,21 +143,21 @@ fn checked(args: &ConfigArgs, out: &mut impl Write) -> std::io::Result<bool> {
     for found in &found {
         writeln!(out, "{:7} {}", found.level(), found.sentence())?;
     }
-    writeln!(out, "{}", if starts { "A server can start with these settings." } else { "A server would not start." })?;
+    writeln!(out, "{}", if starts { "A server can start with these settings." } else { "A server cannot start." })?;
     Ok(starts)
 }
 
-/// Variables of our kind that nothing reads: somebody has mistyped them, or they are of another version.
-fn unknown(variables: impl Iterator<Item = String>) -> Vec<Found> {
-    let command = server();
+/// Returns `SIMPLETUNER_*` variables that nothing reads: mistyped, or of another version.
+fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<SettingCheck> {
+    let command = server_command();
     let known = |name: &str| {
-        OTHERS.contains(&name)
+        OTHER_VARIABLES.contains(&name)
             || command.get_arguments().any(|argument| argument.get_env().is_some_and(|env| env == name))
     };
     let mut strange: Vec<String> = variables.filter(|name| name.starts_with("SIMPLETUNER_") && !known(name)).collect();
     strange.sort();
     let found = strange.into_iter();
     found
-        .map(|name| Found::Worth(format!("nothing reads {name}; `simpletuner config show` lists the variables")))
+        .map(|name| SettingCheck::Warning(format!("{name} is unknown; `simpletuner config show` lists the variables")))
         .collect()
 }

@@ -1,5 +1,3 @@
-//! What is shown, and what is found.
-
 use std::path::Path;
 
 use clap::{ArgAction, CommandFactory, Parser};
@@ -11,30 +9,30 @@ use crate::store::sqlite::SqliteStore;
 
 fn args(line: &[&str]) -> ServerArgs {
     #[derive(Parser)]
-    struct Only {
+    struct ServerArgsParser {
         #[command(flatten)]
         server: ServerArgs,
     }
-    Only::try_parse_from([&["server"], line].concat()).expect("flags that are known").server
+    ServerArgsParser::try_parse_from([&["server"], line].concat()).expect("flags that are known").server
 }
 
-/// What a check says of the settings, each with its level.
-async fn found(data: &Path, more: &[&str]) -> Vec<(&'static str, String)> {
+/// Returns the results of `config check`, each with its level.
+async fn checks_for(data: &Path, more: &[&str]) -> Vec<(&'static str, String)> {
     let data = data.to_str().expect("text");
-    let all = check(&args(&[&["--data-dir", data, "--port", "0"], more].concat())).await;
+    let all = check_settings(&args(&[&["--data-dir", data, "--port", "0"], more].concat())).await;
     all.iter().map(|found| (found.level(), found.sentence().to_owned())).collect()
 }
 
-fn says(found: &[(&str, String)], level: &str, words: &str) -> bool {
+fn has_check(found: &[(&str, String)], level: &str, words: &str) -> bool {
     found.iter().any(|(found, sentence)| *found == level && sentence.contains(words))
 }
 
 #[test]
-fn each_setting_is_shown_with_where_it_comes_from_and_no_secret() {
+fn settings_are_shown_with_source_and_without_secrets() {
     let line = ["simpletuner", "config", "show", "--port", "9000", "--database-url", "postgres://ada:secret@h/db"];
     let matches = Cli::command().get_matches_from(line);
     let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
-    let settings = settings(said);
+    let settings = list_settings(said);
     let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
     assert_eq!((of("--port").value.as_deref(), &*of("--port").source), (Some("9000"), "flag"));
     assert_eq!((of("--disk-min-free").value.as_deref(), &*of("--disk-min-free").source), (Some("2GiB"), "default"));
@@ -49,21 +47,21 @@ fn each_setting_is_shown_with_where_it_comes_from_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_good_configuration_is_said_to_be_one() {
+async fn valid_settings_pass_the_check() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let said = found(data.path(), &[]).await;
+    let said = checks_for(data.path(), &[]).await;
     assert!(said.iter().all(|(level, _)| *level == "ok"), "{said:?}");
-    assert!(says(&said, "ok", "a new database will be made"));
+    assert!(has_check(&said, "ok", "a new database will be created"));
     assert_eq!(data.path().read_dir().expect("readable").count(), 0, "nothing was made by looking");
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
-    assert!(says(&found(data.path(), &[]).await, "ok", "the database has schema"));
+    assert!(has_check(&checks_for(data.path(), &[]).await, "ok", "the database has schema"));
     for new in [&data.path().join("not/yet"), Path::new("not-made-yet")] {
-        assert!(says(&found(new, &[]).await, "ok", "the data directory is"), "{}", new.display());
+        assert!(has_check(&checks_for(new, &[]).await, "ok", "the data directory is"), "{}", new.display());
     }
 }
 
 #[tokio::test]
-async fn what_would_keep_a_server_from_starting_is_found() {
+async fn invalid_settings_are_reported() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = listener.local_addr().expect("an address").to_string();
@@ -77,21 +75,21 @@ async fn what_would_keep_a_server_from_starting_is_found() {
         (&["--ssl", "--ssl-cert", file, "--ssl-key", file], "file"),
         (&["--configs-dir", "/nowhere"], "/nowhere"),
         (&["--bootstrap-admin-token-file", file], "too short"),
-        (&["--bootstrap-admin-token-file", "/nowhere"], "cannot be read"),
+        (&["--bootstrap-admin-token-file", "/nowhere"], "cannot read"),
         (&["--database-url", "mysql://x"], "postgres://"),
-        (&["--data-dir", file], "is no directory"),
+        (&["--data-dir", file], "is not a directory"),
     ] {
-        // A flag that is given twice is refused.
+        // A flag must not be given twice.
         let data = if flags[0] == "--data-dir" { Path::new(flags[1]) } else { data.path() };
         let flags = if flags[0] == "--data-dir" { &[] } else { flags };
-        let said = found(data, flags).await;
-        assert!(says(&said, "error", words), "{flags:?}: {said:?}");
+        let said = checks_for(data, flags).await;
+        assert!(has_check(&said, "error", words), "{flags:?}: {said:?}");
     }
     drop(listener);
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_is_found() {
+async fn database_of_a_newer_version_is_reported() {
     let data = tempfile::tempdir().expect("a temporary directory");
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
     let file = format!("sqlite://{}/orchestrator.db", data.path().display());
@@ -103,10 +101,10 @@ async fn a_database_of_a_newer_version_is_found() {
     .await
     .expect("written");
     pool.close().await;
-    assert!(says(&found(data.path(), &[]).await, "error", "newer version"));
+    assert!(has_check(&checks_for(data.path(), &[]).await, "error", "newer version"));
 }
 
-/// The switches of a command, and of those below it, that can be set by a variable.
+/// Returns the switches of a command and its subcommands that have a variable.
 fn switches(command: &Command) -> Vec<Arg> {
     let is_one = |argument: &&Arg| matches!(argument.get_action(), ArgAction::SetTrue) && argument.get_env().is_some();
     let own = command.get_arguments().filter(is_one).cloned();
@@ -114,13 +112,13 @@ fn switches(command: &Command) -> Vec<Arg> {
 }
 
 #[test]
-fn every_switch_takes_the_same_words_from_its_variable() {
+fn every_switch_accepts_the_same_values_from_its_variable() {
     let switches = switches(&Cli::command());
     for flag in ["ssl", "single-user", "ignore-reported-labels"] {
         assert!(switches.iter().any(|switch| switch.get_long() == Some(flag)), "--{flag}");
     }
     for switch in switches {
-        // Variables are read by the parser of values; a test sets none, as they are the whole process's.
+        // Variables go through the value parser. The test sets none, as they belong to the whole process.
         let id = switch.get_id().to_string();
         let flag = format!("--{}", switch.get_long().expect("a long one"));
         let command = Command::new("server").arg(switch.action(ArgAction::Set));
@@ -136,9 +134,35 @@ fn every_switch_takes_the_same_words_from_its_variable() {
 }
 
 #[test]
-fn variables_that_nothing_reads_are_told() {
+fn unknown_variables_are_reported() {
     let names = ["SIMPLETUNER_PORT", "SIMPLETUNER_PROT", "SIMPLETUNER_WORKER_TOKEN", "PATH"].map(str::to_owned);
-    let found = unknown(names.into_iter());
+    let found = unknown_variables(names.into_iter());
     assert_eq!(found.len(), 1);
     assert!(found[0].sentence().contains("SIMPLETUNER_PROT"));
+}
+
+#[test]
+fn guide_lists_exactly_all_settings_with_defaults() {
+    const GUIDE: &str = include_str!("../../../../docs/SETTINGS.md");
+    let rows = GUIDE.lines().filter_map(|line| line.strip_prefix("| `--")?.strip_suffix('|'));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split('|').map(str::trim).collect()).collect();
+    let rows: Vec<Vec<&str>> = rows.into_iter().filter(|row| row.len() == 4).collect();
+    let cli = Cli::command();
+    let server = cli.find_subcommand("server").expect("a server");
+    let flags: Vec<&Arg> =
+        server.get_arguments().filter(|flag| flag.get_env().is_some() && !flag.is_hide_set()).collect();
+    assert_eq!(rows.len(), flags.len(), "a row for each setting");
+    for flag in flags {
+        let name = flag.get_long().expect("a long one");
+        let variable = format!("`{}`", flag.get_env().expect("a variable").to_string_lossy());
+        let row = rows.iter().find(|row| row[0] == format!("{name}`")).unwrap_or_else(|| panic!("no row of --{name}"));
+        assert_eq!(row[1], variable, "--{name}");
+        let default = flag.get_default_values().first().map(|value| format!("`{}`", value.to_string_lossy()));
+        let said = match flag.get_action() {
+            ArgAction::SetTrue => row[2] == "off",
+            // A default that depends on the host is described in words, or is a path.
+            _ => default.as_deref().map_or(!row[2].contains(|c: char| c.is_ascii_digit()), |default| row[2] == default),
+        };
+        assert!(said, "docs/SETTINGS.md says of --{name}: {:?}, and it is {default:?}", row[2]);
+    }
 }

@@ -1,8 +1,8 @@
-//! `simpletuner jobs logs`: what there is, or what comes until the job ends.
+//! `simpletuner jobs logs`: prints the log so far, or follows it until the job ends.
 
 use std::time::Duration;
 
-use app::domain::ids::Attempt;
+use app::domain::ids::AttemptNumber;
 use app::protocol::queue::{JobView, LogChunk};
 use app::protocol::status::JobStatus;
 use clap::Args;
@@ -11,165 +11,177 @@ use reqwest::Method;
 use serde_json::json;
 use sse_stream::SseStream;
 
-use crate::boot::exit::Exit;
-use crate::cli::client::{Call, Client, Failure};
-use crate::cli::operate::read;
-use crate::cli::screen::{Form, Screen};
+use crate::boot::exit::ExitError;
+use crate::cli::client::{ApiRequest, Client, ClientError};
+use crate::cli::output::{Output, OutputFormat};
+use crate::cli::run::parse_value;
 
-/// How much is read at once, in bytes.
-const PIECE: u32 = 1 << 20;
-/// A stream that is silent for so long is dead: the server sends something each 15 s.
-const SILENCE: Duration = Duration::from_secs(40);
+/// Chunk size in bytes.
+const CHUNK_BYTES: u32 = 1 << 20;
+/// A stream that is silent this long is dead: the server sends an event every 15 s.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// See the module.
 #[derive(Debug, Clone, Args)]
-pub struct Logs {
+pub struct LogsArgs {
     #[command(flatten)]
-    which: super::Which,
-    /// Go on until the job ends; the exit code is 0 if it completed, and 1 if it failed or was cancelled.
+    target: super::JobArg,
+    /// Follow until the job ends (exit code 0 if completed, 1 if failed or cancelled).
     #[arg(long, short)]
     follow: bool,
-    /// Of this attempt [default: the newest].
+    /// Attempt number [default: latest].
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
 }
 
-/// Does it.
-pub async fn run(logs: Logs, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let job = &logs.which.job;
+pub async fn run(logs: LogsArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let job = &logs.target.job;
     if logs.follow {
-        return follow(job, logs.attempt, client, screen).await;
+        return follow(job, logs.attempt, client, output).await;
     }
-    let mut place = Place { attempt: logs.attempt.map(Attempt), offset: 0 };
+    let mut position = LogPosition { attempt: logs.attempt.map(AttemptNumber), offset: 0 };
     let mut text = String::new();
     loop {
-        let chunk = piece(job, place, client).await?;
-        if screen.form == Form::Json {
+        let chunk = fetch_chunk(job, position, client).await?;
+        if output.format == OutputFormat::Json {
             text.push_str(&chunk.text);
         } else {
-            screen.bytes(chunk.text.as_bytes())?;
+            output.print_bytes(chunk.text.as_bytes())?;
         }
-        // The size may grow meanwhile; what is there when it is asked is all that is wanted.
-        if chunk.next_offset >= chunk.size || chunk.next_offset == place.offset {
+        // The log may grow meanwhile; only what existed at the start is printed.
+        if chunk.next_offset >= chunk.size || chunk.next_offset == position.offset {
             let whole = LogChunk { offset: 0, text, ..chunk };
-            return if screen.form == Form::Json { screen.line(format!("{:#}", json!(whole))) } else { Ok(()) };
+            return if output.format == OutputFormat::Json {
+                output.print_line(format!("{:#}", json!(whole)))
+            } else {
+                Ok(())
+            };
         }
-        place = Place { attempt: Some(chunk.attempt), offset: chunk.next_offset };
+        position = LogPosition { attempt: Some(chunk.attempt), offset: chunk.next_offset };
     }
 }
 
-/// Up to where a log was printed.
+/// How far a log has been printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    /// None for the newest, before anything of it was seen.
-    attempt: Option<Attempt>,
+struct LogPosition {
+    /// `None` for the latest attempt, before any output.
+    attempt: Option<AttemptNumber>,
     offset: u64,
 }
 
-/// Prints a log as it grows, of one attempt or of all that come, and ends as the job does.
-pub async fn follow(job: &str, attempt: Option<u32>, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let mut place = Place { attempt: attempt.map(Attempt), offset: 0 };
-    // The first question finds out whether there is such a job, and a server at all.
+/// Prints a log as it grows, of one attempt or of all, until the job ends.
+pub async fn follow(
+    job: &str,
+    attempt: Option<u32>,
+    client: &Client,
+    output: &mut Output<'_>,
+) -> Result<(), ExitError> {
+    let mut position = LogPosition { attempt: attempt.map(AttemptNumber), offset: 0 };
+    // The first request checks that the job and the server exist.
     client.get(&["queue", job]).await?;
     let mut was_broken = false;
     loop {
-        let streamed = stream(job, &mut place, client, screen).await?;
+        let streamed = print_stream(job, &mut position, client, output).await?;
         let known = match streamed {
             Ok(()) => client.get(&["queue", job]).await,
             Err(failure) => Err(failure),
         };
         let broken = match known {
             Ok(document) => {
-                let view: JobView = read(&document)?;
-                if attempt.is_none() && place.attempt.is_some_and(|seen| seen < view.attempt) {
-                    rest(job, &mut place, client, screen).await?;
-                    screen.say(format!("-- attempt {} --", view.attempt))?;
-                    place = Place { attempt: Some(view.attempt), offset: 0 };
+                let view: JobView = parse_value(&document)?;
+                if attempt.is_none() && position.attempt.is_some_and(|seen| seen < view.attempt) {
+                    print_remaining(job, &mut position, client, output).await?;
+                    output.print_info(format!("-- attempt {} --", view.attempt))?;
+                    position = LogPosition { attempt: Some(view.attempt), offset: 0 };
                     continue;
                 }
-                if view.status.is_terminal() || attempt.is_some_and(|one| Attempt(one) < view.attempt) {
-                    rest(job, &mut place, client, screen).await?;
-                    return ended(&view, screen);
+                if view.status.is_terminal() || attempt.is_some_and(|one| AttemptNumber(one) < view.attempt) {
+                    print_remaining(job, &mut position, client, output).await?;
+                    return report_job_end(&view, output);
                 }
                 false
             }
-            Err(Failure::Problem(problem)) if !Failure::Problem(problem.clone()).passes() => {
-                return Err(Failure::Problem(problem).into());
+            Err(ClientError::Problem(problem)) if !ClientError::Problem(problem.clone()).is_transient() => {
+                return Err(ClientError::Problem(problem).into());
             }
             Err(failure) => {
                 if !was_broken {
-                    screen.say(format!("-- {}; going on when it answers --", Exit::from(failure).sentence()))?;
+                    output.print_info(format!("-- {}; retrying --", ExitError::from(failure).message()))?;
                 }
                 true
             }
         };
         was_broken = broken;
-        tokio::time::sleep(client.pause).await;
+        tokio::time::sleep(client.retry_delay).await;
     }
 }
 
-/// Prints what one connection brings. The inner error is the connection's, the outer one the screen's.
-async fn stream(
+/// Prints the events of one connection. The inner error is that of the connection, the outer one that of the output.
+async fn print_stream(
     job: &str,
-    place: &mut Place,
+    position: &mut LogPosition,
     client: &Client,
-    screen: &mut Screen<'_>,
-) -> Result<Result<(), Failure>, Exit> {
-    let query = json!({"follow": 1, "attempt": place.attempt, "offset": place.offset});
-    let answer = match client.open(Call::new(Method::GET, &["queue", job, "logs"]).query(&query)).await {
+    output: &mut Output<'_>,
+) -> Result<Result<(), ClientError>, ExitError> {
+    let query = json!({"follow": 1, "attempt": position.attempt, "offset": position.offset});
+    let answer = match client.stream(ApiRequest::new(Method::GET, &["queue", job, "logs"]).query(&query)).await {
         Ok(answer) => answer,
         Err(failure) => return Ok(Err(failure)),
     };
     let mut events = SseStream::from_bytes_stream(answer.bytes_stream());
-    let broke = || Failure::Broken("the connection broke".to_owned());
+    let broke = || ClientError::Interrupted("connection lost".to_owned());
     loop {
-        let data = match tokio::time::timeout(SILENCE, events.next()).await {
+        let data = match tokio::time::timeout(STREAM_TIMEOUT, events.next()).await {
             Ok(None) => return Ok(Ok(())),
             Err(_) | Ok(Some(Err(_))) => return Ok(Err(broke())),
             Ok(Some(Ok(event))) => event.data,
         };
         let Some(chunk) = data.and_then(|data| serde_json::from_str::<LogChunk>(&data).ok()) else { continue };
-        show(&chunk, place, screen)?;
+        print_chunk(&chunk, position, output)?;
     }
 }
 
-/// Prints what a broken stream, or the end of an attempt, has left.
-async fn rest(job: &str, place: &mut Place, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+/// Prints what remains after a broken stream or the end of an attempt.
+async fn print_remaining(
+    job: &str,
+    position: &mut LogPosition,
+    client: &Client,
+    output: &mut Output<'_>,
+) -> Result<(), ExitError> {
     loop {
-        let before = place.offset;
-        let chunk = piece(job, *place, client).await?;
-        show(&chunk, place, screen)?;
-        if place.offset == before {
+        let before = position.offset;
+        let chunk = fetch_chunk(job, *position, client).await?;
+        print_chunk(&chunk, position, output)?;
+        if position.offset == before {
             return Ok(());
         }
     }
 }
 
-/// Prints a piece, if it is the next one.
-fn show(chunk: &LogChunk, place: &mut Place, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let attempt = *place.attempt.get_or_insert(chunk.attempt);
-    if chunk.attempt == attempt && chunk.offset == place.offset && chunk.next_offset > place.offset {
-        match screen.form {
-            Form::Json => screen.line(json!(chunk).to_string())?,
-            Form::Words | Form::Ids => screen.bytes(chunk.text.as_bytes())?,
+/// Prints a chunk if it is the next one.
+fn print_chunk(chunk: &LogChunk, position: &mut LogPosition, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let attempt = *position.attempt.get_or_insert(chunk.attempt);
+    if chunk.attempt == attempt && chunk.offset == position.offset && chunk.next_offset > position.offset {
+        match output.format {
+            OutputFormat::Json => output.print_line(json!(chunk).to_string())?,
+            OutputFormat::Text | OutputFormat::Ids => output.print_bytes(chunk.text.as_bytes())?,
         }
-        place.offset = chunk.next_offset;
+        position.offset = chunk.next_offset;
     }
     Ok(())
 }
 
-async fn piece(job: &str, place: Place, client: &Client) -> Result<LogChunk, Exit> {
-    let query = json!({"attempt": place.attempt, "offset": place.offset, "limit": PIECE});
-    let document = client.json(Call::new(Method::GET, &["queue", job, "logs"]).query(&query)).await?;
-    read(&document)
+async fn fetch_chunk(job: &str, position: LogPosition, client: &Client) -> Result<LogChunk, ExitError> {
+    let query = json!({"attempt": position.attempt, "offset": position.offset, "limit": CHUNK_BYTES});
+    let document = client.send_json(ApiRequest::new(Method::GET, &["queue", job, "logs"]).query(&query)).await?;
+    parse_value(&document)
 }
 
-/// Says how a job ended, also by the exit code.
-fn ended(job: &JobView, screen: &mut Screen<'_>) -> Result<(), Exit> {
+/// Prints how a job ended and sets the exit code.
+fn report_job_end(job: &JobView, output: &mut Output<'_>) -> Result<(), ExitError> {
     let why = job.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    screen.say(format!("-- {} {}{why} --", job.job_id, job.status.as_str()))?;
+    output.print_info(format!("-- {} {}{why} --", job.job_id, job.status.as_str()))?;
     match job.status {
-        JobStatus::Failed | JobStatus::Cancelled => Err(Exit::silent(1)),
+        JobStatus::Failed | JobStatus::Cancelled => Err(ExitError::silent(1)),
         _ => Ok(()),
     }
 }

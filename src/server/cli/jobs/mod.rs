@@ -8,74 +8,75 @@ use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobView, JobsQuery};
+use app::protocol::status::JobPhase;
 use app::protocol::status::JobStatus;
-use app::protocol::status::Phase;
-use app::protocol::submit::{RetryJob, SetPriority, Submitted};
+use app::protocol::submit::{RetryJob, SetPriority, SubmitJobResponse};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::operate::{read, setting, words};
-use super::screen::{Form, Screen};
-use crate::boot::exit::Exit;
+use super::output::{Output, OutputFormat};
+use super::run::{one_of, parse_override, parse_value};
+use crate::boot::exit::ExitError;
 
-/// How many jobs are asked for at once.
-const PAGE: u32 = 1_000;
+/// Jobs per request.
+const PAGE_SIZE: u32 = 1_000;
 
-/// Which job.
+/// A job by ID.
 #[derive(Debug, Clone, Args)]
-pub struct Which {
-    /// The job's id.
+pub struct JobArg {
+    /// Job ID.
     #[arg(value_name = "JOB")]
     job: String,
 }
 
-/// What can be done with jobs.
+/// Commands for jobs.
 #[derive(Debug, Clone, Subcommand)]
 pub enum JobsCommand {
-    /// Submit a job; prints its id.
-    Submit(Box<submit::Submit>),
-    /// List jobs, the newest first.
-    List(List),
-    /// Show one job with its attempts.
-    Show(Which),
+    /// Submit a job and print its ID.
+    Submit(Box<submit::SubmitArgs>),
+    /// List jobs, newest first.
+    List(ListJobsArgs),
+    /// Show a job with its attempts.
+    Show(JobArg),
     /// Print a job's log.
-    Logs(logs::Logs),
+    Logs(logs::LogsArgs),
     /// Cancel a job.
-    Cancel(Which),
-    /// Submit a job that has ended once more; prints the new job's id.
-    Retry(Retry),
-    /// Say why a job waits, worker by worker.
-    Explain(Which),
-    /// Say how urgent a job is: 0 to 50.
-    Priority(Priority),
+    Cancel(JobArg),
+    /// Retry a job that has ended; prints the new ID.
+    Retry(RetryArgs),
+    /// Show why a job is pending, worker by worker.
+    Explain(JobArg),
+    /// Set a job's priority (0–50).
+    Priority(SetPriorityArgs),
 }
 
 /// `simpletuner jobs retry`
 #[derive(Debug, Clone, Args)]
-pub struct Retry {
+pub struct RetryArgs {
     #[command(flatten)]
-    which: Which,
-    /// Give the new job this secret (repeatable) [default: those of your own job; of another's, those that are shared].
+    target: JobArg,
+    /// Give the new job this secret (repeatable) [default: those of your own job; of another user's job, the shared ones].
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Start from scratch, from the newest checkpoint, or from a checkpoint by its name [default: scratch if the job
-    /// completed, else newest].
+    /// Start from scratch, from the newest checkpoint, or from a checkpoint by name [default: scratch if the job completed,
+    /// otherwise newest].
     #[arg(long, value_name = "WHERE")]
     resume_from: Option<String>,
-    /// Run this revision of the configuration [default: the one that the job ran].
+    /// Run this revision of the configuration [default: that of the original job].
     #[arg(long, value_name = "N")]
     config_revision: Option<u32>,
-    /// Override a value of the configuration for this job (repeatable); KEY= removes the key [default: the job's own overrides].
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    /// Override a value of the configuration for this job (repeatable); KEY= removes the key [default: overrides of the
+    /// original job].
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
     set: Vec<(String, Value)>,
 }
 
 /// `simpletuner jobs list`
 #[derive(Debug, Clone, Default, Args)]
-pub struct List {
-    /// Only jobs in this status.
-    #[arg(long, value_parser = words(JobStatus::ALL.iter().map(|status| status.as_str())))]
+pub struct ListJobsArgs {
+    /// Filter by status.
+    #[arg(long, value_parser = one_of(JobStatus::ALL.iter().map(|status| status.as_str())))]
     status: Option<String>,
     /// Only jobs that have not ended.
     #[arg(long, conflicts_with = "ended")]
@@ -83,62 +84,67 @@ pub struct List {
     /// Only jobs that have ended.
     #[arg(long)]
     ended: bool,
-    /// Only jobs of this person.
+    /// Filter by user.
     #[arg(long)]
     user: Option<String>,
-    /// Only jobs that ask for this label: KEY, or KEY=VALUE.
+    /// Filter by requested label: KEY, or KEY=VALUE.
     #[arg(long)]
     label: Option<String>,
-    /// Only jobs of which an attempt was offered to the worker of this id.
+    /// Filter by configuration name.
+    #[arg(long, value_name = "NAME")]
+    config: Option<String>,
+    /// Filter by text in the configuration name, or, if it begins with j_, by the beginning of the ID.
+    #[arg(long, value_name = "TEXT")]
+    find: Option<String>,
+    /// Filter by worker ID: jobs with an attempt on it.
     #[arg(long, value_parser = WorkerId::parse)]
     worker: Option<WorkerId>,
-    /// Only jobs that were submitted at this moment or later (RFC 3339).
+    /// Submitted at or after this time (RFC 3339).
     #[arg(long)]
     since: Option<String>,
-    /// Only jobs that were submitted before this moment (RFC 3339).
+    /// Submitted before this time (RFC 3339).
     #[arg(long)]
     until: Option<String>,
-    /// Only jobs that have ended, at this moment or later (RFC 3339).
+    /// Ended at or after this time (RFC 3339).
     #[arg(long)]
     ended_since: Option<String>,
-    /// At most so many [default: all].
+    /// Max results [default: all].
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
 
 /// `simpletuner jobs priority`
 #[derive(Debug, Clone, Args)]
-pub struct Priority {
+pub struct SetPriorityArgs {
     #[command(flatten)]
-    which: Which,
-    /// 50 is the most urgent.
+    target: JobArg,
+    /// New priority; 50 is the highest.
     #[arg(value_parser = clap::value_parser!(u8).range(0..=50))]
     priority: u8,
 }
 
-/// Does it.
-pub async fn run(command: JobsCommand, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     match command {
-        JobsCommand::Submit(submit) => submit::run(*submit, client, screen).await,
-        JobsCommand::List(list) => self::list(list, client, screen).await,
-        JobsCommand::Logs(logs) => logs::run(logs, client, screen).await,
-        JobsCommand::Show(Which { job }) => {
+        JobsCommand::Submit(submit) => submit::run(*submit, client, output).await,
+        JobsCommand::List(list) => self::list_jobs(list, client, output).await,
+        JobsCommand::Logs(logs) => logs::run(logs, client, output).await,
+        JobsCommand::Show(JobArg { job }) => {
             let document = client.get(&["queue", &job]).await?;
-            let view: JobView = read(&document)?;
-            let now = screen.now();
-            screen.answer(&document, [job], |screen| views::whole(&view, now, screen))
+            let view: JobView = parse_value(&document)?;
+            let now = output.now();
+            output.print_answer(&document, [job], |screen| views::format_job(&view, now, screen))
         }
-        JobsCommand::Cancel(Which { job }) => {
+        JobsCommand::Cancel(JobArg { job }) => {
             let document = client.post(&["queue", &job, "cancel"], &json!({})).await?;
-            let view: JobView = read(&document)?;
-            screen.say(if view.status.is_terminal() {
+            let view: JobView = parse_value(&document)?;
+            output.print_info(if view.status.is_terminal() {
                 format!("{job} is {}.", view.status.as_str())
             } else {
-                format!("{job} is being cancelled; its worker stops the trainer.")
+                format!("Cancelling {job}; its worker stops the trainer.")
             })?;
-            screen.answer(&document, [job], |_| String::new())
+            output.print_answer(&document, [job], |_| String::new())
         }
-        JobsCommand::Retry(Retry { which: Which { job }, secrets, resume_from, config_revision, set }) => {
+        JobsCommand::Retry(RetryArgs { target: JobArg { job }, secrets, resume_from, config_revision, set }) => {
             let retry = RetryJob {
                 secrets: Some(secrets).filter(|names| !names.is_empty()),
                 resume_from,
@@ -146,27 +152,27 @@ pub async fn run(command: JobsCommand, client: &Client, screen: &mut Screen<'_>)
                 overrides: Some(set).filter(|set| !set.is_empty()).map(|set| set.into_iter().collect()),
             };
             let document = client.post(&["queue", &job, "retry"], &retry).await?;
-            submitted(&document, screen)
+            print_submitted(&document, output)
         }
-        JobsCommand::Explain(Which { job }) => {
+        JobsCommand::Explain(JobArg { job }) => {
             let document = client.get(&["queue", &job, "explain"]).await?;
-            let explanation: ExplanationView = read(&document)?;
+            let explanation: ExplanationView = parse_value(&document)?;
             let fitting = explanation.workers.iter().filter(|worker| worker.fits);
             let ids: Vec<String> = fitting.map(|worker| worker.worker_id.to_string()).collect();
-            screen.answer(&document, ids, |screen| views::explanation(&explanation, screen))
+            output.print_answer(&document, ids, |screen| views::format_explanation(&explanation, screen))
         }
-        JobsCommand::Priority(Priority { which: Which { job }, priority }) => {
+        JobsCommand::Priority(SetPriorityArgs { target: JobArg { job }, priority }) => {
             let document = client.post(&["queue", &job, "priority"], &SetPriority { priority }).await?;
-            screen.say(format!("{job} has priority {priority}."))?;
-            screen.answer(&document, [job], |_| String::new())
+            output.print_info(format!("Priority of {job} set to {priority}."))?;
+            output.print_answer(&document, [job], |_| String::new())
         }
     }
 }
 
-async fn list(list: List, client: &Client, screen: &mut Screen<'_>) -> Result<(), Exit> {
+async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
     let phase = match (list.active, list.ended) {
-        (true, _) => Some(Phase::Active),
-        (false, true) => Some(Phase::Ended),
+        (true, _) => Some(JobPhase::Active),
+        (false, true) => Some(JobPhase::Ended),
         (false, false) => None,
     };
     let query = JobsQuery {
@@ -174,52 +180,55 @@ async fn list(list: List, client: &Client, screen: &mut Screen<'_>) -> Result<()
         phase,
         user: list.user,
         label: list.label,
+        q: list.find,
+        config: list.config,
         worker: list.worker,
         since: list.since,
         until: list.until,
         ended_since: list.ended_since,
-        limit: list.limit.or(Some(PAGE)),
+        limit: list.limit.or(Some(PAGE_SIZE)),
         ..JobsQuery::default()
     };
     let most = list.limit.and_then(|limit| usize::try_from(limit).ok());
-    let page = client.list(&["queue"], &query, "jobs", most).await?;
-    let jobs: Vec<JobView> = read(&page["jobs"])?;
+    let page = client.list_all(&["queue"], &query, "jobs", most).await?;
+    let jobs: Vec<JobView> = parse_value(&page["jobs"])?;
     if jobs.is_empty() {
-        screen.say("No jobs.")?;
+        output.print_info("No jobs.")?;
     }
     let ids = jobs.iter().map(|job| job.job_id.to_string());
-    let now = read::<Option<Timestamp>>(&page["server_time"])?.unwrap_or(screen.now());
-    screen.answer(
-        &page,
-        ids,
-        |screen| if jobs.is_empty() { String::new() } else { screen.table(&views::table(&jobs, now)) },
-    )
+    let now = parse_value::<Option<Timestamp>>(&page["server_time"])?.unwrap_or(output.now());
+    output.print_answer(&page, ids, |screen| {
+        if jobs.is_empty() { String::new() } else { screen.format_table(&views::jobs_table(&jobs, now)) }
+    })
 }
 
-/// Says where a new job stands; its id alone goes to stdout.
-fn submitted(document: &Value, screen: &mut Screen<'_>) -> Result<(), Exit> {
-    let new: Submitted = read(document)?;
-    screen.say(standing(&new))?;
-    match screen.form {
-        Form::Json => screen.line(format!("{document:#}")),
-        Form::Words | Form::Ids => screen.line(new.job_id.as_str()),
+/// Prints the state of a new job; only its id goes to stdout.
+fn print_submitted(document: &Value, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let new: SubmitJobResponse = parse_value(document)?;
+    output.print_info(queue_state_text(&new))?;
+    match output.format {
+        OutputFormat::Json => output.print_line(format!("{document:#}")),
+        OutputFormat::Text | OutputFormat::Ids => output.print_line(new.job_id.as_str()),
     }
 }
 
-fn printable(text: &str) -> String {
+fn escape_control(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn standing(new: &Submitted) -> String {
+fn queue_state_text(new: &SubmitJobResponse) -> String {
     match (&new.allocated_worker_id, new.queue_position, &new.warning) {
-        (Some(worker), ..) => format!("Submitted, and offered to {worker}."),
+        (Some(worker), ..) => format!("Submitted: dispatched to {worker}."),
         (None, _, Some(warning)) => format!(
-            "Submitted; no worker can take it. {} `simpletuner jobs explain {}` says more.",
-            printable(warning),
+            "Submitted: no worker matches. {} `simpletuner jobs explain {}` shows details.",
+            escape_control(warning),
             new.job_id
         ),
         (None, Some(place), None) => {
-            format!("Submitted; it waits at place {place}. `simpletuner jobs explain {}` says why.", new.job_id)
+            format!(
+                "Submitted: queued at position {place}. `simpletuner jobs explain {}` shows why it is pending.",
+                new.job_id
+            )
         }
         (None, None, None) => "Submitted.".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! Jobs as a terminal shows them.
+//! Jobs in a terminal.
 
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::explain::ExplanationView;
@@ -7,50 +7,50 @@ use app::protocol::queue::JobView;
 use app::protocol::status::JobStatus;
 use app::ui::terminal;
 
-use super::printable;
-use crate::cli::screen::Screen;
-use crate::cli::table::{Cell, Paint, Table};
+use super::escape_control;
+use crate::cli::output::Output;
+use crate::cli::table::{CellStyle, Table, TableCell};
 
-/// Many of them, and why those failed that have.
-pub fn table(jobs: &[JobView], now: Timestamp) -> Table {
-    let headings = ["JOB!", "STATUS!", "PROGRESS", "CONFIG", "BY?", "WORKER?", "PRIORITY?", "SUBMITTED!", "WHY_"];
+/// Returns a table of jobs; failed ones with the reason.
+pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
+    let headings = ["JOB!", "STATUS!", "PROGRESS", "CONFIG", "USER?", "WORKER?", "PRIORITY?", "SUBMITTED!", "REASON_"];
     let says_why = jobs.iter().any(|job| job.error.is_some());
     let mut table = Table::new(if says_why { &headings } else { &headings[..headings.len() - 1] });
     for job in jobs {
-        let why = says_why.then(|| text(job.error.as_ref()));
+        let why = says_why.then(|| text_cell(job.error.as_ref()));
         let mut cells = vec![
-            Cell::from(job.job_id.as_str()),
-            status(job.status),
-            progress(job).into(),
-            Cell::from(&job.config_name),
-            Cell::from(&job.submitted_by),
+            TableCell::from(job.job_id.as_str()),
+            status_cell(job.status),
+            format_progress(job).into(),
+            TableCell::from(&job.config_name),
+            TableCell::from(&job.submitted_by),
             job.worker_name.clone().unwrap_or_default().into(),
             job.priority.to_string().into(),
-            Cell::new(terminal::ago(job.submitted_at, now), Paint::Dim),
+            TableCell::new(terminal::ago(job.submitted_at, now), CellStyle::Dim),
         ];
         cells.extend(why);
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }
 
-/// One of them.
-pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
-    let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::moment);
-    let took = job.started_at.map(|start| terminal::span(job.ended_at.unwrap_or(now) - start));
+/// Formats one job.
+pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String {
+    let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::timestamp);
+    let took = job.started_at.map(|start| terminal::duration(job.ended_at.unwrap_or(now) - start));
     let in_log = job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt));
     let asks: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let mut pairs = vec![
-        ("job", Cell::from(job.job_id.as_str())),
-        ("status", status(job.status)),
-        ("why", job.error.clone().unwrap_or_else(|| "–".to_owned()).into()),
+        ("job", TableCell::from(job.job_id.as_str())),
+        ("status", status_cell(job.status)),
+        ("reason", job.error.clone().unwrap_or_else(|| "–".to_owned()).into()),
     ];
     pairs.extend(in_log.map(|line| ("said in", line.into())));
     pairs.extend([
-        ("progress", progress(job).into()),
+        ("progress", format_progress(job).into()),
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
     ]);
-    let overrides = overrides::lines(&overrides::values(&job.overrides)).join(" ");
+    let overrides = overrides::to_lines(&overrides::to_values(&job.overrides)).join(" ");
     pairs.extend((!overrides.is_empty()).then(|| ("overrides", overrides.into())));
     pairs.extend(job.resume_from.as_deref().map(|from| ("resume", from.into())));
     pairs.extend([
@@ -58,89 +58,95 @@ pub fn whole(job: &JobView, now: Timestamp, screen: &Screen<'_>) -> String {
         ("labels", asks.join(" ").into()),
         ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
         ("sandbox", job.sandbox.as_str().into()),
-        ("by", Cell::from(&job.submitted_by)),
+        ("user", TableCell::from(&job.submitted_by)),
         ("worker", job.worker_name.clone().unwrap_or_else(|| "–".to_owned()).into()),
         ("attempt", format!("{} of {}", job.attempt, job.max_attempts).into()),
         ("priority", job.priority.to_string().into()),
-        ("submitted", terminal::moment(job.submitted_at).into()),
+        ("submitted", terminal::timestamp(job.submitted_at).into()),
         ("started", moment(job.started_at).into()),
         ("ended", moment(job.ended_at).into()),
-        ("took", took.unwrap_or_else(|| "–".to_owned()).into()),
+        ("duration", took.unwrap_or_else(|| "–".to_owned()).into()),
     ]);
-    let facts = screen.facts(&pairs);
+    let facts = output.format_facts(&pairs);
     let attempts = job.attempts.as_deref().unwrap_or_default();
     if attempts.is_empty() {
         return facts;
     }
-    let mut table = Table::new(&["ATTEMPT!", "WORKER", "FROM STEP?", "OUTCOME!", "EXIT!", "LOG?", "TOOK", "ERROR_"]);
+    let mut table =
+        Table::new(&["ATTEMPT!", "WORKER", "FROM STEP?", "OUTCOME!", "EXIT!", "LOG?", "DURATION", "ERROR_"]);
     for attempt in attempts {
         let end = attempt.ended_at.unwrap_or(now);
-        table.row(vec![
+        table.add_row(vec![
             attempt.attempt.to_string().into(),
             attempt.worker_name.clone().unwrap_or_else(|| attempt.worker_id.to_string()).into(),
             attempt.resumed_from_step.map(|step| step.to_string()).unwrap_or_default().into(),
             attempt.outcome.clone().unwrap_or_default().into(),
             attempt.exit_code.map(|code| code.to_string()).unwrap_or_default().into(),
             terminal::bytes(attempt.log_bytes).into(),
-            attempt.started_at.map(|start| terminal::span(end - start)).unwrap_or_default().into(),
+            attempt.started_at.map(|start| terminal::duration(end - start)).unwrap_or_default().into(),
             attempt.error.clone().unwrap_or_default().into(),
         ]);
     }
-    format!("{facts}\n{}", screen.table(&table))
+    format!("{facts}\n{}", output.format_table(&table))
 }
 
-/// Why a job waits, or would.
-pub fn explanation(explanation: &ExplanationView, screen: &Screen<'_>) -> String {
-    let mut table = Table::new(&["WORKER", "FITS!", "IN THE WAY~", "WHAT WOULD HELP~"]);
+/// Formats why a job is pending, or would be.
+pub fn format_explanation(explanation: &ExplanationView, output: &Output<'_>) -> String {
+    let mut table = Table::new(&["WORKER", "MATCH!", "BLOCKER~", "SUGGESTION~"]);
     for worker in &explanation.workers {
-        let fits = if worker.fits { Cell::new("yes", Paint::Good) } else { Cell::new("no", Paint::Odd) };
+        let fits = if worker.fits {
+            TableCell::new("yes", CellStyle::Success)
+        } else {
+            TableCell::new("no", CellStyle::Warning)
+        };
         let first = worker.blockers.first();
-        table.row(vec![
-            Cell::from(&worker.name),
+        table.add_row(vec![
+            TableCell::from(&worker.name),
             fits,
-            text(first.map(|first| &first.text)),
-            text(first.map(|first| &first.change)),
+            text_cell(first.map(|first| &first.text)),
+            text_cell(first.map(|first| &first.change)),
         ]);
         for more in worker.blockers.iter().skip(1) {
-            table.row(vec!["".into(), "".into(), Cell::from(&more.text), Cell::from(&more.change)]);
+            table.add_row(vec!["".into(), "".into(), TableCell::from(&more.text), TableCell::from(&more.change)]);
         }
     }
-    let table = if explanation.workers.is_empty() { String::new() } else { format!("\n{}", screen.table(&table)) };
-    let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", printable(&summary.text)));
-    format!("{}\n{}{table}", printable(&explanation.text), summary.unwrap_or_default())
+    let table =
+        if explanation.workers.is_empty() { String::new() } else { format!("\n{}", output.format_table(&table)) };
+    let summary = explanation.summary.as_ref().map(|summary| format!("{}\n", escape_control(&summary.text)));
+    format!("{}\n{}{table}", escape_control(&explanation.text), summary.unwrap_or_default())
 }
 
-fn text(text: Option<&String>) -> Cell {
-    text.map(Cell::from).unwrap_or_default()
+fn text_cell(text: Option<&String>) -> TableCell {
+    text.map(TableCell::from).unwrap_or_default()
 }
 
-fn status(status: JobStatus) -> Cell {
+fn status_cell(status: JobStatus) -> TableCell {
     let paint = match status {
-        JobStatus::Queued | JobStatus::Offered => Paint::Plain,
-        JobStatus::Starting | JobStatus::Running => Paint::Busy,
-        JobStatus::Cancelling => Paint::Odd,
-        JobStatus::Completed => Paint::Good,
-        JobStatus::Failed => Paint::Bad,
-        JobStatus::Cancelled => Paint::Dim,
+        JobStatus::Queued | JobStatus::Offered => CellStyle::Plain,
+        JobStatus::Starting | JobStatus::Running => CellStyle::Active,
+        JobStatus::Cancelling => CellStyle::Warning,
+        JobStatus::Completed => CellStyle::Success,
+        JobStatus::Failed => CellStyle::Error,
+        JobStatus::Cancelled => CellStyle::Dim,
     };
-    Cell::new(status.as_str(), paint)
+    TableCell::new(status.as_str(), paint)
 }
 
-fn progress(job: &JobView) -> String {
+fn format_progress(job: &JobView) -> String {
     let Some(progress) = &job.progress else {
         return match job.queue_position {
-            Some(_) if job.fits_none => "fits no worker".to_owned(),
+            Some(_) if job.fits_none => "no match".to_owned(),
             place => place.map(|place| format!("place {place}")).unwrap_or_default(),
         };
     };
     let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
     let loss = progress.loss.map(|loss| format!(" loss {}", terminal::number(loss))).unwrap_or_default();
-    let left = progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(to_span);
-    let left = left.map(|left| format!(" {} left", terminal::span(left))).unwrap_or_default();
+    let left = progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(to_millis);
+    let left = left.map(|left| format!(" {} left", terminal::duration(left))).unwrap_or_default();
     format!("{share}{loss}{left}")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "an estimate, and `as` keeps to the range")]
-fn to_span(seconds: f64) -> Millis {
+fn to_millis(seconds: f64) -> Millis {
     Millis((seconds * 1_000.0) as i64)
 }

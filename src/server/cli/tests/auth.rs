@@ -1,196 +1,216 @@
-//! `simpletuner auth …` with a server that runs.
+//! `simpletuner auth …` with a running server.
 
 use std::fs;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::desk::{Desk, masked};
-use crate::http::access::Mode;
-use crate::service::access::Browser;
-use crate::service::refusal::Refusal;
-use crate::service::unit::Caller;
-use crate::tests::harness::{By, PASSWORD, Server, totp};
+use super::harness::{CliHarness, mask_ids};
+use crate::http::access::AuthMode;
+use crate::service::access::BrowserInfo;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::Caller;
+use crate::tests::harness::{Actor, PASSWORD, TestServer, totp};
 
 #[tokio::test]
-async fn people_are_added_changed_and_shut_out() {
-    let desk = Desk::open().await;
+async fn users_are_added_changed_and_disabled() {
+    let harness = CliHarness::start().await;
     let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("password");
     fs::write(&file, format!("{PASSWORD}\n")).expect("written");
     let file = file.to_str().expect("text");
     let create = ["auth", "users", "create", "ada", "--role", "researcher"];
-    desk.run(&create).await.refused(2, "--password-file FILE, or --generate-password");
-    desk.run(&[&create[..], &["--password-file", file]].concat()).await.ok();
-    assert!(desk.server.log_in("ada", PASSWORD).await.is_some());
-    let made_up = desk.run(&["auth", "users", "create", "eve", "--role", "viewer", "--generate-password"]).await.line();
-    assert!(desk.server.log_in("eve", &made_up).await.is_some());
+    harness.run(&create).await.expect_failure(2, "--password-file FILE, or --generate-password");
+    harness.run(&[&create[..], &["--password-file", file]].concat()).await.expect_success();
+    assert!(harness.server.log_in("ada", PASSWORD).await.is_some());
+    let made_up =
+        harness.run(&["auth", "users", "create", "eve", "--role", "viewer", "--generate-password"]).await.single_line();
+    assert!(harness.server.log_in("eve", &made_up).await.is_some());
     let document =
-        desk.run(&["auth", "users", "create", "ci", "--role", "lead", "--no-password", "--json"]).await.json();
+        harness.run(&["auth", "users", "create", "ci", "--role", "lead", "--no-password", "--json"]).await.json();
     assert_eq!(document["role"], "lead");
-    desk.run(&["auth", "users", "create", "x", "--role", "leed"]).await.refused(2, "a similar value exists: 'lead'");
+    harness
+        .run(&["auth", "users", "create", "x", "--role", "leed"])
+        .await
+        .expect_failure(2, "a similar value exists: 'lead'");
 
-    assert_eq!(desk.run(&["auth", "users", "set-role", "eve", "lead", "--json"]).await.json()["role"], "lead");
-    desk.run(&["auth", "users", "disable", "eve"]).await.refused(2, "--yes");
-    assert_eq!(desk.run(&["auth", "users", "disable", "eve", "--yes", "--json"]).await.json()["disabled"], true);
+    assert_eq!(harness.run(&["auth", "users", "set-role", "eve", "lead", "--json"]).await.json()["role"], "lead");
+    harness.run(&["auth", "users", "disable", "eve"]).await.expect_failure(2, "--yes");
+    assert_eq!(harness.run(&["auth", "users", "disable", "eve", "--yes", "--json"]).await.json()["disabled"], true);
     let table = "\
 NAME   ROLE        STATE     ADDED                    ID
-admin  admin       let in    2024-01-15 10:30:00 UTC  u_ID
-ada    researcher  let in    2024-01-15 10:30:00 UTC  u_ID
-ci     lead        let in    2024-01-15 10:30:00 UTC  u_ID
-eve    lead        shut out  2024-01-15 10:30:00 UTC  u_ID
+admin  admin       active    2024-01-15 10:30:00 UTC  u_ID
+ada    researcher  active    2024-01-15 10:30:00 UTC  u_ID
+ci     lead        active    2024-01-15 10:30:00 UTC  u_ID
+eve    lead        disabled  2024-01-15 10:30:00 UTC  u_ID
 ";
-    let listed = masked(&desk.run(&["auth", "users", "list"]).await.ok());
+    let listed = mask_ids(&harness.run(&["auth", "users", "list"]).await.expect_success());
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         lines.sort();
         lines
     };
     assert_eq!(sorted(&listed), sorted(table));
-    assert!(desk.server.log_in("eve", &made_up).await.is_none());
-    assert_eq!(desk.run(&["auth", "users", "enable", "eve", "--json"]).await.json()["disabled"], false);
-    assert_eq!(desk.run(&["auth", "users", "list", "-q"]).await.ok().lines().count(), 4);
-    assert_eq!(desk.run(&["auth", "users", "list", "--json"]).await.json()["users"].as_array().map(Vec::len), Some(4));
-    desk.run(&["auth", "users", "disable", "bob", "-y"]).await.refused(1, "there is nobody named \"bob\"");
+    assert!(harness.server.log_in("eve", &made_up).await.is_none());
+    assert_eq!(harness.run(&["auth", "users", "enable", "eve", "--json"]).await.json()["disabled"], false);
+    assert_eq!(harness.run(&["auth", "users", "list", "-q"]).await.expect_success().lines().count(), 4);
+    assert_eq!(
+        harness.run(&["auth", "users", "list", "--json"]).await.json()["users"].as_array().map(Vec::len),
+        Some(4)
+    );
+    harness.run(&["auth", "users", "disable", "bob", "-y"]).await.expect_failure(1, "user \"bob\" not found");
 }
 
 #[tokio::test]
-async fn a_lost_password_is_mended_on_the_host_without_a_token() {
-    let desk = Desk::open().await;
-    desk.server.person("ada", "researcher").await;
-    let operator = desk.operator();
+async fn lost_password_is_reset_on_the_host_without_a_token() {
+    let harness = CliHarness::start().await;
+    harness.server.add_user("ada", "researcher").await;
+    let operator = harness.operator();
     let reset = ["auth", "reset-password", "ada"];
-    desk.typing(&operator, &reset, &["a new password", "another password"]).await.refused(1, "two different passwords");
-    let typed = desk.typing(&operator, &reset, &["a new password", "a new password"]).await;
+    harness
+        .run_with_answers(&operator, &reset, &["a new password", "another password"])
+        .await
+        .expect_failure(1, "the passwords differ");
+    let typed = harness.run_with_answers(&operator, &reset, &["a new password", "a new password"]).await;
     assert!(
-        typed.err.contains("ada has a new password. Sessions ended: 1; API tokens revoked: 0.")
-            && typed.ok().is_empty()
+        typed.err.contains("Changed the password of ada. Sessions ended: 1; API tokens revoked: 0.")
+            && typed.expect_success().is_empty()
     );
-    assert!(desk.server.log_in("ada", "a+new+password").await.is_some());
-    assert!(desk.server.log_in("ada", PASSWORD).await.is_none());
-    desk.typing(&operator, &reset, &["short", "short"]).await.refused(1, "at least 12 characters");
-    let made_up =
-        desk.run_by(&operator, &["auth", "users", "reset-password", "ada", "--generate-password", "-q"]).await.line();
-    assert!(desk.server.log_in("ada", &made_up).await.is_some());
+    assert!(harness.server.log_in("ada", "a+new+password").await.is_some());
+    assert!(harness.server.log_in("ada", PASSWORD).await.is_none());
+    harness.run_with_answers(&operator, &reset, &["short", "short"]).await.expect_failure(1, "at least 12 characters");
+    let made_up = harness
+        .run_as(&operator, &["auth", "users", "reset-password", "ada", "--generate-password", "-q"])
+        .await
+        .single_line();
+    assert!(harness.server.log_in("ada", &made_up).await.is_some());
 
-    let check = desk.run_by(&operator, &["auth", "login-check"]).await.ok();
+    let check = harness.run_as(&operator, &["auth", "login-check"]).await.expect_success();
     let name = nix::unistd::User::from_uid(nix::unistd::Uid::current()).expect("users").expect("this one").name;
     assert!(check.starts_with(&format!("name     host:{name}\nmay      account.manage admin.workers")), "{check}");
-    let trail = desk.server.get(&By::Admin, "/api/audit?action=access.password_reset").await.ok(200);
+    let trail = harness.server.get(&Actor::Admin, "/api/audit?action=access.password_reset").await.expect_status(200);
     assert_eq!(trail["entries"][0]["actor"], format!("host:{name}"));
     assert!(!trail.to_string().contains(&made_up));
 }
 
 #[tokio::test]
-async fn tokens_are_made_listed_and_revoked() {
-    let desk = Desk::open().await;
-    desk.server.person("ada", "researcher").await;
-    let operator = desk.operator();
-    desk.run_by(&operator, &["auth", "tokens", "create", "ci"]).await.refused(2, "add --user NAME");
-    desk.run_by(&operator, &["auth", "tokens", "list"]).await.refused(2, "add --user NAME");
+async fn tokens_are_created_listed_and_revoked() {
+    let harness = CliHarness::start().await;
+    harness.server.add_user("ada", "researcher").await;
+    let operator = harness.operator();
+    harness.run_as(&operator, &["auth", "tokens", "create", "ci"]).await.expect_failure(2, "add --user NAME");
+    harness.run_as(&operator, &["auth", "tokens", "list"]).await.expect_failure(2, "add --user NAME");
     let create =
         ["auth", "tokens", "create", "ci", "--user", "ada", "--scope", "job.view.own", "--expires-in-days", "7"];
-    let made = desk.run_by(&operator, &create).await;
+    let made = harness.run_as(&operator, &create).await;
     let err = made.err.clone();
-    let secret = made.line();
+    let secret = made.single_line();
     assert!(secret.starts_with("st_") && !err.contains(&secret), "{err}");
-    let ada = desk.client(&secret);
+    let ada = harness.client(&secret);
     assert_eq!(
-        desk.run_by(&ada, &["auth", "login-check", "--json"]).await.json()["permissions"],
+        harness.run_as(&ada, &["auth", "login-check", "--json"]).await.json()["permissions"],
         json!(["job.view.own"])
     );
-    desk.run_by(&ada, &["workers", "list"]).await.refused(77, "`admin.workers`");
+    harness.run_as(&ada, &["workers", "list"]).await.expect_failure(77, "`fleet.view`");
 
-    let listed = masked(&desk.run(&["auth", "tokens", "list", "--user", "ada"]).await.ok());
+    let listed = mask_ids(&harness.run(&["auth", "tokens", "list", "--user", "ada"]).await.expect_success());
     let table = "\
-NAME  FOR           ENDS                     USED      ID
+NAME  SCOPES        EXPIRES                  USED      ID
 ci    job.view.own  2024-01-22 10:30:00 UTC  just now  t_ID
 ";
     assert_eq!(listed, table);
-    let own = desk.run(&["auth", "tokens", "create", "mine", "--json"]).await.json();
+    let own = harness.run(&["auth", "tokens", "create", "mine", "--json"]).await.json();
     assert!(own["secret"].as_str().is_some_and(|secret| secret.starts_with("st_")));
-    let mine = desk.run(&["auth", "tokens", "list", "--json"]).await.json();
+    let mine = harness.run(&["auth", "tokens", "list", "--json"]).await.json();
     assert!(mine["tokens"].as_array().expect("a list").iter().any(|token| token["name"] == "mine"));
 
-    let id = desk.run(&["auth", "tokens", "list", "--user", "ada", "-q"]).await.line();
-    desk.run(&["auth", "tokens", "revoke", &id]).await.refused(2, "--yes");
-    assert_eq!(desk.run(&["auth", "tokens", "revoke", &id, "--yes", "-q"]).await.line(), id);
-    desk.run_by(&ada, &["auth", "login-check"]).await.refused(77, "was revoked");
-    desk.run(&["auth", "tokens", "create", "x", "--scope", "root"]).await.refused(2, "invalid value 'root'");
+    let id = harness.run(&["auth", "tokens", "list", "--user", "ada", "-q"]).await.single_line();
+    harness.run(&["auth", "tokens", "revoke", &id]).await.expect_failure(2, "--yes");
+    assert_eq!(harness.run(&["auth", "tokens", "revoke", &id, "--yes", "-q"]).await.single_line(), id);
+    harness.run_as(&ada, &["auth", "login-check"]).await.expect_failure(77, "was revoked");
+    harness.run(&["auth", "tokens", "create", "x", "--scope", "root"]).await.expect_failure(2, "invalid value 'root'");
 }
 
 #[tokio::test]
 async fn sessions_are_listed_and_ended() {
-    let desk = Desk::open().await;
-    let browser = desk.server.person("ada", "researcher").await;
-    let listed = masked(&desk.run(&["auth", "sessions", "list", "--user", "ada"]).await.ok());
+    let harness = CliHarness::start().await;
+    let browser = harness.server.add_user("ada", "researcher").await;
+    let listed = mask_ids(&harness.run(&["auth", "sessions", "list", "--user", "ada"]).await.expect_success());
     assert!(listed.starts_with("HOST") && listed.contains("2024-01-15 10:30:00 UTC  just now  s_ID"), "{listed}");
-    let document = desk.run(&["auth", "sessions", "list", "--user", "ada", "--json"]).await.json();
+    let document = harness.run(&["auth", "sessions", "list", "--user", "ada", "--json"]).await.json();
     assert_eq!(document["sessions"].as_array().map(Vec::len), Some(1));
-    let id = desk.run(&["auth", "sessions", "list", "--user", "ada", "-q"]).await.line();
-    assert_eq!(desk.run(&["auth", "sessions", "revoke", &id, "-q"]).await.line(), id);
-    desk.server.get(&browser, "/api/session").await.problem(401, "not_authenticated");
-    assert!(desk.run(&["auth", "sessions", "list"]).await.ok().starts_with("HOST"), "one's own");
+    let id = harness.run(&["auth", "sessions", "list", "--user", "ada", "-q"]).await.single_line();
+    assert_eq!(harness.run(&["auth", "sessions", "revoke", &id, "-q"]).await.single_line(), id);
+    harness.server.get(&browser, "/api/session").await.expect_problem(401, "not_authenticated");
+    assert!(harness.run(&["auth", "sessions", "list"]).await.expect_success().starts_with("HOST"), "one's own");
 }
 
 #[tokio::test]
-async fn the_first_admin_from_the_host_ends_the_setup_code() {
-    let desk = Desk::with(Server::start_as(Mode::SingleUser).await).await;
-    let core = &desk.server.app.core;
-    let setup = core.setup_code().await.expect("a database").expect("nobody can log in yet");
-    let operator = desk.operator();
+async fn first_admin_invalidates_the_setup_code() {
+    let harness = CliHarness::with_server(TestServer::start_as(AuthMode::SingleUser).await).await;
+    let core = &harness.server.app.core;
+    let setup = core.issue_setup_code().await.expect("a database").expect("no users yet");
+    let operator = harness.operator();
     let make = |name: &'static str, role: &'static str| {
         ["auth", "users", "create", name, "--role", role, "--generate-password"]
     };
-    desk.run_by(&operator, &make("vic", "viewer")).await.line();
-    assert!(core.doors.unclaimed.load(Ordering::Relaxed), "a viewer is no admin");
-    desk.run_by(&operator, &make("ada", "admin")).await.line();
-    assert!(!core.doors.unclaimed.load(Ordering::Relaxed));
-    let taken = core.set_up(Caller::system(), &setup, "eve", PASSWORD, Browser::default()).await;
-    assert_eq!(taken.err(), Some(Refusal::WrongToken));
+    harness.run_as(&operator, &make("vic", "viewer")).await.single_line();
+    assert!(core.authenticator.setup_pending.load(Ordering::Relaxed), "a viewer is no admin");
+    harness.run_as(&operator, &make("ada", "admin")).await.single_line();
+    assert!(!core.authenticator.setup_pending.load(Ordering::Relaxed));
+    let taken = core.create_first_admin(Caller::system(), &setup, "eve", PASSWORD, BrowserInfo::default()).await;
+    assert_eq!(taken.err(), Some(ServiceError::WrongToken));
 }
 
 #[tokio::test]
-async fn the_operators_token_opens_what_is_for_people_until_the_next_start() {
-    let desk = Desk::open().await;
-    let operator = desk.operator();
-    desk.run_by(&operator, &["auth", "tokens", "revoke", "t_none", "-y"])
+async fn operator_token_is_valid_until_the_next_start() {
+    let harness = CliHarness::start().await;
+    let operator = harness.operator();
+    harness
+        .run_as(&operator, &["auth", "tokens", "revoke", "t_none", "-y"])
         .await
-        .refused(1, "There is no API token t_none");
-    let token = desk.server.app.core.operator_token();
-    desk.run_by(&operator, &["auth", "login-check"]).await.refused(77, "opens nothing there");
-    desk.server.get(&By::Token(token.clone()), "/api/session").await.ok(200);
-    assert!(desk.server.log_in("", &token).await.is_none(), "no browser is opened by it");
-    let key = By::worker(token.clone());
-    desk.server.post(&key, "/api/workers/register", json!({"name": "x"})).await.problem(401, "worker_token_refused");
+        .expect_failure(1, "You have no API token t_none");
+    let token = harness.server.app.core.issue_operator_token();
+    harness.run_as(&operator, &["auth", "login-check"]).await.expect_failure(77, "rejects this token");
+    harness.server.get(&Actor::Token(token.clone()), "/api/session").await.expect_status(200);
+    assert!(harness.server.log_in("", &token).await.is_none(), "no browser is opened by it");
+    let key = Actor::worker(token.clone());
+    harness
+        .server
+        .post(&key, "/api/workers/register", json!({"name": "x"}))
+        .await
+        .expect_problem(401, "worker_token_refused");
     let changed = json!({"old": PASSWORD, "new": "another password"});
-    desk.server.post(&By::Token(token), "/api/account/password", changed).await.problem(409, "no_person");
+    harness.server.post(&Actor::Token(token), "/api/account/password", changed).await.expect_problem(409, "no_person");
 }
 
 #[tokio::test]
 async fn a_lost_second_factor_is_removed_on_the_host() {
-    let desk = Desk::open().await;
-    totp::enrolled(&desk.server, "ada").await;
-    assert!(desk.server.log_in("ada", PASSWORD).await.is_none());
-    let operator = desk.operator();
+    let harness = CliHarness::start().await;
+    totp::user_with_totp(&harness.server, "ada").await;
+    assert!(harness.server.log_in("ada", PASSWORD).await.is_none());
+    let operator = harness.operator();
     let remove = ["auth", "users", "remove-factors", "ada"];
-    desk.run_by(&operator, &remove).await.refused(2, "--yes");
-    desk.run_by(&operator, &[&remove[..], &["--yes"]].concat()).await.ok();
-    assert!(desk.server.log_in("ada", PASSWORD).await.is_some());
-    desk.run_by(&operator, &[&remove[..], &["--yes"]].concat()).await.refused(1, "No second factor is set up");
+    harness.run_as(&operator, &remove).await.expect_failure(2, "--yes");
+    harness.run_as(&operator, &[&remove[..], &["--yes"]].concat()).await.expect_success();
+    assert!(harness.server.log_in("ada", PASSWORD).await.is_some());
+    harness
+        .run_as(&operator, &[&remove[..], &["--yes"]].concat())
+        .await
+        .expect_failure(1, "No second factor is set up");
 }
 
 #[tokio::test]
-async fn a_token_says_when_it_expires() {
-    let desk = Desk::open().await;
-    desk.server.person("ada", "viewer").await;
+async fn token_expiry_is_printed() {
+    let harness = CliHarness::start().await;
+    harness.server.add_user("ada", "viewer").await;
     let create = async |name: &str, more: &[&str]| {
         let args = [&["auth", "tokens", "create", name, "--user", "ada"], more].concat();
-        desk.run(&args).await.err
+        harness.run(&args).await.err
     };
     assert!(create("usual", &[]).await.contains("It expires on 2024-04-14 10:30:00 UTC."));
     assert!(create("short", &["--expires-in-days", "1"]).await.contains("It expires on 2024-01-16 10:30:00 UTC."));
     assert!(create("ever", &["--never-expires"]).await.contains("It never expires."));
-    let worker = desk.run(&["workers", "create", "gpu-1"]).await;
+    let worker = harness.run(&["workers", "create", "gpu-1"]).await;
     assert!(worker.err.contains("It expires on 2024-02-14 10:30:00 UTC if no agent registers"), "{}", worker.err);
 }

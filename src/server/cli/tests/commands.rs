@@ -1,4 +1,4 @@
-//! The commands that the page shows, as a shell and then our own command line read them.
+//! The commands that pages show, as a shell and then the command line parse them.
 
 use std::collections::BTreeMap;
 use std::process::Command as Process;
@@ -11,11 +11,11 @@ use clap::Parser;
 use proptest::prelude::*;
 
 use crate::cli::jobs::JobsCommand;
-use crate::cli::{Cli, Command, Noun};
-use crate::http::session::Address;
-use crate::http::ui::commands::commands;
+use crate::cli::{Cli, Command, ResourceCommand};
+use crate::http::session::ServerAddress;
+use crate::http::ui::submit_commands::submit_commands;
 
-/// What a shell hands to a program of this name.
+/// Returns the arguments that a shell passes to a program of this name.
 fn arguments(command: &str, program: &str) -> Vec<String> {
     let script = format!("{program}() {{ printf '%s\\0' \"$@\"; }}\n{command}\n");
     let mut shell = Process::new("bash");
@@ -26,33 +26,35 @@ fn arguments(command: &str, program: &str) -> Vec<String> {
     told.strip_suffix('\0').unwrap_or_default().split('\0').map(str::to_owned).collect()
 }
 
-fn at(fingerprint: bool) -> Address {
+fn at(fingerprint: bool) -> ServerAddress {
     let fingerprint = fingerprint.then(|| format!("sha256:{}", "ab".repeat(32)).parse().expect("a fingerprint"));
-    Address { base_url: "https://gpu.example:8001".to_owned(), fingerprint }
+    ServerAddress { base_url: "https://gpu.example:8001".to_owned(), fingerprint }
 }
 
-/// What our command line makes of the first, and the API of the second.
-fn read(job: &SubmitJob, at: &Address) -> [SubmitJob; 2] {
-    let shown = commands(job, at);
+/// Returns the job that the command line makes of the first command, and the API of the second.
+fn parse_commands(job: &SubmitJob, at: &ServerAddress) -> [SubmitJob; 2] {
+    let shown = submit_commands(job, at);
     let typed = arguments(&shown.cli, "simpletuner");
     let cli = Cli::try_parse_from(std::iter::once("simpletuner".to_owned()).chain(typed)).expect("it is right");
-    let Command::Jobs(Noun { command: JobsCommand::Submit(submit), .. }) = cli.command else { panic!("{}", shown.cli) };
+    let Command::Jobs(ResourceCommand { command: JobsCommand::Submit(submit), .. }) = cli.command else {
+        panic!("{}", shown.cli)
+    };
     let sent = arguments(&shown.curl, "curl");
     let body = sent.iter().skip_while(|word| *word != "--data-raw").nth(1).expect("a body");
-    assert!(!sent.iter().any(|word| word.contains("st_secret")), "the token is in nobody's arguments: {sent:?}");
+    assert!(!sent.iter().any(|word| word.contains("st_secret")), "no argument contains the token: {sent:?}");
     assert!(!shown.curl.contains('\u{202e}') && !shown.cli.contains('\u{202e}'), "all of it is seen");
-    [submit.job(), serde_json::from_str(body).expect("a submit")]
+    [submit.to_submit_job(), serde_json::from_str(body).expect("a submit")]
 }
 
-fn nasty() -> impl Strategy<Value = String> {
+fn hostile_text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,8}", "\\PC{1,12}", "[-'\"$`\\\\!*?~#&;|<> \n\té\u{202e}]{1,8}"]
 }
 
 prop_compose! {
     fn job()(
-        config_name in nasty(),
+        config_name in hostile_text(),
         target in prop_oneof![Just(Target::Auto), Just(Target::Worker), Just(Target::Local)],
-        labels in proptest::collection::btree_map("[-a-z'$]{1,5}", nasty(), 0..3),
+        labels in proptest::collection::btree_map("[-a-z'$]{1,5}", hostile_text(), 0..3),
         gpu_count in proptest::option::of(1_u32..64),
         min_vram_gb in proptest::option::of((2_u16..400).prop_map(|quarters| f64::from(quarters) / 4.0)),
         accelerator in proptest::option::of("cuda|rocm|cpu"),
@@ -64,29 +66,29 @@ prop_compose! {
     ) -> SubmitJob {
         SubmitJob {
             target, gpu_count, min_vram_gb, max_retries, retry_on_failure, exclusive, priority, max_runtime_seconds, secrets,
-            config_revision, checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::of(&config_name)
+            config_revision, checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::new(&config_name)
         }
     }
 }
 
 #[test]
-fn what_is_usual_is_left_out() {
-    let job = SubmitJob { target: Target::Worker, ..SubmitJob::of("digits") };
-    let shown = commands(&job, &at(false));
+fn defaults_are_omitted() {
+    let job = SubmitJob { target: Target::Worker, ..SubmitJob::new("digits") };
+    let shown = submit_commands(&job, &at(false));
     assert_eq!(shown.cli, "simpletuner jobs submit --target worker --url https://gpu.example:8001 \\\n  digits");
     let curl = "printf 'Authorization: Bearer %s' \"$SIMPLETUNER_API_TOKEN\" | \\\n  curl -sS --fail-with-body -H @- https://gpu.example:8001/api/queue/submit \\\n  -H 'Content-Type: application/json' \\\n  --data-raw '{\"config_name\":\"digits\",\"target\":\"worker\"}'";
     assert_eq!(shown.curl, curl);
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_is_known_by_its_key() {
-    let shown = commands(&SubmitJob::of("digits"), &at(true));
+fn self_signed_server_is_pinned_by_its_key() {
+    let shown = submit_commands(&SubmitJob::new("digits"), &at(true));
     assert!(shown.curl.contains("-k --pinnedpubkey sha256//q6urq6"), "{}", shown.curl);
     assert!(shown.cli.contains("--orchestrator-fingerprint sha256:abab"), "{}", shown.cli);
 }
 
 #[test]
-fn what_an_attacker_would_name_a_configuration() {
+fn hostile_configuration_names_are_quoted() {
     for name in [
         "--url=http://evil.example",
         "$(touch /tmp/x)",
@@ -99,15 +101,15 @@ fn what_an_attacker_would_name_a_configuration() {
         "=x",
     ] {
         let labels = BTreeMap::from([("team".to_owned(), name.to_owned())]);
-        let job = SubmitJob { worker_labels: Labels(labels), ..SubmitJob::of(name) };
-        assert_eq!(read(&job, &at(false)), [job.clone(), job.clone()], "{name:?}");
+        let job = SubmitJob { worker_labels: Labels(labels), ..SubmitJob::new(name) };
+        assert_eq!(parse_commands(&job, &at(false)), [job.clone(), job.clone()], "{name:?}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn both_commands_submit_what_is_filled_in(job in job(), fingerprint in any::<bool>()) {
-        prop_assert_eq!(read(&job, &at(fingerprint)), [job.clone(), job.clone()]);
+    fn both_commands_submit_the_form_values(job in job(), fingerprint in any::<bool>()) {
+        prop_assert_eq!(parse_commands(&job, &at(fingerprint)), [job.clone(), job.clone()]);
     }
 }

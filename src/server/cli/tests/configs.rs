@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use super::desk::Desk;
+use super::harness::CliHarness;
 
 #[tokio::test]
 async fn a_directory_is_pushed_listed_shown_and_deleted() {
-    let desk = Desk::open().await;
+    let harness = CliHarness::start().await;
     let home = tempfile::tempdir().expect("a directory");
     let directory = home.path().join("digits");
     fs::create_dir_all(directory.join("prompts")).expect("made");
@@ -14,39 +14,42 @@ async fn a_directory_is_pushed_listed_shown_and_deleted() {
     fs::write(directory.join("prompts/a.json"), "[]").expect("written");
     let path = directory.to_str().expect("text");
 
-    let pushed = desk.run(&["configs", "push", path]).await;
-    assert!(pushed.err.contains("digits is at revision 1: config.json, prompts/a.json."), "{}", pushed.err);
-    assert!(pushed.ok().is_empty());
-    // Large enough for a bar, which nobody sees here.
+    let pushed = harness.run(&["configs", "push", path]).await;
+    assert!(pushed.err.contains("Stored digits as revision 1: config.json, prompts/a.json."), "{}", pushed.err);
+    assert!(pushed.expect_success().is_empty());
+    // Large enough for a progress bar, which is not shown here.
     fs::write(directory.join("large.txt"), "x".repeat(600_000)).expect("written");
-    assert_eq!(desk.run(&["configs", "push", path, "--json"]).await.json()["revision"], 2);
+    assert_eq!(harness.run(&["configs", "push", path, "--json"]).await.json()["revision"], 2);
     let file = directory.join("config.json");
     assert_eq!(
-        desk.run(&["configs", "push", file.to_str().expect("text"), "--name", "alone", "-q"]).await.line(),
+        harness.run(&["configs", "push", file.to_str().expect("text"), "--name", "alone", "-q"]).await.single_line(),
         "alone"
     );
 
     let table = "\
-NAME    REVISION  FILES  WHAT  CHANGED
-alone   1         1      flux  just now
-digits  2         3      flux  just now
+NAME    REVISION  FILES  SETTINGS  CHANGED
+alone   1         1      flux      just now
+digits  2         3      flux      just now
 ";
-    assert_eq!(desk.run(&["configs", "list"]).await.ok(), table);
-    assert_eq!(desk.run(&["configs", "list", "-q"]).await.ok(), "alone\ndigits\n");
-    assert_eq!(desk.run(&["configs", "list", "--json"]).await.json()["configs"][1]["name"], "digits");
-    let shown = desk.run(&["configs", "show", "digits"]).await.ok();
-    assert!(shown.contains("revision      2") && shown.contains("large.txt       600 kB"), "{shown}");
-    assert_eq!(desk.run(&["configs", "show", "digits", "--file", "prompts/a.json"]).await.ok(), "[]");
+    assert_eq!(harness.run(&["configs", "list"]).await.expect_success(), table);
+    assert_eq!(harness.run(&["configs", "list", "-q"]).await.expect_success(), "alone\ndigits\n");
+    assert_eq!(harness.run(&["configs", "list", "--json"]).await.json()["configs"][1]["name"], "digits");
+    let shown = harness.run(&["configs", "show", "digits"]).await.expect_success();
+    assert!(shown.contains("revision      2") && shown.contains("large.txt       586 KiB"), "{shown}");
+    assert_eq!(harness.run(&["configs", "show", "digits", "--file", "prompts/a.json"]).await.expect_success(), "[]");
     assert_eq!(
-        desk.run(&["configs", "show", "digits", "--json"]).await.json()["bundle"]["files"]["prompts/a.json"],
+        harness.run(&["configs", "show", "digits", "--json"]).await.json()["bundle"]["files"]["prompts/a.json"],
         "[]"
     );
-    desk.run(&["configs", "show", "digits", "--file", "b"]).await.refused(1, "has no file \"b\"; it has config.json");
+    harness
+        .run(&["configs", "show", "digits", "--file", "b"])
+        .await
+        .expect_failure(1, "has no file \"b\"; it has config.json");
 
-    desk.run(&["configs", "delete", "alone"]).await.refused(2, "--yes");
-    assert_eq!(desk.run(&["configs", "delete", "alone", "-yq"]).await.line(), "alone");
-    desk.run(&["configs", "show", "alone"]).await.refused(1, "(config_not_found)");
+    harness.run(&["configs", "delete", "alone"]).await.expect_failure(2, "--yes");
+    assert_eq!(harness.run(&["configs", "delete", "alone", "-yq"]).await.single_line(), "alone");
+    harness.run(&["configs", "show", "alone"]).await.expect_failure(1, "(config_not_found)");
     fs::remove_file(file).expect("removed");
-    desk.run(&["configs", "push", path]).await.refused(78, "there is no config.json in it");
-    desk.run(&["configs", "push", "/nowhere"]).await.refused(78, "/nowhere cannot be read");
+    harness.run(&["configs", "push", path]).await.expect_failure(78, "it contains no config.json");
+    harness.run(&["configs", "push", "/nowhere"]).await.expect_failure(78, "cannot read /nowhere");
 }

@@ -1,35 +1,38 @@
-//! The operator's commands, as they are typed, against a server on a real socket.
+//! The operator's commands, run against a server on a real socket.
 
 mod auth;
 mod commands;
 mod configs;
-pub mod desk;
-mod follow;
+mod exit_codes;
+mod follow_logs;
+pub mod harness;
 mod jobs;
-mod narrow;
+mod narrow_terminal;
 mod offline;
-mod refusals;
 mod tls;
 mod workers;
 
 use std::sync::Arc;
 
-use self::desk::Typed;
-use super::screen::{Form, Screen};
-use crate::boot::exit::Exit;
+use self::harness::ScriptedPrompter;
+use super::output::{Output, OutputFormat};
+use crate::boot::exit::ExitError;
 use crate::clock::SystemClock;
 
-/// A screen for what asks no server.
-fn offline_screen(out: &mut Vec<u8>, work: impl FnOnce(&mut Screen<'_>) -> Result<(), Exit>) -> Result<(), Exit> {
-    work(&mut Screen {
+/// An output for commands without a server.
+fn with_offline_output(
+    out: &mut Vec<u8>,
+    work: impl FnOnce(&mut Output<'_>) -> Result<(), ExitError>,
+) -> Result<(), ExitError> {
+    work(&mut Output {
         out,
         err: &mut Vec::new(),
-        person: &mut Typed::default(),
-        form: Form::Words,
-        colour: false,
+        prompter: &mut ScriptedPrompter::default(),
+        format: OutputFormat::Text,
+        use_color: false,
         width: None,
-        draws: false,
-        yes: false,
+        shows_progress: false,
+        assume_yes: false,
         clock: Arc::new(SystemClock),
     })
 }

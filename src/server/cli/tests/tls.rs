@@ -1,65 +1,71 @@
-//! How a command knows its server.
+//! How a command verifies its server.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use app::protocol::fingerprint::Fingerprint;
-use app::remote::Trust;
+use app::remote::ServerTrust;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use crate::boot::connections::Connections;
-use crate::boot::serve::{Patience, serve_within};
-use crate::cli::Secret;
+use super::harness::CliHarness;
+use crate::boot::connections::ConnectionLimiter;
+use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
+use crate::cli::SecretString;
 use crate::cli::client::Client;
-use crate::cli::client::key::Key;
-use crate::cli::client::way::Way;
+use crate::cli::client::connection::Connection;
+use crate::cli::client::credential::ApiCredential;
 use crate::clock::{Clock, SystemClock};
-use crate::tests::harness::{ADMIN, Server};
-use crate::tls::{Pair, Tls, self_signed};
+use crate::tests::harness::{ADMIN, TestServer};
+use crate::tls::{CertificatePaths, Tls, self_signed};
 
-fn pair(directory: &Path) -> Pair {
+fn pair(directory: &Path) -> CertificatePaths {
     let names = ["localhost".to_owned()];
-    self_signed::keep(directory, &names, SystemClock.now()).expect("a pair")
+    self_signed::load_or_create(directory, &names, SystemClock.now()).expect("a pair")
 }
 
-fn client(address: SocketAddr, scheme: &str, trust: Trust) -> Client {
-    let way = Way {
+fn client(address: SocketAddr, scheme: &str, trust: ServerTrust) -> Client {
+    let connection = Connection {
         url: format!("{scheme}://localhost:{}/", address.port()).parse().expect("a URL"),
         trust,
-        key: Key::Token(Secret(ADMIN.to_owned())),
+        credential: ApiCredential::Token(SecretString(ADMIN.to_owned())),
         warnings: Vec::new(),
     };
-    Client::over(way).expect("a client")
+    Client::new(connection).expect("a client")
 }
 
 #[tokio::test]
-async fn servers_are_known_by_key_or_authority_and_strangers_are_refused() {
+async fn servers_are_verified_by_key_or_authority() {
     let directory = tempfile::tempdir().expect("a directory");
     let pair = pair(directory.path());
     let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
-    let desk = Desk::with(Server::start_over(tls.clone()).await).await;
+    let harness = CliHarness::with_server(TestServer::start_with_tls(tls.clone()).await).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let (router, acceptor) = (desk.server.router.clone(), tls.acceptor());
+    let (router, acceptor) = (harness.server.router.clone(), tls.acceptor());
     tokio::spawn(async move {
         let never = CancellationToken::new();
-        let room = Arc::new(Connections::new(64, 64, Vec::new()));
-        serve_within(Patience::default(), listener, router, Some(acceptor), &room, &never).await;
+        let room = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
+        serve_with_timeouts(ConnectionTimeouts::default(), listener, router, Some(acceptor), &room, &never).await;
     });
 
     let check = ["auth", "login-check", "--quiet"];
-    for trust in [Trust::Pinned(tls.fingerprint()), Trust::Only(pair.chain.clone()), Trust::Anything] {
-        assert_eq!(desk.run_by(&client(address, "https", trust), &check).await.line(), "admin");
+    for trust in
+        [ServerTrust::PinnedKey(tls.fingerprint()), ServerTrust::CaFile(pair.chain.clone()), ServerTrust::AcceptAny]
+    {
+        assert_eq!(harness.run_as(&client(address, "https", trust), &check).await.single_line(), "admin");
     }
-    let wrong = Trust::Pinned(Fingerprint([1; 32]));
-    desk.run_by(&client(address, "https", wrong), &check)
+    let wrong = ServerTrust::PinnedKey(Fingerprint([1; 32]));
+    harness
+        .run_as(&client(address, "https", wrong), &check)
         .await
-        .refused(69, "another key than --orchestrator-fingerprint");
-    let strict = client(address, "https", Trust::System);
-    desk.run_by(&strict, &check).await.refused(69, "SSL certificate verify failed");
-    desk.run_by(&client(address, "http", Trust::System), &check).await.refused(1, "(speak_tls)");
-    desk.run_by(&client(desk.address, "https", Trust::Anything), &check).await.refused(69, "it speaks no TLS there");
+        .expect_failure(69, "different key than --orchestrator-fingerprint");
+    let strict = client(address, "https", ServerTrust::SystemRoots);
+    harness.run_as(&strict, &check).await.expect_failure(69, "SSL certificate verify failed");
+    harness.run_as(&client(address, "http", ServerTrust::SystemRoots), &check).await.expect_failure(1, "(speak_tls)");
+    harness
+        .run_as(&client(harness.address, "https", ServerTrust::AcceptAny), &check)
+        .await
+        .expect_failure(69, "the server does not use TLS");
 }

@@ -1,47 +1,42 @@
-//! What a worker did, and what happened with it.
+//! Attempts and events of a worker.
 
-use app::protocol::worker_history::{PartQuery, WorkerAttempts, WorkerEvents};
+use app::protocol::worker_history::{PageQuery, WorkerAttempts, WorkerEvents};
 use axum::extract::State;
 
 use super::worker_id;
-use crate::http::address::{Path, Query};
-use crate::http::conditional::{IfNoneMatch, Listed};
-use crate::http::openapi::doc::Doc;
+use crate::http::conditional::{IfNoneMatch, ListResponse};
+use crate::http::extractors::{Path, Query};
+use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::state::App;
+use crate::state::AppState;
 
-/// See [`attempts`].
-pub const ATTEMPTS: Doc = Doc {
-    detail: "`record` is about all of late, wherever the page is.",
+pub const ATTEMPTS: OperationDoc = OperationDoc {
+    description: "`record` summarizes all recent attempts, independent of the page.",
     problems: &["worker_not_found", "out_of_range"],
-    ..Doc::of(
-        "listWorkerAttempts",
-        "Lists the attempts that were offered to a worker, newest first, and how they ended.",
-    )
+    ..OperationDoc::new("listWorkerAttempts", "Lists the attempts of a worker with their outcome, newest first.")
 };
 
 /// `GET /api/admin/workers/{id}/attempts`
 pub async fn attempts(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(query): Query<PartQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<WorkerAttempts>, ApiError> {
-    Ok(known.listed(app.core.worker_attempts(&worker_id(&id)?, &query).await?))
+    Query(query): Query<PageQuery>,
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<WorkerAttempts>, ApiError> {
+    Ok(if_none_match.listed(app.core.worker_attempts(&worker_id(&id)?, &query).await?))
 }
 
-/// See [`events`].
-pub const EVENTS: Doc = Doc {
+pub const EVENTS: OperationDoc = OperationDoc {
     problems: &["worker_not_found", "out_of_range"],
-    ..Doc::of("listWorkerEvents", "Lists everything that happened with a worker, newest first.")
+    ..OperationDoc::new("listWorkerEvents", "Lists the events of a worker, newest first.")
 };
 
 /// `GET /api/admin/workers/{id}/events`
 pub async fn events(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(query): Query<PartQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<WorkerEvents>, ApiError> {
-    Ok(known.listed(app.core.worker_events(&worker_id(&id)?, &query).await?))
+    Query(query): Query<PageQuery>,
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<WorkerEvents>, ApiError> {
+    Ok(if_none_match.listed(app.core.worker_events(&worker_id(&id)?, &query).await?))
 }

@@ -1,4 +1,4 @@
-//! `/api/admin`: workers, and people.
+//! `/api/admin`: workers and users.
 
 mod export;
 mod history;
@@ -9,7 +9,7 @@ use app::domain::ids::WorkerId;
 use app::protocol::gpus::{GpusPage, GpusQuery};
 use app::protocol::history::{FleetHistory, GpuHistory, HistoryQuery};
 use app::protocol::status::BulkAction;
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
@@ -17,142 +17,157 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
-use super::address::{Path, Query};
-use super::arrival::Scheme;
 use super::bulk;
-use super::conditional::{IfMatch, IfNoneMatch, Listed, Tagged};
-use super::json::{Created, Json as Body, OptionalJson};
+use super::client_addr::Scheme;
+use super::conditional::{IfMatch, IfNoneMatch, ListResponse, TaggedResponse};
+use super::extractors::{Path, Query};
+use super::json::{CreatedJson, Json as Body, OptionalJson};
 use super::limits;
-use super::openapi::doc::Doc;
+use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::caller_from_person;
 use super::routes::Routes;
-use super::session::{Address, address};
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use super::session::{ServerAddress, server_address};
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 use crate::text::shell_quoted;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let workers = Needs::To(Permission::AdminWorkers);
-    let taking = Needs::ToProved(Permission::AdminWorkers);
+pub fn routes(app: &AppState) -> Routes {
+    let (sees, workers) =
+        (Requirement::Permission(Permission::FleetView), Requirement::Permission(Permission::AdminWorkers));
+    let taking = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
     Routes::new(app, "Workers")
-        .get("/admin/workers", workers, LIST, list)
-        .get("/admin/workers/export", workers, export::EXPORT, export::export)
+        .get("/admin/workers", sees, LIST, list)
+        .get("/admin/workers/export", sees, export::EXPORT, export::export)
         .post("/admin/workers", taking, CREATE, create)
-        .get("/admin/workers/{id}", workers, SHOW, show)
+        .get("/admin/workers/{id}", sees, SHOW, show)
         .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
         .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
-        .get("/admin/workers/{id}/gpus/history", workers, HISTORY, history)
-        .get("/admin/gpus", workers, GPUS, gpus)
-        .get("/admin/gpus/history", workers, FLEET_HISTORY, fleet_history)
+        .get("/admin/workers/{id}/gpus/history", sees, HISTORY, history)
+        .get("/admin/gpus", sees, GPUS, gpus)
+        .get("/admin/gpus/history", sees, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", taking, DELETE, delete)
         .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::drain)
-        .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::of(BulkAction::Resume))
-        .post("/admin/workers/bulk/delete", taking, bulk::DELETE, bulk::of(BulkAction::Delete))
+        .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::handler(BulkAction::Resume))
+        .post("/admin/workers/bulk/delete", taking, bulk::DELETE, bulk::handler(BulkAction::Delete))
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
         .post("/admin/workers/{id}/resume", workers, RESUME, resume)
         .post("/admin/workers/{id}/token", taking, ROTATE, rotate)
-        .within(|router| limits::bounded(router, limits::API))
-        .and(users::routes(app))
+        .layer(|router| limits::limit_body(router, limits::API))
+        .merge(users::routes(app))
 }
 
-const LIST: Doc = Doc {
+/// Fields that callers without permission to manage workers do not get.
+const VISIBILITY_NOTE: &str =
+    "Tokens, addresses, settings, and whether the agent verifies this server require `admin.workers`.";
+
+const LIST: OperationDoc = OperationDoc {
+    description: VISIBILITY_NOTE,
     problems: &["invalid_search", "out_of_range"],
-    ..Doc::of("listWorkers", "Lists workers, by name if nothing else is asked for.")
+    ..OperationDoc::new("listWorkers", "Lists workers, by name by default.")
 };
 
 async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<WorkersQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<WorkersPage>, ApiError> {
-    Ok(known.listed(app.core.workers_page(&query).await?))
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<WorkersPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.workers_page(&principal, &query).await?))
 }
 
-const CREATE: Doc = Doc {
-    detail: "The token is shown in this answer and never again, so a repeated request cannot be answered with it: \
-             the name is what keeps a repetition from making a second one.",
+const CREATE: OperationDoc = OperationDoc {
+    description: "The token is only in this response, so a repeated request cannot return it: \
+             the unique name prevents a second one.",
     problems: &["invalid_name", "invalid_labels", "invalid_network", "out_of_range", "too_much", "name_taken"],
-    ..Doc::of("createWorker", "Makes a worker and its token.")
+    ..OperationDoc::new("createWorker", "Creates a worker and its token.")
 };
 
 async fn create(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
-) -> Result<Created<CreatedWorker>, ApiError> {
-    let created = app.core.create_worker(caller(&person), create).await?;
-    Ok(Created(created_view(&address(&app, scheme, &headers), created)))
+) -> Result<CreatedJson<CreatedWorker>, ApiError> {
+    let created = app.core.create_worker(caller_from_person(&principal), create).await?;
+    Ok(CreatedJson(created_worker_view(&server_address(&app, scheme, &headers), created)))
 }
 
-const SHOW: Doc = Doc { problems: &["worker_not_found"], ..Doc::of("getWorker", "Shows a worker.") };
+const SHOW: OperationDoc = OperationDoc {
+    description: VISIBILITY_NOTE,
+    problems: &["worker_not_found"],
+    ..OperationDoc::new("getWorker", "Shows a worker.")
+};
 
 async fn show(
-    State(app): State<App>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-    known: IfNoneMatch,
-) -> Result<Tagged<WorkerView>, ApiError> {
-    let worker = app.core.worker_page(&worker_id(&id)?).await?;
-    Ok(known.tagged(Some(&worker.revision.clone()), worker))
+    if_none_match: IfNoneMatch,
+) -> Result<TaggedResponse<WorkerView>, ApiError> {
+    let worker = app.core.worker_for(&principal, &worker_id(&id)?).await?;
+    Ok(if_none_match.tagged(Some(&worker.revision.clone()), worker))
 }
 
-const HISTORY: Doc = Doc {
+const HISTORY: OperationDoc = OperationDoc {
     problems: &["worker_not_found"],
-    ..Doc::of("getWorkerGpuHistory", "Shows how a worker's GPUs did in the last hour or day.")
+    ..OperationDoc::new("getWorkerGpuHistory", "Shows readings of a worker's GPUs of the last hour or day.")
 };
 
 async fn history(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
     Query(query): Query<HistoryQuery>,
 ) -> Result<Json<GpuHistory>, ApiError> {
     Ok(Json(app.core.worker_history(&worker_id(&id)?, query.range.unwrap_or_default()).await?))
 }
 
-const GPUS: Doc = Doc {
+const GPUS: OperationDoc = OperationDoc {
+    description: VISIBILITY_NOTE,
     problems: &["invalid_search", "out_of_range"],
-    ..Doc::of("listGpus", "Lists the GPUs of workers, by worker, with where each stands and how it was last.")
+    ..OperationDoc::new("listGpus", "Lists GPUs by worker, with their state and latest readings.")
 };
 
 async fn gpus(
-    State(app): State<App>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<GpusQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<GpusPage>, ApiError> {
-    Ok(known.listed(app.core.gpus_page(&query).await?))
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<GpusPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.gpus_page(&principal, &query).await?))
 }
 
-const FLEET_HISTORY: Doc =
-    Doc::of("getGpuHistory", "Shows how all GPUs together did in the last hour or day, and how many had a job.");
+const FLEET_HISTORY: OperationDoc = OperationDoc::new(
+    "getGpuHistory",
+    "Shows mean readings of all GPUs of the last hour or day, and how many were allocated.",
+);
 
 async fn fleet_history(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Query(query): Query<HistoryQuery>,
 ) -> Result<Json<FleetHistory>, ApiError> {
     Ok(Json(app.core.fleet_history(query.range.unwrap_or_default())))
 }
 
-const DELETE: Doc = Doc {
-    detail: "The history of its jobs stays.",
+const DELETE: OperationDoc = OperationDoc {
+    description: "Keeps the history of its jobs.",
     problems: &["worker_not_found", "worker_connected"],
-    ..Doc::of("deleteWorker", "Removes a worker that is offline.")
+    ..OperationDoc::new("deleteWorker", "Deletes a worker that is offline.")
 };
 
 async fn delete(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.delete_worker(caller(&person), worker_id(&id)?).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.delete_worker(caller_from_person(&principal), worker_id(&id)?).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const EDIT: Doc = Doc {
-    detail: "With `allowed_networks`, a browser's session must have given its password in the last 15 minutes.",
+const EDIT: OperationDoc = OperationDoc {
+    description: "With `allowed_networks`, a browser session must have confirmed its password in the last 15 minutes.",
     problems: &[
         "password_needed",
         "worker_not_found",
@@ -162,79 +177,83 @@ const EDIT: Doc = Doc {
         "too_much",
         "name_taken",
     ],
-    ..Doc::of("editWorker", "Changes a worker's name, type or labels; what is left out stays.")
+    ..OperationDoc::new("editWorker", "Changes a worker's name, type or labels; omitted fields keep their values.")
 };
 
 async fn edit(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     IfMatch(seen): IfMatch,
     Body(edit): Body<EditWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
     if edit.allowed_networks.is_some() {
-        app.core.need_proof(&person)?;
+        app.core.require_recent_auth(&principal)?;
     }
-    app.core.edit_worker(caller(&person), id.clone(), edit, seen).await?;
-    Ok(Json(app.core.worker_page(&id).await?))
+    app.core.edit_worker(caller_from_person(&principal), id.clone(), edit, seen).await?;
+    Ok(Json(app.core.worker_for(&principal, &id).await?))
 }
 
-const DRAIN: Doc = Doc {
+const DRAIN: OperationDoc = OperationDoc {
     problems: &["worker_not_found", "out_of_range", "too_much"],
-    ..Doc::of("drainWorker", "Lets a worker finish what it has and take nothing new.")
+    ..OperationDoc::new("drainWorker", "Drains a worker: running jobs finish, and it gets no new ones.")
 };
 
 async fn drain(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     OptionalJson(drain): OptionalJson<DrainWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.drain_worker(caller(&person), id.clone(), drain).await?;
-    Ok(Json(app.core.worker_page(&id).await?))
+    app.core.drain_worker(caller_from_person(&principal), id.clone(), drain).await?;
+    Ok(Json(app.core.worker_for(&principal, &id).await?))
 }
 
-const RESUME: Doc = Doc { problems: &["worker_not_found"], ..Doc::of("resumeWorker", "Undoes a drain.") };
+const RESUME: OperationDoc =
+    OperationDoc { problems: &["worker_not_found"], ..OperationDoc::new("resumeWorker", "Resumes a drained worker.") };
 
 async fn resume(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.resume_worker(caller(&person), id.clone()).await?;
-    Ok(Json(app.core.worker_page(&id).await?))
+    app.core.resume_worker(caller_from_person(&principal), id.clone()).await?;
+    Ok(Json(app.core.worker_for(&principal, &id).await?))
 }
 
-const ROTATE: Doc = Doc {
-    detail: "The old one opens nothing from then on, and the worker's streams end, unless an overlap is asked for. The \
-             token is shown this once.",
+const ROTATE: OperationDoc = OperationDoc {
+    description: "The old one stops working, and the worker's streams end, unless an overlap is requested. The \
+             token is only in this response.",
     problems: &["worker_not_found", "out_of_range"],
-    ..Doc::of("rotateWorkerToken", "Gives a worker a new token.")
+    ..OperationDoc::new("rotateWorkerToken", "Rotates a worker's token.")
 };
 
 async fn rotate(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Path(id): Path<String>,
     OptionalJson(rotate): OptionalJson<RotateToken>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
-    let rotated = app.core.rotate_token(caller(&person), worker_id(&id)?, rotate).await?;
-    Ok(Json(created_view(&address(&app, scheme, &headers), rotated)))
+    let rotated = app.core.rotate_token(caller_from_person(&principal), worker_id(&id)?, rotate).await?;
+    Ok(Json(created_worker_view(&server_address(&app, scheme, &headers), rotated)))
 }
 
-/// A worker's id from a path.
+/// Parses a worker's id from a path.
 pub fn worker_id(text: &str) -> Result<WorkerId, ApiError> {
-    WorkerId::parse(text).map_err(|_| ApiError::bad_id("worker"))
+    WorkerId::parse(text).map_err(|_| ApiError::invalid_id("worker"))
 }
 
-/// A new worker with the command that starts its agent.
-pub fn created_view(address: &Address, created: crate::service::workers::Created) -> CreatedWorker {
-    let persistent = created.worker.kind == Some(app::domain::worker::Kind::Persistent);
+/// Returns a new worker with the command that starts its agent.
+pub fn created_worker_view(
+    address: &ServerAddress,
+    created: crate::service::workers::WorkerWithToken,
+) -> CreatedWorker {
+    let persistent = created.worker.kind == Some(app::domain::worker::WorkerKind::Persistent);
     let flag = if persistent { " --persistent" } else { "" };
     let pin = address.fingerprint.map(|fingerprint| format!(" --orchestrator-fingerprint {fingerprint}"));
     let connection_command = format!(
@@ -248,7 +267,7 @@ pub fn created_view(address: &Address, created: crate::service::workers::Created
         worker_id: created.worker.id,
         token: created.token,
         name: created.worker.name,
-        token_unused_ends_at: created.unused_ends_at,
+        token_unused_ends_at: created.unused_expires_at,
         connection_command,
     }
 }

@@ -6,24 +6,24 @@ use app::protocol::access::{
     CreateToken, CreateUser, CreatedToken, EditUser, PasswordReset, ResetPassword, UserDetail, UserView, UsersPage,
     UsersQuery,
 };
-use app::protocol::worker::Accepted;
+use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use crate::http::address::{Path, Query};
-use crate::http::conditional::{IfNoneMatch, Listed};
-use crate::http::json::{Created, Json as Body};
+use crate::http::conditional::{IfNoneMatch, ListResponse};
+use crate::http::extractors::{Path, Query};
+use crate::http::json::{CreatedJson, Json as Body};
 use crate::http::limits;
-use crate::http::openapi::doc::Doc;
+use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::http::request::caller;
+use crate::http::request::caller_from_person;
 use crate::http::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let (users, changes) = (Needs::To(Permission::AdminUsers), Needs::ToProved(Permission::AdminUsers));
+pub fn routes(app: &AppState) -> Routes {
+    let (users, changes) =
+        (Requirement::Permission(Permission::AdminUsers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
     Routes::new(app, "People")
         .get("/admin/users", users, LIST, list)
         .post("/admin/users", changes, CREATE, create)
@@ -32,92 +32,94 @@ pub fn routes(app: &App) -> Routes {
         .post("/admin/users/{id}/password", changes, RESET_PASSWORD, reset_password)
         .delete("/admin/users/{id}/factors", changes, REMOVE_FACTORS, remove_factors)
         .post("/admin/users/{id}/tokens", changes, CREATE_TOKEN, create_token)
-        .within(|router| limits::bounded(router, limits::API))
+        .layer(|router| limits::limit_body(router, limits::API))
 }
 
-const LIST: Doc = Doc::of("listUsers", "Lists everybody, by name.");
+const LIST: OperationDoc = OperationDoc::new("listUsers", "Lists users by name.");
 
 async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Query(query): Query<UsersQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<UsersPage>, ApiError> {
-    Ok(known.listed(app.core.users_page(&query).await?))
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<UsersPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.users_page(&query).await?))
 }
 
-const CREATE: Doc = Doc {
-    detail: "The name is what keeps a repetition from adding somebody twice.",
+const CREATE: OperationDoc = OperationDoc {
+    description: "The unique name makes the request safe to repeat.",
     problems: &["invalid_name", "out_of_range", "weak_password", "name_taken", "no_accounts"],
-    ..Doc::of("createUser", "Adds somebody.")
+    ..OperationDoc::new("createUser", "Adds a user.")
 };
 
 async fn create(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Body(create): Body<CreateUser>,
-) -> Result<Created<UserView>, ApiError> {
-    Ok(Created(app.core.create_user(caller(&person), create).await?))
+) -> Result<CreatedJson<UserView>, ApiError> {
+    Ok(CreatedJson(app.core.create_user(caller_from_person(&principal), create).await?))
 }
 
-const SHOW: Doc =
-    Doc { problems: &["user_not_found"], ..Doc::of("getUser", "Shows somebody, with their API tokens and sessions.") };
+const SHOW: OperationDoc = OperationDoc {
+    problems: &["user_not_found"],
+    ..OperationDoc::new("getUser", "Shows a user with their API tokens and sessions.")
+};
 
 async fn show(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<UserDetail>, ApiError> {
-    Ok(Json(app.core.user_detail(&person, &user_id(&id)?).await?))
+    Ok(Json(app.core.user_detail(&principal, &user_id(&id)?).await?))
 }
 
-const EDIT: Doc = Doc {
+const EDIT: OperationDoc = OperationDoc {
     problems: &["user_not_found", "last_admin", "no_accounts"],
-    ..Doc::of("editUser", "Changes what somebody is, or whether they are let in.")
+    ..OperationDoc::new("editUser", "Changes a user's role, or disables or enables the user.")
 };
 
 async fn edit(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Body(edit): Body<EditUser>,
 ) -> Result<Json<UserView>, ApiError> {
-    Ok(Json(app.core.edit_user(caller(&person), user_id(&id)?, edit).await?))
+    Ok(Json(app.core.edit_user(caller_from_person(&principal), user_id(&id)?, edit).await?))
 }
 
-const RESET_PASSWORD: Doc = Doc {
-    detail: "Their sessions end and their API tokens are revoked; the answer says how many.",
+const RESET_PASSWORD: OperationDoc = OperationDoc {
+    description: "Ends their sessions and revokes their API tokens; the response contains the numbers.",
     problems: &["user_not_found", "weak_password", "no_accounts"],
-    ..Doc::of("resetPassword", "Gives somebody another password.")
+    ..OperationDoc::new("resetPassword", "Sets a user's password.")
 };
 
 async fn reset_password(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Body(reset): Body<ResetPassword>,
 ) -> Result<Json<PasswordReset>, ApiError> {
-    Ok(Json(app.core.reset_password(caller(&person), user_id(&id)?, &reset.password).await?))
+    Ok(Json(app.core.reset_password(caller_from_person(&principal), user_id(&id)?, &reset.password).await?))
 }
 
-const REMOVE_FACTORS: Doc = Doc {
-    detail: "For somebody who has lost them. Where the server requires a second factor, they set up \
-             a new one at the next login.",
+const REMOVE_FACTORS: OperationDoc = OperationDoc {
+    description: "For a user who has lost them. If the server requires a second factor, the user sets up \
+             a new one at the next sign-in.",
     problems: &["user_not_found", "factor_not_found", "no_accounts"],
-    ..Doc::of("removeFactors", "Removes somebody's second factors and recovery codes.")
+    ..OperationDoc::new("removeFactors", "Removes a user's second factors and recovery codes.")
 };
 
 async fn remove_factors(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.remove_factors_of(caller(&person), &person, user_id(&id)?).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.remove_user_factors(caller_from_person(&principal), &principal, user_id(&id)?).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-const CREATE_TOKEN: Doc = Doc {
-    detail: "It can do no more than they may, nor than who makes it. Its secret is shown this once; the name keeps a \
-             repetition from making a second one.",
+const CREATE_TOKEN: OperationDoc = OperationDoc {
+    description: "It has no more permissions than the user and the caller. It is only in this response; the unique name prevents a \
+             second one.",
     problems: &[
         "user_not_found",
         "invalid_name",
@@ -127,18 +129,18 @@ const CREATE_TOKEN: Doc = Doc {
         "no_accounts",
         "permission_denied",
     ],
-    ..Doc::of("createTokenFor", "Makes an API token of somebody's.")
+    ..OperationDoc::new("createTokenFor", "Creates an API token of a user.")
 };
 
 async fn create_token(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Body(create): Body<CreateToken>,
-) -> Result<Created<CreatedToken>, ApiError> {
-    Ok(Created(app.core.create_token_for(caller(&person), &person, user_id(&id)?, create).await?))
+) -> Result<CreatedJson<CreatedToken>, ApiError> {
+    Ok(CreatedJson(app.core.create_token_for(caller_from_person(&principal), &principal, user_id(&id)?, create).await?))
 }
 
 fn user_id(text: &str) -> Result<UserId, ApiError> {
-    UserId::parse(text).map_err(|_| ApiError::bad_id("person"))
+    UserId::parse(text).map_err(|_| ApiError::invalid_id("user"))
 }

@@ -1,11 +1,11 @@
-//! The shortest call of an operation, for a terminal.
+//! Creates an example call of an operation with curl.
 
 use serde_json::{Map, Value, json};
 
-/// How deep an example goes.
-const DEPTH: usize = 4;
+/// Maximum depth of an example.
+const MAX_DEPTH: usize = 4;
 
-/// The command.
+/// Returns the command.
 pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> String {
     let mut parts = vec!["curl -s".to_owned()];
     if operation["responses"]["200"]["content"].get("text/event-stream").is_some() {
@@ -30,7 +30,7 @@ pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> St
     };
     parts.push(key.to_owned());
     if let Some(json) = json {
-        parts.push(format!(" \\\n  -d '{}'", example(document, &json["schema"], DEPTH)));
+        parts.push(format!(" \\\n  -d '{}'", example_value(document, &json["schema"], MAX_DEPTH)));
     } else if let Some(body) = body {
         let form = body.contains_key("application/x-www-form-urlencoded");
         let sent = if form { " \\\n  -d 'name=…' -d 'password=…'" } else { " \\\n  --data-binary @FILE" };
@@ -39,10 +39,10 @@ pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> St
     parts.concat()
 }
 
-/// The least that a schema takes.
-fn example(document: &Value, schema: &Value, depth: usize) -> Value {
+/// Returns a minimal value for a schema.
+fn example_value(document: &Value, schema: &Value, depth: usize) -> Value {
     if let Some(reference) = schema["$ref"].as_str() {
-        return example(document, &super::page::resolved(document, reference), depth);
+        return example_value(document, &super::page::resolve_reference(document, reference), depth);
     }
     if let Some(given) = schema["examples"].get(0).or_else(|| schema["enum"].get(0)).or_else(|| schema.get("const")) {
         return given.clone();
@@ -51,7 +51,7 @@ fn example(document: &Value, schema: &Value, depth: usize) -> Value {
     match kind {
         Some("object") => {
             let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let field = |name: &str| (name.to_owned(), example(document, &schema["properties"][name], depth - 1));
+            let field = |name: &str| (name.to_owned(), example_value(document, &schema["properties"][name], depth - 1));
             if depth == 0 { json!({}) } else { Value::Object(names.map(field).collect::<Map<_, _>>()) }
         }
         Some("array") => json!([]),

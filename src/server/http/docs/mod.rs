@@ -1,4 +1,4 @@
-//! `/docs/api`: the description of the API for people. It is plain HTML that asks nobody for anything and runs no script.
+//! `/docs/api`: the API reference as plain HTML without scripts or external resources.
 
 mod example;
 mod html;
@@ -11,33 +11,31 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-pub use self::page::page;
-use super::openapi::Description;
-use super::openapi::doc::{Answer, Content, Doc};
-use super::routes::{Access, Routes};
+pub use self::page::render_page;
+use super::openapi::ApiDescription;
+use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use super::routes::{RouteAccess, Routes};
 use super::{site, ui};
-use crate::state::App;
+use crate::state::AppState;
 
-/// The page needs a style sheet and a picture of this server, and nothing else.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Description").get("/docs/api", Access::Anyone, PAGE, show)
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Description").get("/docs/api", RouteAccess::Anyone, PAGE, show)
 }
 
-const PAGE: Doc = Doc {
-    answers: &[Answer::with(200, "The page.", Content::Bytes(&["text/html"]))],
-    ..Doc::of("readDescription", "This description as a page.")
+const PAGE: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::new(200, "The page.", ContentDoc::Bytes(&["text/html"]))],
+    ..OperationDoc::new("readDescription", "Shows the API reference as a page.")
 };
 
 async fn show(
-    State(app): State<App>,
-    Extension(description): Extension<Arc<Description>>,
+    State(app): State<AppState>,
+    Extension(description): Extension<Arc<ApiDescription>>,
     headers: HeaderMap,
 ) -> Response {
-    let prefs = ui::prefs(&headers, app.core.now());
+    let prefs = ui::prefs_from_headers(&headers, app.core.now());
     let theme = prefs.theme.attribute().map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
     let top = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"{theme}><head><meta charset=\"utf-8\">\
@@ -49,7 +47,7 @@ async fn show(
     );
     let named = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::CACHE_CONTROL, "no-cache"),
         (header::VARY, "cookie"),
     ];

@@ -1,17 +1,17 @@
-//! The page, from the description.
+//! Renders the API page from the `OpenAPI` document.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
 use super::example::curl;
-use super::html::{Prose, Text};
+use super::html::{EscapedText, Prose};
 
-/// The way to the schemas.
-const SCHEMAS: &str = "#/components/schemas/";
+/// Prefix of references to schemas.
+const SCHEMA_PREFIX: &str = "#/components/schemas/";
 
-/// The page's body.
-pub fn page(document: &Value) -> String {
+/// Returns the page's body.
+pub fn render_page(document: &Value) -> String {
     let mut out = String::new();
     write(&mut out, document).expect("text takes all");
     out
@@ -27,19 +27,19 @@ fn write(out: &mut String, document: &Value) -> std::fmt::Result {
          class=\"brand-needle\" d=\"M4 4c4 8 8 11 16 12\"></path></svg><span>simpletuner</span></a>\
          <a href=\"/api/openapi.json\">OpenAPI 3.2</a><a href=\"/api/openapi-3.1.json\">OpenAPI 3.1</a></header>\
          <main id=\"content\"><h1>API <span class=\"doc-note\">{}</span></h1><p>{}</p><nav class=\"doc-toc\" aria-label=\"Areas\">",
-        Text(text(&info["version"])),
+        EscapedText(text(&info["version"])),
         Prose(text(&info["description"])),
     )?;
     let tags = list(&document["tags"]);
     for tag in tags {
         let name = text(&tag["name"]);
-        write!(out, "<a href=\"#{0}\">{0}</a>", Text(name))?;
+        write!(out, "<a href=\"#{0}\">{0}</a>", EscapedText(name))?;
     }
     out.push_str("<a href=\"#Problems\">Problems</a><a href=\"#Types\">Types</a></nav>");
     for tag in tags {
         let name = text(&tag["name"]);
         let about = Prose(text(&tag["description"])).to_string();
-        write!(out, "<section><h2 id=\"{0}\">{0}</h2><p class=\"doc-note\">{about}</p>", Text(name))?;
+        write!(out, "<section><h2 id=\"{0}\">{0}</h2><p class=\"doc-note\">{about}</p>", EscapedText(name))?;
         for (path, operations) in fields(&document["paths"]) {
             for (method, operation) in fields(operations) {
                 if operation["tags"][0] == tag["name"] {
@@ -51,7 +51,7 @@ fn write(out: &mut String, document: &Value) -> std::fmt::Result {
     }
     out.push_str("<section><h2 id=\"Problems\">Problems</h2><dl class=\"doc-rows\">");
     for (code, meaning) in fields(&document["x-problem-codes"]) {
-        row(out, &format!("<code>{}</code>", Text(code)), text(meaning))?;
+        write_row(out, &format!("<code>{}</code>", EscapedText(code)), text(meaning))?;
     }
     out.push_str("</dl></section><section><h2 id=\"Types\">Types</h2>");
     for (name, schema) in fields(&document["components"]["schemas"]) {
@@ -59,8 +59,8 @@ fn write(out: &mut String, document: &Value) -> std::fmt::Result {
         write!(
             out,
             "<details class=\"panel doc-item\" id=\"{0}\"><summary><span class=\"doc-method\">{1}</span><h3>{0}</h3><p>{about}</p></summary><div class=\"doc-body\">",
-            Text(name),
-            Text(schema["type"].as_str().unwrap_or("one of")),
+            EscapedText(name),
+            EscapedText(schema["type"].as_str().unwrap_or("one of")),
         )?;
         write_schema(out, schema)?;
         out.push_str("</div></details>");
@@ -79,9 +79,9 @@ fn write_operation(
     write!(
         out,
         "<details class=\"panel doc-item\" id=\"{}\"><summary><span class=\"doc-method\">{}</span><h3><code>{}</code></h3><p>{}</p></summary><div class=\"doc-body\"><p>{}</p>",
-        Text(text(&operation["operationId"])),
-        Text(&method.to_uppercase()),
-        Text(path),
+        EscapedText(text(&operation["operationId"])),
+        EscapedText(&method.to_uppercase()),
+        EscapedText(path),
         Prose(text(&operation["summary"])),
         Prose(text(&operation["description"])),
     )?;
@@ -90,56 +90,71 @@ fn write_operation(
         out.push_str("<h4>Parameters</h4><dl class=\"doc-rows\">");
         for parameter in parameters {
             let needed = if parameter["required"] == true { ", needed" } else { "" };
-            let (name, place) = (Text(text(&parameter["name"])), Text(text(&parameter["in"])));
-            let term = format!("<code>{name}</code><small>{place}, {}{needed}</small>", kind(&parameter["schema"]));
-            row(out, &term, text(&parameter["description"]))?;
+            let (name, place) = (EscapedText(text(&parameter["name"])), EscapedText(text(&parameter["in"])));
+            let term =
+                format!("<code>{name}</code><small>{place}, {}{needed}</small>", schema_kind(&parameter["schema"]));
+            write_row(out, &term, text(&parameter["description"]))?;
         }
         out.push_str("</dl>");
     }
     for (media, body) in fields(&operation["requestBody"]["content"]) {
-        let needed = if operation["requestBody"]["required"] == true { "" } else { ", may be left out" };
-        write!(out, "<h4>Body <span class=\"doc-note\">{}{needed}</span></h4>", Text(media))?;
+        let needed = if operation["requestBody"]["required"] == true { "" } else { ", optional" };
+        write!(out, "<h4>Body <span class=\"doc-note\">{}{needed}</span></h4>", EscapedText(media))?;
         match body["schema"]["$ref"].as_str() {
             Some(reference) => {
-                write!(out, "<p>{}</p>", kind(&body["schema"]))?;
-                write_schema(out, &resolved(document, reference))?;
+                write!(out, "<p>{}</p>", schema_kind(&body["schema"]))?;
+                write_schema(out, &resolve_reference(document, reference))?;
             }
             None => write_schema(out, &body["schema"])?,
         }
     }
-    out.push_str("<h4>Answers</h4><dl class=\"doc-rows\">");
+    out.push_str("<h4>Responses</h4><dl class=\"doc-rows\">");
     for (status, answer) in fields(&operation["responses"]) {
-        let shared = answer["$ref"].as_str().map(|reference| resolved(document, reference));
+        let shared = answer["$ref"].as_str().map(|reference| resolve_reference(document, reference));
         let answer = shared.as_ref().unwrap_or(answer);
         let mut term = format!("<code>{status}</code>");
         for (media, body) in fields(&answer["content"]).filter(|(media, _)| *media != "application/problem+json") {
             let item =
                 body.get("itemSchema").map(|item| item["properties"]["data"].get("contentSchema").unwrap_or(item));
-            write!(term, "<small>{} {}</small>", Text(media), kind(item.unwrap_or(&body["schema"])))?;
+            write!(term, "<small>{} {}</small>", EscapedText(media), schema_kind(item.unwrap_or(&body["schema"])))?;
         }
-        row(out, &term, text(&answer["description"]))?;
+        write_row(out, &term, text(&answer["description"]))?;
     }
     let example = curl(document, method, path, operation);
-    write!(out, "</dl><h4>Example</h4><div class=\"copy-block\"><pre>{}</pre></div></div></details>", Text(&example))
+    write!(
+        out,
+        "</dl><h4>Example</h4><div class=\"copy-block\"><pre>{}</pre></div></div></details>",
+        EscapedText(&example)
+    )
 }
 
 fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
+    // A type with additional keywords.
+    let schema = schema["allOf"].get(1).unwrap_or(schema);
     let choices = list(&schema["oneOf"]).iter().chain(list(&schema["anyOf"]));
     for choice in choices {
-        let name = choice["const"].as_str().or_else(|| choice["properties"]["type"]["const"].as_str());
-        let name = name.map_or_else(|| kind(choice), |name| format!("<code>{}</code>", Text(name)));
+        let own = choice["allOf"].get(1).unwrap_or(choice);
+        let name = choice["const"].as_str().or_else(|| own["properties"]["type"]["const"].as_str());
+        let name = name.map_or_else(|| schema_kind(choice), |name| format!("<code>{}</code>", EscapedText(name)));
         write!(out, "<h4>{name}</h4><p>{}</p>", Prose(text(&choice["description"])))?;
         write_schema(out, choice)?;
     }
+    let meanings = list(&schema["x-enum-descriptions"]);
+    if !meanings.is_empty() {
+        for (word, meaning) in list(&schema["enum"]).iter().zip(meanings) {
+            write!(out, "<h4><code>{}</code></h4><p>{}</p>", EscapedText(text(word)), Prose(text(meaning)))?;
+        }
+        return Ok(());
+    }
     if fields(&schema["properties"]).next().is_none() {
-        return if schema.get("enum").is_some() { write!(out, "<p>{}</p>", kind(schema)) } else { Ok(()) };
+        return if schema.get("enum").is_some() { write!(out, "<p>{}</p>", schema_kind(schema)) } else { Ok(()) };
     }
     out.push_str("<dl class=\"doc-rows\">");
     for (name, field) in fields(&schema["properties"]) {
         let needed = if list(&schema["required"]).iter().any(|one| one == name) { ", needed" } else { "" };
-        row(
+        write_row(
             out,
-            &format!("<code>{}</code><small>{}{needed}</small>", Text(name), kind(field)),
+            &format!("<code>{}</code><small>{}{needed}</small>", EscapedText(name), schema_kind(field)),
             text(&field["description"]),
         )?;
     }
@@ -147,31 +162,37 @@ fn write_schema(out: &mut String, schema: &Value) -> std::fmt::Result {
     Ok(())
 }
 
-fn row(out: &mut String, term: &str, about: &str) -> std::fmt::Result {
+fn write_row(out: &mut String, term: &str, about: &str) -> std::fmt::Result {
     write!(out, "<div><dt>{term}</dt><dd>{}</dd></div>", Prose(about))
 }
 
-/// What a schema is, in a word or a link.
-fn kind(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(SCHEMAS)) {
-        return format!("<a href=\"#{0}\">{0}</a>", Text(name));
+/// Returns the kind of a schema as a word or link.
+fn schema_kind(schema: &Value) -> String {
+    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(SCHEMA_PREFIX)) {
+        return format!("<a href=\"#{0}\">{0}</a>", EscapedText(name));
     }
     if let Some(words) = schema["enum"].as_array() {
-        return words.iter().map(|word| format!("<code>{}</code>", Text(text(word)))).collect::<Vec<_>>().join(", ");
+        return words
+            .iter()
+            .map(|word| format!("<code>{}</code>", EscapedText(text(word))))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     if let Some(choices) = schema["anyOf"].as_array() {
-        return choices.iter().map(kind).collect::<Vec<_>>().join(" or ");
+        return choices.iter().map(schema_kind).collect::<Vec<_>>().join(" or ");
     }
     match &schema["type"] {
-        Value::String(word) if word == "array" => format!("list of {}", kind(&schema["items"])),
-        Value::String(word) => Text(word).to_string(),
-        Value::Array(words) => words.iter().map(|word| Text(text(word)).to_string()).collect::<Vec<_>>().join(" or "),
+        Value::String(word) if word == "array" => format!("list of {}", schema_kind(&schema["items"])),
+        Value::String(word) => EscapedText(word).to_string(),
+        Value::Array(words) => {
+            words.iter().map(|word| EscapedText(text(word)).to_string()).collect::<Vec<_>>().join(" or ")
+        }
         _ => String::new(),
     }
 }
 
-/// What a reference leads to.
-pub fn resolved(document: &Value, reference: &str) -> Value {
+/// Resolves a reference.
+pub fn resolve_reference(document: &Value, reference: &str) -> Value {
     document.pointer(reference.trim_start_matches('#')).cloned().unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Who listens, and what of all that changed they may hear.
+//! Filters change notifications by what the listener may see.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,81 +6,79 @@ use app::domain::access::Permission as P;
 use app::domain::ids::JobId;
 use app::protocol::topic::Topic;
 
-use crate::hub::Changes;
+use crate::change_notifier::ChangeSet;
 use crate::service::Core;
-use crate::service::access::Person;
-use crate::service::refusal::Refusal;
+use crate::service::access::Principal;
+use crate::service::error::ServiceError;
 
-/// How many jobs a listener remembers as its own or not; looked up again beyond that.
-const REMEMBERED: usize = 10_000;
+/// Visibility of this many jobs is cached per listener.
+const MAX_REMEMBERED_JOBS: usize = 10_000;
 
-/// See the module.
 pub struct Audience {
-    person: Person,
-    /// What was asked for; none for everything.
-    wanted: Option<BTreeSet<Topic>>,
-    /// Whether jobs that changed are the listener's to see. The owner of a job never changes.
-    sees: HashMap<JobId, bool>,
+    person: Principal,
+    /// The requested topics; `None` for all.
+    topics: Option<BTreeSet<Topic>>,
+    /// Whether the listener may see a job. The owner of a job never changes.
+    visible_jobs: HashMap<JobId, bool>,
 }
 
 impl Audience {
-    pub fn new(person: Person, wanted: Option<BTreeSet<Topic>>) -> Self {
-        Self { person, wanted, sees: HashMap::new() }
+    pub fn new(principal: Principal, wanted: Option<BTreeSet<Topic>>) -> Self {
+        Self { person: principal, topics: wanted, visible_jobs: HashMap::new() }
     }
 
-    /// What the listener is told of these changes. If that cannot be found out, they ask for everything again, and are
-    /// answered with what they may see.
-    pub async fn told(&mut self, core: &Core, changes: Changes) -> Changes {
+    /// Returns the changes that the listener may see. If this cannot be determined, the listener is asked to reload everything.
+    pub async fn visible_changes(&mut self, core: &Core, changes: ChangeSet) -> ChangeSet {
         let mut topics = Vec::new();
         for topic in changes.topics {
-            let topic = self.as_heard(topic);
-            if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&topic)) {
+            let topic = self.as_visible(topic);
+            if self.topics.as_ref().is_some_and(|wanted| !wanted.contains(&topic)) {
                 continue;
             }
-            match self.hears(core, &topic).await {
+            match self.can_hear(core, &topic).await {
                 Ok(true) => topics.push(topic),
                 Ok(false) => {}
-                Err(_) => return Changes { version: changes.version, topics: Vec::new(), resync: true },
+                Err(_) => return ChangeSet { version: changes.version, topics: Vec::new(), resync: true },
             }
         }
-        Changes { topics, ..changes }
+        ChangeSet { topics, ..changes }
     }
 
-    /// A topic as this listener knows it.
-    fn as_heard(&self, topic: Topic) -> Topic {
+    /// Returns the topic as this listener knows it.
+    fn as_visible(&self, topic: Topic) -> Topic {
         match topic {
             Topic::Access(user) if self.person.user.as_ref() == Some(&user) => Topic::Account,
             other => other,
         }
     }
 
-    async fn hears(&mut self, core: &Core, topic: &Topic) -> Result<bool, Refusal> {
-        let may = |permission| self.person.permissions.has(permission);
+    async fn can_hear(&mut self, core: &Core, topic: &Topic) -> Result<bool, ServiceError> {
+        let may = |permission| self.person.permissions.contains(permission);
         Ok(match topic {
-            // When the fleet changes, so does why a job waits.
-            Topic::Workers => may(P::AdminWorkers) || may(P::JobViewOwn),
-            Topic::Worker(_) | Topic::Gpus => may(P::AdminWorkers),
+            // A change of the fleet also changes why jobs are pending.
+            Topic::Workers => may(P::FleetView) || may(P::JobViewOwn),
+            Topic::Worker(_) | Topic::Gpus => may(P::FleetView),
             Topic::Jobs => may(P::JobViewOwn),
-            Topic::Job(job) | Topic::Log(job) => {
-                may(P::JobViewAll) || may(P::JobViewOwn) && self.owns(core, job).await?
+            Topic::Job(job) | Topic::Progress(job) | Topic::Log(job) => {
+                may(P::JobViewAll) || may(P::JobViewOwn) && self.can_see_job(core, job).await?
             }
             Topic::Configs => may(P::ConfigView),
             Topic::Secrets => may(P::JobSubmit),
             Topic::Account => may(P::AccountManage) || may(P::JobSubmit),
-            Topic::Trail => may(P::AdminAudit),
+            Topic::AuditTrail => may(P::AdminAudit),
             Topic::Access(_) => false,
         })
     }
 
-    async fn owns(&mut self, core: &Core, job: &JobId) -> Result<bool, Refusal> {
-        if let Some(owns) = self.sees.get(job) {
+    async fn can_see_job(&mut self, core: &Core, job: &JobId) -> Result<bool, ServiceError> {
+        if let Some(owns) = self.visible_jobs.get(job) {
             return Ok(*owns);
         }
-        let owns = core.recent().await?.job(job).await?.is_some_and(|job| job.submitted_by == self.person.name);
-        if self.sees.len() >= REMEMBERED {
-            self.sees.clear();
+        let owns = core.read_recent().await?.job(job).await?.is_some_and(|job| job.submitted_by == self.person.name);
+        if self.visible_jobs.len() >= MAX_REMEMBERED_JOBS {
+            self.visible_jobs.clear();
         }
-        self.sees.insert(job.clone(), owns);
+        self.visible_jobs.insert(job.clone(), owns);
         Ok(owns)
     }
 }

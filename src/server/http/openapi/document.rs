@@ -1,86 +1,86 @@
-//! The description as a whole: what it is about, how one gets in, and all operations.
+//! The `OpenAPI` document: description, authentication, and all operations.
 
 use serde_json::{Value, json};
 
 use super::doc::schema_of;
-use super::operation::operation;
+use super::operation::describe_operation;
 use super::schemas::Schemas;
 use crate::http::problem::codes::CODES;
-use crate::http::routes::Declared;
+use crate::http::routes::DeclaredRoute;
 use app::protocol::problem::Problem;
 
-/// Which version of `OpenAPI`.
+/// A version of `OpenAPI`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// 3.1, which most programs know.
+pub enum OpenApiVersion {
+    /// 3.1, which most tools support.
     V3_1,
-    /// 3.2, which can say what the events of a stream are.
+    /// 3.2, which can describe the items of a stream.
     V3_2,
 }
 
-/// The areas, in the order in which they are read.
+/// The areas in the order of the documentation.
 const TAGS: &[(&str, &str)] = &[
-    ("Jobs", "Submit training jobs, see why they wait, follow and end them."),
-    ("Configurations", "What jobs run: directories of text files, kept with their revisions."),
-    ("Workers", "The GPU machines, for administrators."),
-    ("Account", "What is the caller's own: password, API tokens, sessions."),
-    ("Secrets", "Values that jobs find in their environment, and nobody reads back."),
-    ("People", "Who there is and what they may do, for administrators."),
+    ("Jobs", "Submit, explain, follow and cancel training jobs."),
+    ("Configurations", "What jobs run: directories of text files with revisions."),
+    ("Workers", "GPU hosts, for admins."),
+    ("Account", "The caller's own password, API tokens and sessions."),
+    ("Secrets", "Values for the environment of jobs; write-only."),
+    ("People", "Users and their roles, for admins."),
     ("Audit", "Who did what, and when."),
-    ("Search", "Anything that the caller may see, by a few characters of it."),
-    ("Usage", "What the fleet's GPUs were used for."),
-    ("System", "How the server is set up, and how it does, for whoever runs it."),
-    ("Events", "What changed, as it happens."),
-    ("Agents", "What the agents on the GPU machines use: the contract of workers."),
-    ("Login", "How browsers get in. Scripts use API tokens."),
-    ("Health", "Whether the server does its work."),
+    ("Search", "Search in everything that the caller may see."),
+    ("Usage", "GPU usage of the fleet."),
+    ("System", "Configuration and state of the server, for operators."),
+    ("Events", "Live change notifications."),
+    ("Agents", "The API of agents on GPU hosts."),
+    ("Login", "Sign-in of browsers. Scripts use API tokens."),
+    ("Health", "Health and metrics."),
     ("Description", "This description."),
 ];
 
-const ABOUT: &str = "The API of a simpletuner orchestrator. A refusal is a problem document (RFC 9457) whose `code` \
+const DESCRIPTION: &str = "The API of a simpletuner orchestrator. An error is a problem document (RFC 9457) whose `code` \
 is stable; `detail` says what is wrong and what to do. Unknown fields are ignored, in requests as in answers: new \
 ones may come at any time, none changes its meaning. Moments are RFC 3339 in UTC. Lists that can be long take `limit` \
 and `cursor`, and answer `next_cursor` where there is more. Every answer carries `X-Request-Id`; name it when asking \
 for help.";
 
-/// The document for these routes.
-pub fn document(version: Version, routes: &[Declared]) -> Value {
+/// Builds the document for these routes.
+pub fn build_document(version: OpenApiVersion, routes: &[DeclaredRoute]) -> Value {
     let mut schemas = Schemas::new();
-    schemas.written(schema_of::<Problem>);
+    schemas.response_schema(schema_of::<Problem>);
     let mut paths = json!({});
     for route in routes {
         let method = route.method.as_str().to_ascii_lowercase();
-        paths[route.template()][method] = operation(version, route, &mut schemas);
+        paths[route.template()][method] = describe_operation(version, route, &mut schemas);
     }
     let tags: Vec<Value> = TAGS.iter().map(|(name, about)| json!({"name": name, "description": about})).collect();
     let codes: serde_json::Map<_, _> = CODES.iter().map(|code| (code.name.to_owned(), code.meaning.into())).collect();
     let mut document = json!({
-        "openapi": match version { Version::V3_1 => "3.1.1", Version::V3_2 => "3.2.0" },
+        "openapi": match version { OpenApiVersion::V3_1 => "3.1.1", OpenApiVersion::V3_2 => "3.2.0" },
         "info": {
-            "title": "simpletuner", "version": env!("CARGO_PKG_VERSION"), "description": ABOUT,
+            "title": "simpletuner", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        "servers": [{"url": "/", "description": "The server that this comes from."}],
+        "servers": [{"url": "/", "description": "The server of this document."}],
         "tags": tags,
         "paths": paths,
         "components": {"securitySchemes": security_schemes(), "headers": headers()},
         "x-problem-codes": codes,
     });
     schemas.finish(&mut document);
-    tidied(&mut document);
+    strip_doc_links(&mut document);
     document
 }
 
 fn security_schemes() -> Value {
     json!({
-        "bearer": {"type": "http", "scheme": "bearer", "description": "An API token of a person."},
+        "bearer": {"type": "http", "scheme": "bearer", "description": "An API token of a user."},
         "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in another header."},
         "session": {
             "type": "apiKey", "in": "cookie", "name": "sid",
-            "description": "A browser that is logged in; `__Host-sid` over HTTPS.",
+            "description": "A browser session; `__Host-sid` over HTTPS.",
         },
         "workerToken": {
-            "type": "apiKey", "in": "header", "name": "X-Worker-Token", "description": "A worker's token, `wt_…`, to register; then the session, `ws_…`, that the answer has.",
+            "type": "apiKey", "in": "header", "name": "X-Worker-Token", "description": "A worker token, `wt_…`, to register; then the session, `ws_…`, from the response.",
         },
         "jobToken": {
             "type": "apiKey", "in": "header", "name": "X-Upload-Token",
@@ -91,15 +91,15 @@ fn security_schemes() -> Value {
 
 fn headers() -> Value {
     json!({
-        "X-Request-Id": {"description": "The request's name in logs and the audit trail.", "schema": {"type": "string"}},
-        "API-Version": {"description": "Grows when something is taken away from the API.", "schema": {"type": "string"}},
-        "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "integer", "minimum": 0}},
-        "WWW-Authenticate": {"description": "How to say who is asking.", "schema": {"type": "string"}},
+        "X-Request-Id": {"description": "ID of the request in logs and the audit log.", "schema": {"type": "string"}},
+        "API-Version": {"description": "Incremented when something is removed from the API.", "schema": {"type": "string"}},
+        "Retry-After": {"description": "Seconds to wait before a retry.", "schema": {"type": "integer", "minimum": 0}},
+        "WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}},
     })
 }
 
-/// Comments of the source refer to other comments; here they stand alone.
-fn tidied(value: &mut Value) {
+/// Removes links to other doc comments, which do not exist in the document.
+fn strip_doc_links(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
@@ -107,11 +107,11 @@ fn tidied(value: &mut Value) {
                     Value::String(text) if key == "description" => {
                         *text = text.replace("[`", "`").replace("`]", "`").replace("super::", "").replace('\n', " ");
                     }
-                    other => tidied(other),
+                    other => strip_doc_links(other),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(tidied),
+        Value::Array(items) => items.iter_mut().for_each(strip_doc_links),
         _ => {}
     }
 }

@@ -1,13 +1,14 @@
-//! The description of the API: `OpenAPI`, made from the routes as they are declared ([`super::routes`]).
+//! The `OpenAPI` document, generated from the declared routes ([`super::routes`]).
 //!
-//! A route cannot be declared without a [`doc::Doc`]; what it reads and answers comes from its handler's types
-//! ([`signature`]), who may use it and what they are refused with from its [`super::routes::Access`].
+//! A route cannot be declared without an [`doc::OperationDoc`]. Its parameters and responses come from its handler's types
+//! ([`signature`]), its access rules and their problems from its [`super::routes::RouteAccess`].
 
 pub mod doc;
 mod document;
 mod operation;
 mod schemas;
 pub mod signature;
+mod simplify;
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,52 +19,52 @@ use axum::{Extension, Router};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use self::doc::{Answer, Doc, ETAG, IF_NONE_MATCH};
-pub use self::document::Version;
+use self::doc::{AnswerDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc};
+pub use self::document::OpenApiVersion;
 use super::docs;
-use super::routes::{Access, Declared, Routes};
-use crate::state::App;
+use super::routes::{DeclaredRoute, RouteAccess, Routes};
+use crate::state::AppState;
 use crate::tokens::hex;
 
-/// The description of everything that was declared, written when it is first asked for.
-pub struct Description {
-    newest: LazyLock<Served, Write>,
-    older: LazyLock<Served, Write>,
+/// The documents of all declared routes, rendered on first use.
+pub struct ApiDescription {
+    newest: LazyLock<ServedDocument, BuildDocument>,
+    older: LazyLock<ServedDocument, BuildDocument>,
     page: LazyLock<String, Box<dyn FnOnce() -> String + Send>>,
 }
 
-type Write = Box<dyn FnOnce() -> Served + Send>;
+type BuildDocument = Box<dyn FnOnce() -> ServedDocument + Send>;
 
-/// The description as a file.
-struct Served {
+/// A document as it is served.
+struct ServedDocument {
     body: Bytes,
     etag: HeaderValue,
 }
 
-impl Description {
-    /// Of these routes.
-    pub fn of(routes: Vec<Declared>) -> Self {
+impl ApiDescription {
+    /// Creates the description of these routes.
+    pub fn new(routes: Vec<DeclaredRoute>) -> Self {
         let routes = Arc::new(routes);
         let of_page = Arc::clone(&routes);
-        let page = Box::new(move || docs::page(&document::document(Version::V3_2, &of_page)));
-        let written = |version: Version| -> Write {
+        let page = Box::new(move || docs::render_page(&document::build_document(OpenApiVersion::V3_2, &of_page)));
+        let written = |version: OpenApiVersion| -> BuildDocument {
             let routes = Arc::clone(&routes);
-            Box::new(move || Served::new(&document::document(version, &routes)))
+            Box::new(move || ServedDocument::new(&document::build_document(version, &routes)))
         };
         Self {
-            newest: LazyLock::new(written(Version::V3_2)),
-            older: LazyLock::new(written(Version::V3_1)),
+            newest: LazyLock::new(written(OpenApiVersion::V3_2)),
+            older: LazyLock::new(written(OpenApiVersion::V3_1)),
             page: LazyLock::new(page),
         }
     }
 
-    /// For people: the page without its head.
+    /// Returns the HTML page without its head.
     pub fn page(&self) -> &str {
         &self.page
     }
 }
 
-impl Served {
+impl ServedDocument {
     fn new(document: &Value) -> Self {
         let body = Bytes::from(document.to_string());
         let digest = <sha2::Sha256 as sha2::Digest>::digest(&body);
@@ -71,7 +72,7 @@ impl Served {
         Self { body, etag }
     }
 
-    fn answer(&self, headers: &HeaderMap) -> Response {
+    fn respond(&self, headers: &HeaderMap) -> Response {
         let named = [
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
@@ -84,42 +85,43 @@ impl Served {
     }
 }
 
-/// The routes of the description. It is given to them afterwards ([`with`]), because it has these in it, too.
-pub fn routes(app: &App) -> Routes {
-    Routes::new(app, "Description").get("/openapi.json", Access::Anyone, NEWEST, newest).get(
+/// Returns the routes that serve the documents. The documents are added later ([`with_description`]), because they describe
+/// these routes, too.
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Description").get("/openapi.json", RouteAccess::Anyone, NEWEST, newest).get(
         "/openapi-3.1.json",
-        Access::Anyone,
+        RouteAccess::Anyone,
         OLDER,
         older,
     )
 }
 
-/// The routes with what they serve.
-pub fn with(routes: Routes, description: &Arc<Description>) -> Router<App> {
+/// Adds the documents to the routes.
+pub fn with_description(routes: Routes, description: &Arc<ApiDescription>) -> Router<AppState> {
     routes.into_router().layer(Extension(Arc::clone(description)))
 }
 
-const DOCUMENT: &[Answer] = &[
-    Answer { headers: &[ETAG], ..Answer::json::<BTreeMap<String, Value>>(200, "The description.") },
-    Answer::with(304, "It is the one that the caller has.", doc::Content::Nothing),
+const DOCUMENT_ANSWERS: &[AnswerDoc] = &[
+    AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::json::<BTreeMap<String, Value>>(200, "The OpenAPI document.") },
+    AnswerDoc::new(304, "Not modified.", doc::ContentDoc::Empty),
 ];
 
-const NEWEST: Doc = Doc {
-    headers: &[IF_NONE_MATCH],
-    answers: DOCUMENT,
-    ..Doc::of("getDescription", "This description, as OpenAPI 3.2, with typed events.")
+const NEWEST: OperationDoc = OperationDoc {
+    headers: &[IF_NONE_MATCH_HEADER],
+    answers: DOCUMENT_ANSWERS,
+    ..OperationDoc::new("getDescription", "Returns this document as OpenAPI 3.2, with typed events.")
 };
 
-async fn newest(Extension(description): Extension<Arc<Description>>, headers: HeaderMap) -> Response {
-    description.newest.answer(&headers)
+async fn newest(Extension(description): Extension<Arc<ApiDescription>>, headers: HeaderMap) -> Response {
+    description.newest.respond(&headers)
 }
 
-const OLDER: Doc = Doc {
-    headers: &[IF_NONE_MATCH],
-    answers: DOCUMENT,
-    ..Doc::of("getDescription31", "This description, as OpenAPI 3.1, for programs that do not know 3.2 yet.")
+const OLDER: OperationDoc = OperationDoc {
+    headers: &[IF_NONE_MATCH_HEADER],
+    answers: DOCUMENT_ANSWERS,
+    ..OperationDoc::new("getDescription31", "Returns this document as OpenAPI 3.1, for tools without support for 3.2.")
 };
 
-async fn older(Extension(description): Extension<Arc<Description>>, headers: HeaderMap) -> Response {
-    description.older.answer(&headers)
+async fn older(Extension(description): Extension<Arc<ApiDescription>>, headers: HeaderMap) -> Response {
+    description.older.respond(&headers)
 }

@@ -1,4 +1,4 @@
-//! One operation of the description.
+//! Builds one operation of the `OpenAPI` document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,58 +6,63 @@ use app::domain::access::Permission;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::Version;
-use super::doc::{Answer, Content, Header};
+use super::OpenApiVersion;
+use super::doc::{AnswerDoc, ContentDoc, HeaderDoc};
 use super::schemas::Schemas;
-use crate::http::problem::codes::Code;
-use crate::http::routes::{Access, Declared};
-use crate::service::access::Needs;
+use crate::http::problem::codes::ProblemCode;
+use crate::http::routes::{DeclaredRoute, RouteAccess};
+use crate::service::access::Requirement;
 
 /// Describes a route.
-pub fn operation(version: Version, route: &Declared, schemas: &mut Schemas) -> Value {
+pub fn describe_operation(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schemas) -> Value {
     let (doc, access) = (&route.doc, route.access);
     let permissions = access.permissions();
     let mut operation = json!({
         "operationId": doc.id,
         "tags": [route.tag],
         "summary": doc.summary,
-        "description": described(doc.detail, access, &permissions),
+        "description": describe_access(doc.description, access, &permissions),
         "security": security(access),
         "x-access": access.as_str(),
         "x-permissions": permissions,
         "parameters": parameters(route, schemas),
         "responses": responses(version, route, schemas),
     });
-    if let Some(body) = body(version, route, schemas) {
+    if let Some(body) = request_body(version, route, schemas) {
         operation["requestBody"] = body;
     }
     operation
 }
 
-const RECENT: &str =
-    "A browser's session must have given its password in the last 15 minutes (`POST /api/session/proof`).";
+const RECENT_PASSWORD_NOTE: &str =
+    "A browser session must have confirmed its password in the last 15 minutes (`POST /api/session/proof`).";
 
-/// The particulars, and who may do it.
-fn described(detail: &str, access: Access, permissions: &[&str]) -> String {
+/// Returns the description with the access requirements.
+fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> String {
     let named = || permissions.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
     let who = match access {
-        Access::Anyone => "Open to everybody.".to_owned(),
-        Access::Newcomer => "Takes a worker's token.".to_owned(),
-        Access::Worker(_) => "Takes a worker's session; from older agents, its token.".to_owned(),
-        Access::Job => "Takes the job's token; from older agents, the worker's.".to_owned(),
-        Access::Person(Needs::Login) => "Takes no permission beyond being logged in.".to_owned(),
-        Access::Person(Needs::AnyOf(any)) => format!("Takes {}.", one_of(any)),
-        Access::Person(Needs::OwnTokenOr(any)) => {
-            format!("Takes {}; a token needs none to name itself.", one_of(any))
+        RouteAccess::Anyone => "Requires no authentication.".to_owned(),
+        RouteAccess::Registration => "Requires a worker token.".to_owned(),
+        RouteAccess::Worker(_) => "Requires a worker's session; for older agents, its token.".to_owned(),
+        RouteAccess::Job => "Requires the job token; for older agents, the worker token.".to_owned(),
+        RouteAccess::Person(Requirement::Login) => "Requires authentication, but no permission.".to_owned(),
+        RouteAccess::Person(Requirement::AnyOf(any)) => format!("Requires {}.", one_of(any)),
+        RouteAccess::Person(Requirement::OwnTokenOr(any)) => {
+            format!("Requires {}; a token needs none for itself.", one_of(any))
         }
-        Access::Person(Needs::CancelJob) => {
-            format!("Takes the permissions {}; for jobs of others `job.view.all` and `job.cancel.all`.", named())
+        RouteAccess::Person(Requirement::CancelJob) => {
+            format!(
+                "Requires the permissions {}; for jobs of other users `job.view.all` and `job.cancel.all`.",
+                named()
+            )
         }
-        Access::Person(Needs::SeeJobs | Needs::SeeJob | Needs::SeeJobAnd(_)) => {
-            format!("Takes {}; for jobs of others `job.view.all`.", named())
+        RouteAccess::Person(Requirement::SeeJobs | Requirement::SeeJob | Requirement::SeeJobAnd(_)) => {
+            format!("Requires {}; for jobs of other users `job.view.all`.", named())
         }
-        Access::Person(Needs::To(_)) => format!("Takes {}.", named()),
-        Access::Person(Needs::ToProved(_)) => format!("Takes {}. {RECENT}", named()),
+        RouteAccess::Person(Requirement::Permission(_)) => format!("Requires {}.", named()),
+        RouteAccess::Person(Requirement::RecentlyAuthenticated(_)) => {
+            format!("Requires {}. {RECENT_PASSWORD_NOTE}", named())
+        }
     };
     if detail.is_empty() { who } else { format!("{detail} {who}") }
 }
@@ -66,64 +71,67 @@ fn one_of(permissions: &[Permission]) -> String {
     permissions.iter().map(|one| format!("`{}`", one.as_str())).collect::<Vec<_>>().join(" or ")
 }
 
-fn security(access: Access) -> Value {
+fn security(access: RouteAccess) -> Value {
     match access {
-        Access::Anyone => json!([]),
-        Access::Person(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
-        Access::Newcomer | Access::Worker(_) => json!([{"workerToken": []}]),
-        Access::Job => json!([{"workerToken": []}, {"jobToken": []}]),
+        RouteAccess::Anyone => json!([]),
+        RouteAccess::Person(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
+        RouteAccess::Registration | RouteAccess::Worker(_) => json!([{"workerToken": []}]),
+        RouteAccess::Job => json!([{"workerToken": []}, {"jobToken": []}]),
     }
 }
 
-fn parameters(route: &Declared, schemas: &mut Schemas) -> Vec<Value> {
-    let mut all: Vec<Value> = route.parameters().map(in_path).collect();
+fn parameters(route: &DeclaredRoute, schemas: &mut Schemas) -> Vec<Value> {
+    let mut all: Vec<Value> = route.parameters().map(path_parameter).collect();
     if let Some(query) = route.signature.query {
-        all.extend(schemas.fields(query).into_iter().map(|(name, mut schema, required)| {
+        all.extend(schemas.query_fields(query).into_iter().map(|(name, mut schema, required)| {
             let about = schema.as_object_mut().and_then(|fields| fields.remove("description"));
             json!({"name": name, "in": "query", "required": required, "description": about, "schema": schema})
         }));
     }
-    let header = |Header { name, about }: &Header| json!({"name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"}});
+    let header = |HeaderDoc { name, description: about }: &HeaderDoc| json!({"name": name, "in": "header", "required": false, "description": about, "schema": {"type": "string"}});
     all.extend(route.signature.headers.iter().chain(route.doc.headers).map(header));
     all
 }
 
-fn in_path(name: &str) -> Value {
+fn path_parameter(name: &str) -> Value {
     let (about, schema) = match name {
         "id" => ("The id.", json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"})),
-        "path" => ("The path below the job's output; it may have slashes.", json!({"type": "string", "minLength": 1})),
+        "path" => {
+            ("The path below the job's output; it may contain slashes.", json!({"type": "string", "minLength": 1}))
+        }
         _ => ("The name.", json!({"type": "string", "minLength": 1})),
     };
     json!({"name": name, "in": "path", "required": true, "description": about, "schema": schema})
 }
 
-fn body(version: Version, route: &Declared, schemas: &mut Schemas) -> Option<Value> {
+fn request_body(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schemas) -> Option<Value> {
     if let Some((schema, required)) = route.signature.body {
-        let schema = schemas.read(schema);
+        let schema = schemas.request_schema(schema);
         return Some(json!({"required": required, "content": {"application/json": {"schema": schema}}}));
     }
     let media = content(version, route.doc.body.as_ref()?, schemas);
     Some(json!({"required": true, "content": media}))
 }
 
-fn responses(version: Version, route: &Declared, schemas: &mut Schemas) -> Value {
+fn responses(version: OpenApiVersion, route: &DeclaredRoute, schemas: &mut Schemas) -> Value {
     let mut all = json!({});
     for answer in route.signature.answers.iter().chain(route.doc.answers) {
         let entry = &mut all[answer.status.to_string()];
-        entry["description"] = answer.about.into();
-        entry["headers"] = answered_headers(answer);
+        entry["description"] = answer.description.into();
+        entry["headers"] = response_headers(answer);
         for (media, described) in content(version, &answer.content, schemas) {
             entry["content"][media] = described;
         }
     }
-    for (status, codes) in by_status(&route.problems()) {
+    for (status, codes) in group_by_status(&route.problems()) {
         let names: Vec<&str> = codes.iter().map(|code| code.name).collect();
         let entry = &mut all[status.to_string()];
         if entry.is_null() {
-            *entry = schemas.shared(format!("{status}.{}", names.join(".")), problem(status, &codes, &names));
+            *entry = schemas
+                .shared_response(format!("{status}.{}", names.join(".")), problem_response(status, &codes, &names));
         } else {
-            let problem = problem(status, &codes, &names);
-            let both = format!("{} {}", entry["description"].as_str().unwrap_or_default(), meanings(&codes));
+            let problem = problem_response(status, &codes, &names);
+            let both = format!("{} {}", entry["description"].as_str().unwrap_or_default(), describe_codes(&codes));
             entry["description"] = both.into();
             entry["content"][PROBLEM] = problem["content"][PROBLEM].clone();
         }
@@ -133,48 +141,52 @@ fn responses(version: Version, route: &Declared, schemas: &mut Schemas) -> Value
 
 const PROBLEM: &str = "application/problem+json";
 
-/// The answer that is one of these problems.
-fn problem(status: u16, codes: &[&Code], names: &[&str]) -> Value {
+/// Returns the response for these problems.
+fn problem_response(status: u16, codes: &[&ProblemCode], names: &[&str]) -> Value {
     let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Problem");
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
+    let mut headers =
+        json!({"X-Request-Id": header_reference("X-Request-Id"), "API-Version": header_reference("API-Version")});
     match status {
-        401 => headers["WWW-Authenticate"] = reference("WWW-Authenticate"),
-        429 | 503 => headers["Retry-After"] = reference("Retry-After"),
+        401 => headers["WWW-Authenticate"] = header_reference("WWW-Authenticate"),
+        429 | 503 => headers["Retry-After"] = header_reference("Retry-After"),
         _ => {}
     }
     let schema = json!({"$ref": "#/components/schemas/Problem", "properties": {"code": {"enum": names}}});
     json!({
-        "description": format!("{title}. {}", meanings(codes)),
+        "description": format!("{title}. {}", describe_codes(codes)),
         "headers": headers,
         "content": {PROBLEM: {"schema": schema}},
     })
 }
 
-fn meanings(codes: &[&Code]) -> String {
+fn describe_codes(codes: &[&ProblemCode]) -> String {
     codes.iter().map(|code| format!("`{}`: {}", code.name, code.meaning)).collect::<Vec<_>>().join(" ")
 }
 
-fn reference(header: &str) -> Value {
+fn header_reference(header: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{header}")})
 }
 
-fn answered_headers(answer: &Answer) -> Value {
-    let mut headers = json!({"X-Request-Id": reference("X-Request-Id"), "API-Version": reference("API-Version")});
-    for Header { name, about } in answer.headers {
+fn response_headers(answer: &AnswerDoc) -> Value {
+    let mut headers =
+        json!({"X-Request-Id": header_reference("X-Request-Id"), "API-Version": header_reference("API-Version")});
+    for HeaderDoc { name, description: about } in answer.headers {
         headers[*name] = json!({"description": about, "schema": {"type": "string"}});
     }
     headers
 }
 
-fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<String, Value> {
+fn content(version: OpenApiVersion, content: &ContentDoc, schemas: &mut Schemas) -> Map<String, Value> {
     let one = |media: &str, described: Value| Map::from_iter([(media.to_owned(), described)]);
     match content {
-        Content::Nothing => Map::new(),
-        Content::Json(schema) => one("application/json", json!({"schema": schemas.written(*schema)})),
-        Content::Lines(schema) => one("application/x-ndjson", sequence(version, &schemas.written(*schema))),
-        Content::Events { names, data } => {
+        ContentDoc::Empty => Map::new(),
+        ContentDoc::Json(schema) => one("application/json", json!({"schema": schemas.response_schema(*schema)})),
+        ContentDoc::Lines(schema) => {
+            one("application/x-ndjson", sequence_content(version, &schemas.response_schema(*schema)))
+        }
+        ContentDoc::Events { names, data } => {
             let data = json!({
-                "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.written(*data),
+                "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.response_schema(*data),
             });
             let mut event = json!({
                 "type": "object", "required": ["data"],
@@ -183,10 +195,10 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
             if !names.is_empty() {
                 event["properties"]["event"] = json!({"type": "string", "enum": names});
             }
-            one("text/event-stream", sequence(version, &event))
+            one("text/event-stream", sequence_content(version, &event))
         }
-        Content::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
-        Content::Form(fields) => {
+        ContentDoc::Bytes(media) => media.iter().map(|media| ((*media).to_owned(), json!({"schema": {}}))).collect(),
+        ContentDoc::Form(fields) => {
             let field =
                 |(name, about): &(&str, &str)| ((*name).to_owned(), json!({"type": "string", "description": about}));
             let fields: Map<String, Value> = fields.iter().map(field).collect();
@@ -195,17 +207,17 @@ fn content(version: Version, content: &Content, schemas: &mut Schemas) -> Map<St
     }
 }
 
-/// One thing after another: 3.2 can say what each is, 3.1 only that there is text, so it says it beside.
-fn sequence(version: Version, item: &Value) -> Value {
+/// Describes a sequence: 3.2 has a schema for its items; in 3.1 it is text, with the schema in an extension.
+fn sequence_content(version: OpenApiVersion, item: &Value) -> Value {
     match version {
-        Version::V3_2 => json!({"itemSchema": item}),
-        Version::V3_1 => json!({"schema": {"type": "string"}, "x-itemSchema": item}),
+        OpenApiVersion::V3_2 => json!({"itemSchema": item}),
+        OpenApiVersion::V3_1 => json!({"schema": {"type": "string"}, "x-itemSchema": item}),
     }
 }
 
-fn by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static Code>> {
-    let mut found: BTreeMap<u16, Vec<&'static Code>> = BTreeMap::new();
-    for code in names.iter().filter_map(|name| Code::named(name)) {
+fn group_by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static ProblemCode>> {
+    let mut found: BTreeMap<u16, Vec<&'static ProblemCode>> = BTreeMap::new();
+    for code in names.iter().filter_map(|name| ProblemCode::find(name)) {
         for status in code.statuses {
             found.entry(*status).or_default().push(code);
         }
@@ -213,8 +225,8 @@ fn by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static Code>
     found
 }
 
-impl Declared {
-    /// Every problem that it can answer, its own and those of its surroundings.
+impl DeclaredRoute {
+    /// Returns all problems that the route can return, those of its guards included.
     pub fn problems(&self) -> BTreeSet<&'static str> {
         let mut all: BTreeSet<&'static str> = ["several_hosts", "unknown_host", "internal_error"].into();
         all.extend(self.doc.problems.iter().chain(&self.signature.problems).copied());
@@ -224,7 +236,7 @@ impl Declared {
         }
         all.extend(self.access.problems());
         all.insert("too_many_requests");
-        if self.access != Access::Anyone {
+        if self.access != RouteAccess::Anyone {
             all.extend(["database_unavailable", "inconsistent_row"]);
             all.extend(changes.then_some("changed_meanwhile"));
         }
@@ -233,29 +245,31 @@ impl Declared {
     }
 }
 
-impl Access {
-    /// In one word.
+impl RouteAccess {
+    /// Returns the name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anyone => "anyone",
             Self::Person(_) => "person",
-            Self::Newcomer | Self::Worker(_) => "worker",
+            Self::Registration | Self::Worker(_) => "worker",
             Self::Job => "job",
         }
     }
 
-    /// The permissions that it takes at least.
+    /// Returns the permissions that it requires at least.
     pub fn permissions(self) -> Vec<&'static str> {
         use Permission as P;
         let needed = match self {
-            Self::Person(Needs::To(permission) | Needs::ToProved(permission)) => vec![permission],
-            Self::Person(Needs::SeeJobs | Needs::SeeJob) => vec![P::JobViewOwn],
-            Self::Person(Needs::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
-            Self::Person(Needs::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
-            // None is needed by everybody.
-            Self::Person(Needs::Login | Needs::AnyOf(_) | Needs::OwnTokenOr(_))
+            Self::Person(Requirement::Permission(permission) | Requirement::RecentlyAuthenticated(permission)) => {
+                vec![permission]
+            }
+            Self::Person(Requirement::SeeJobs | Requirement::SeeJob) => vec![P::JobViewOwn],
+            Self::Person(Requirement::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
+            Self::Person(Requirement::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
+            // No permission that all callers must have.
+            Self::Person(Requirement::Login | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_))
             | Self::Anyone
-            | Self::Newcomer
+            | Self::Registration
             | Self::Worker(_)
             | Self::Job => vec![],
         };
@@ -265,17 +279,17 @@ impl Access {
     fn problems(self) -> &'static [&'static str] {
         match self {
             Self::Anyone => &[],
-            Self::Person(Needs::Login) => &["not_authenticated", "wrong_token"],
-            Self::Person(Needs::To(_) | Needs::SeeJobs | Needs::AnyOf(_) | Needs::OwnTokenOr(_)) => {
-                &["not_authenticated", "wrong_token", "permission_denied"]
-            }
-            Self::Person(Needs::ToProved(_)) => {
+            Self::Person(Requirement::Login) => &["not_authenticated", "wrong_token"],
+            Self::Person(
+                Requirement::Permission(_) | Requirement::SeeJobs | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_),
+            ) => &["not_authenticated", "wrong_token", "permission_denied"],
+            Self::Person(Requirement::RecentlyAuthenticated(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "password_needed"]
             }
-            Self::Person(Needs::SeeJob | Needs::CancelJob | Needs::SeeJobAnd(_)) => {
+            Self::Person(Requirement::SeeJob | Requirement::CancelJob | Requirement::SeeJobAnd(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"]
             }
-            Self::Newcomer => &[
+            Self::Registration => &[
                 "worker_token_missing",
                 "worker_token_refused",
                 "worker_token_spent",

@@ -1,5 +1,4 @@
-//! What a handler's types say of a route: what it reads, and what it answers. A description that is made from them
-//! cannot say anything else than the compiler checked.
+//! Derives the parameters and responses of a route from its handler's types, so that they cannot differ from the code.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -8,129 +7,129 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 
-use super::doc::{Answer, Content, Header, SchemaOf, schema_of};
-use crate::http::address::{Path, Query};
-use crate::http::json::{Created, Form, Json as JsonBody, OptionalJson};
+use super::doc::{AnswerDoc, ContentDoc, HeaderDoc, SchemaOf, schema_of};
+use crate::http::extractors::{Path, Query};
+use crate::http::json::{CreatedJson, Form, Json as JsonBody, OptionalJson};
 use crate::http::problem::ApiError;
-use crate::state::App;
+use crate::state::AppState;
 
-/// What was found out about a handler.
+/// Parameters and responses of a handler.
 #[derive(Debug, Clone, Default)]
 pub struct Signature {
-    /// The JSON that it takes, and whether it must be there.
+    /// The JSON body, and whether it is required.
     pub body: Option<(SchemaOf, bool)>,
-    /// The type whose fields are the query string's.
+    /// The type of the query string.
     pub query: Option<SchemaOf>,
-    /// Headers that it looks at.
-    pub headers: Vec<Header>,
-    /// What it answers when all is well.
-    pub answers: Vec<Answer>,
-    /// What is refused before the handler is reached.
+    /// Request headers that are read.
+    pub headers: Vec<HeaderDoc>,
+    /// Responses on success.
+    pub answers: Vec<AnswerDoc>,
+    /// Problems that are detected before the handler runs.
     pub problems: Vec<&'static str>,
 }
 
-/// A handler with arguments `T`, as its signature describes it.
-pub trait Described<T> {
-    /// The signature.
+/// A handler with arguments `T`.
+pub trait HandlerSignature<T> {
+    /// Returns its signature.
     fn signature() -> Signature;
 }
 
-/// Something that a handler takes from the request.
-pub trait Takes {
-    /// Notes what it reads.
-    fn note(_: &mut Signature) {}
+/// An argument of a handler.
+pub trait DescribeInput {
+    /// Adds what it reads.
+    fn describe(_: &mut Signature) {}
 }
 
-/// Something that a handler answers.
-pub trait Answers {
-    /// Notes what it is.
-    fn note(signature: &mut Signature);
+/// A return type of a handler.
+pub trait DescribeOutput {
+    /// Adds what it returns.
+    fn describe(signature: &mut Signature);
 }
 
-impl Takes for State<App> {}
-impl Takes for HeaderMap {}
-impl Takes for Request {}
-impl Takes for Body {}
-impl<T> Takes for Extension<T> {}
-impl<T> Takes for Path<T> {}
-impl<T> Takes for Form<T> {
-    fn note(signature: &mut Signature) {
+impl DescribeInput for State<AppState> {}
+impl DescribeInput for HeaderMap {}
+impl DescribeInput for Request {}
+impl DescribeInput for Body {}
+impl<T> DescribeInput for Extension<T> {}
+impl<T> DescribeInput for Path<T> {}
+impl<T> DescribeInput for Form<T> {
+    fn describe(signature: &mut Signature) {
         signature.problems.extend(["broken_body", "body_too_slow", "body_too_large"]);
     }
 }
 
-impl<T: Takes> Takes for Option<T> {
-    fn note(signature: &mut Signature) {
-        T::note(signature);
+impl<T: DescribeInput> DescribeInput for Option<T> {
+    fn describe(signature: &mut Signature) {
+        T::describe(signature);
     }
 }
 
-impl<T: Takes> Takes for Result<T, ApiError> {
-    fn note(signature: &mut Signature) {
-        T::note(signature);
+impl<T: DescribeInput> DescribeInput for Result<T, ApiError> {
+    fn describe(signature: &mut Signature) {
+        T::describe(signature);
     }
 }
 
-impl<T: JsonSchema> Takes for Query<T> {
-    fn note(signature: &mut Signature) {
+impl<T: JsonSchema> DescribeInput for Query<T> {
+    fn describe(signature: &mut Signature) {
         signature.query = Some(schema_of::<T>);
         signature.problems.push("invalid_query");
     }
 }
 
-impl<T: JsonSchema> Takes for JsonBody<T> {
-    fn note(signature: &mut Signature) {
-        takes_json(signature, schema_of::<T>, true);
+impl<T: JsonSchema> DescribeInput for JsonBody<T> {
+    fn describe(signature: &mut Signature) {
+        describe_json_body(signature, schema_of::<T>, true);
     }
 }
 
-impl<T: JsonSchema> Takes for OptionalJson<T> {
-    fn note(signature: &mut Signature) {
-        takes_json(signature, schema_of::<T>, false);
+impl<T: JsonSchema> DescribeInput for OptionalJson<T> {
+    fn describe(signature: &mut Signature) {
+        describe_json_body(signature, schema_of::<T>, false);
     }
 }
 
-fn takes_json(signature: &mut Signature, schema: SchemaOf, required: bool) {
+fn describe_json_body(signature: &mut Signature, schema: SchemaOf, required: bool) {
     signature.body = Some((schema, required));
     signature.problems.extend(["invalid_json", "broken_body", "body_too_slow", "body_too_large"]);
 }
 
-impl<T: JsonSchema> Answers for Json<T> {
-    fn note(signature: &mut Signature) {
-        signature.answers.push(Answer::with(200, "Done.", Content::Json(schema_of::<T>)));
+impl<T: JsonSchema> DescribeOutput for Json<T> {
+    fn describe(signature: &mut Signature) {
+        signature.answers.push(AnswerDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)));
     }
 }
 
-impl<T: JsonSchema> Answers for Created<T> {
-    fn note(signature: &mut Signature) {
-        signature.answers.push(Answer::with(201, "Made.", Content::Json(schema_of::<T>)));
+impl<T: JsonSchema> DescribeOutput for CreatedJson<T> {
+    fn describe(signature: &mut Signature) {
+        signature.answers.push(AnswerDoc::new(201, "Made.", ContentDoc::Json(schema_of::<T>)));
     }
 }
 
-/// Whatever it may be: the route's [`super::doc::Doc`] says it.
-impl Answers for Response {
-    fn note(_: &mut Signature) {}
+/// Any response: the route's [`super::doc::OperationDoc`] describes it.
+impl DescribeOutput for Response {
+    fn describe(_: &mut Signature) {}
 }
 
-impl<T: Answers> Answers for Result<T, ApiError> {
-    fn note(signature: &mut Signature) {
-        T::note(signature);
+impl<T: DescribeOutput> DescribeOutput for Result<T, ApiError> {
+    fn describe(signature: &mut Signature) {
+        T::describe(signature);
     }
 }
 
 macro_rules! described {
     ($(($($argument:ident),*))+) => {
-        $(impl<F, Answer, M, $($argument),*> Described<(M, $($argument,)*)> for F
+        $(impl<F, Answer, M, $($argument),*> HandlerSignature<(M, $($argument,)*)> for F
         where
             F: Fn($($argument),*) -> Answer,
             Answer: Future,
-            Answer::Output: Answers,
-            $($argument: Takes),*
+            Answer::Output: DescribeOutput,
+            $($argument: DescribeInput),*
         {
             fn signature() -> Signature {
                 let mut signature = Signature::default();
-                $($argument::note(&mut signature);)*
-                Answer::Output::note(&mut signature);
+                $($argument::describe(&mut signature);)*
+                Answer::Output::describe(&mut signature);
                 signature
             }
         })+

@@ -1,44 +1,44 @@
-//! What is wrong with secrets.
+//! Problems of secrets.
 
 use axum::http::StatusCode;
 
-use super::{ApiError, unavailable};
-use crate::vault::Locked;
+use super::{ApiError, service_unavailable};
+use crate::vault::VaultError;
 
-/// A secret that is not there.
-pub fn not_found(name: &str) -> ApiError {
-    let detail = format!("There is no secret {name:?} for your jobs. PUT /api/secrets/NAME keeps one.");
+/// There is no such secret.
+pub fn secret_not_found(name: &str) -> ApiError {
+    let detail = format!("Your jobs have no secret {name:?}. PUT /api/secrets/NAME stores one.");
     ApiError::new(StatusCode::NOT_FOUND, "secret_not_found", detail)
 }
 
-/// A secret that a job names, and that was removed.
-pub fn gone(name: &str) -> ApiError {
-    let detail = format!("The job names the secret {name:?}, and it was removed. Keep it again, and retry the job.");
+/// A secret of the job has been deleted.
+pub fn secret_removed(name: &str) -> ApiError {
+    let detail = format!("The job names the secret {name:?}, which was deleted. Store it again, and retry the job.");
     ApiError::new(StatusCode::CONFLICT, "secret_gone", detail)
 }
 
-/// A secret that cannot be opened.
-pub fn unreadable(name: &str, locked: &Locked) -> ApiError {
-    tracing::error!(%name, ?locked, "a secret cannot be opened");
-    let detail = format!("The secret {name:?} cannot be read: {}.", why(locked));
+/// A secret cannot be decrypted.
+pub fn secret_unreadable(name: &str, error: &VaultError) -> ApiError {
+    tracing::error!(%name, ?error, "secrets: failed to decrypt");
+    let detail = format!("The secret {name:?} cannot be read: {}.", describe_cause(error));
     ApiError::new(StatusCode::CONFLICT, "secret_unreadable", detail)
 }
 
-/// No secret can be kept.
-pub fn no_vault(locked: &Locked) -> ApiError {
-    tracing::error!(?locked, "no secret can be kept");
-    unavailable("secret_key_unavailable", &format!("No secret can be kept: {}.", why(locked)))
+/// The encryption key for secrets is unavailable.
+pub fn secret_key_unavailable(error: &VaultError) -> ApiError {
+    tracing::error!(?error, "secrets: encryption key unavailable");
+    service_unavailable("secret_key_unavailable", &format!("Secrets cannot be stored: {}.", describe_cause(error)))
 }
 
-/// In words; the path is in the log only.
-fn why(locked: &Locked) -> &'static str {
-    match locked {
-        Locked::NoKey { .. } => {
-            "the server's key for secrets cannot be read or made; its log says why, and --secret-key-file names another place"
+/// Describes the cause; the path is only logged.
+fn describe_cause(error: &VaultError) -> &'static str {
+    match error {
+        VaultError::NoKey { .. } => {
+            "the server cannot read or create its encryption key for secrets; its log has the reason, and --secret-key-file sets another path"
         }
-        Locked::OtherKey { .. } => {
-            "it was kept with another key than the server has now; bring that key's file back, or set the secret again"
+        VaultError::OtherKey { .. } => {
+            "it was stored with a different key than the server has now; restore that key file, or set the secret again"
         }
-        Locked::Damaged => "it was changed in the database; set it again",
+        VaultError::Corrupt => "it was changed in the database; set it again",
     }
 }

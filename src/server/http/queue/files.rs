@@ -1,6 +1,6 @@
-//! A job's log, events and artifacts.
+//! Logs, events and artifacts of a job.
 
-use app::domain::ids::Attempt;
+use app::domain::ids::AttemptNumber;
 use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::JobEvents;
 use app::protocol::configs::ConfigDetail;
@@ -15,146 +15,152 @@ use serde::Deserialize;
 
 use super::follow::follow;
 use super::job_id;
-use crate::http::address::{Path, Query};
-use crate::http::openapi::doc::{Answer, Content, Doc, ETAG, IF_NONE_MATCH, LAST_EVENT_ID};
+use crate::http::extractors::{Path, Query};
+use crate::http::openapi::doc::{
+    AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc,
+};
 use crate::http::problem::ApiError;
-use crate::service::access::{Admission, Person};
-use crate::service::artifacts::Download;
-use crate::state::App;
+use crate::service::access::{AuthGrant, Principal};
+use crate::service::artifacts::ArtifactDownload;
+use crate::state::AppState;
 
-/// A file of a job opens nothing and is opened by nothing.
-const ALONE: &str = "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
+/// Isolates files of a job from everything else in the browser.
+const FILE_SECURITY_POLICY: &str =
+    "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
 
-/// How much of a log is read if nothing else was asked for, in bytes.
-const PIECE: u32 = 64 << 10;
+/// The default size of a log chunk, in bytes.
+const DEFAULT_LOG_BYTES: u32 = 64 << 10;
 
-/// Which piece of which log.
+/// Query parameters of a log.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Piece {
-    /// Which attempt; left out, the newest.
+pub struct LogQuery {
+    /// Attempt number [default: the latest].
     attempt: Option<u32>,
-    /// Where to begin, in bytes; left out, at the end that `limit` allows.
+    /// Offset in bytes [default: as close to the end as `limit` allows].
     offset: Option<u64>,
-    /// At most so many bytes.
+    /// Maximum size in bytes.
     limit: Option<u32>,
-    /// If it is there, the answer is the whole log as plain text.
+    /// If present, the response is the whole log as plain text.
     raw: Option<String>,
-    /// If it is there, the answer is a stream of pieces as they come.
+    /// If present, the response is a stream of chunks as they arrive.
     follow: Option<String>,
 }
 
-/// See [`logs`].
-pub const LOGS: Doc = Doc {
-    headers: &[LAST_EVENT_ID],
+pub const LOGS: OperationDoc = OperationDoc {
+    headers: &[LAST_EVENT_ID_HEADER],
     answers: &[
-        Answer::json::<LogChunk>(200, "A piece."),
-        Answer::events::<LogChunk>(&[], "With `follow`: pieces as they come, until the attempt is over."),
-        Answer::with(
+        AnswerDoc::json::<LogChunk>(200, "A piece."),
+        AnswerDoc::events::<LogChunk>(&[], "With `follow`: chunks as they arrive, until the attempt ends."),
+        AnswerDoc::new(
             200,
-            "A piece; with `raw` the whole; with `follow` pieces as they come, until the attempt is over.",
-            Content::Bytes(&["text/plain"]),
+            "A chunk; with `raw` the whole log; with `follow` chunks as they arrive, until the attempt ends.",
+            ContentDoc::Bytes(&["text/plain"]),
         ),
     ],
     problems: &["attempt_not_found", "files_unavailable", "too_many_event_streams"],
-    ..Doc::of("readLog", "Reads an attempt's log: a piece, the whole, or as it grows.")
+    ..OperationDoc::new("readLog", "Returns an attempt's log: a chunk, the whole, or a stream.")
 };
 
 /// `GET /api/queue/{id}/logs`
 pub async fn logs(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(piece): Query<Piece>,
-    Extension(person): Extension<Person>,
-    admission: Option<Extension<Admission>>,
+    Query(piece): Query<LogQuery>,
+    Extension(principal): Extension<Principal>,
+    grant: Option<Extension<AuthGrant>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
-    let attempt = piece.attempt.map(Attempt);
+    let attempt = piece.attempt.map(AttemptNumber);
     if piece.follow.is_some() {
-        let attempt = app.core.attempt_of(&id, attempt).await?;
-        let share = app.core.event_stream(&person)?;
+        let attempt = app.core.resolve_attempt(&id, attempt).await?;
+        let share = app.core.acquire_event_stream(&principal)?;
         let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), admission, share).into_response());
+        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), grant, share).into_response());
     }
     if piece.raw.is_some() {
-        return whole_log(&app, &id, attempt).await;
+        return raw_log(&app, &id, attempt).await;
     }
-    let chunk = app.core.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(PIECE)).await?;
+    let chunk = app.core.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
     Ok(Json(chunk).into_response())
 }
 
-async fn whole_log(app: &App, id: &app::domain::ids::JobId, attempt: Option<Attempt>) -> Result<Response, ApiError> {
-    let attempt = app.core.attempt_of(id, attempt).await?;
-    let body = Body::from_stream(app.core.whole_log(id, attempt).await?);
+async fn raw_log(
+    app: &AppState,
+    id: &app::domain::ids::JobId,
+    attempt: Option<AttemptNumber>,
+) -> Result<Response, ApiError> {
+    let attempt = app.core.resolve_attempt(id, attempt).await?;
+    let body = Body::from_stream(app.core.stream_log(id, attempt).await?);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::bad_id("job"))?);
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::invalid_id("job"))?);
     Ok((headers, body).into_response())
 }
 
-/// See [`events`].
-pub const EVENTS: Doc = Doc::of("listJobEvents", "Lists everything that happened to a job, oldest first.");
+pub const EVENTS: OperationDoc = OperationDoc::new("listJobEvents", "Lists the events of a job, oldest first.");
 
 /// `GET /api/queue/{id}/events`
-pub async fn events(State(app): State<App>, Path(id): Path<String>) -> Result<Json<JobEvents>, ApiError> {
-    Ok(Json(app.core.job_events(&job_id(&id)?).await?))
+pub async fn events(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Json<JobEvents>, ApiError> {
+    Ok(Json(app.core.job_events(&principal, &job_id(&id)?).await?))
 }
 
-/// See [`config`].
-pub const CONFIG: Doc = Doc {
-    detail: "A newer revision, or its removal, does not change it.",
+pub const CONFIG: OperationDoc = OperationDoc {
+    description: "Newer revisions and deletion do not affect it.",
     problems: &["config_not_found"],
-    ..Doc::of("getJobConfig", "Shows the revision of its configuration that a job was submitted with, with its files.")
+    ..OperationDoc::new("getJobConfig", "Shows the configuration revision of a job, with its files.")
 };
 
 /// `GET /api/queue/{id}/config`
-pub async fn config(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
+pub async fn config(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
     Ok(Json(app.core.job_config(&job_id(&id)?).await?))
 }
 
-/// See [`artifacts`].
-pub const ARTIFACTS: Doc = Doc::of("listArtifacts", "Lists the files that a job made, by path.");
+pub const ARTIFACTS: OperationDoc = OperationDoc::new("listArtifacts", "Lists the artifacts of a job by path.");
 
 /// `GET /api/queue/{id}/artifacts`
-pub async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
+pub async fn artifacts(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
     Ok(Json(app.core.artifacts_page(&job_id(&id)?).await?))
 }
 
-/// See [`download`].
-pub const DOWNLOAD: Doc = Doc {
-    headers: &[IF_NONE_MATCH],
+pub const DOWNLOAD: OperationDoc = OperationDoc {
+    headers: &[IF_NONE_MATCH_HEADER],
     answers: &[
-        Answer {
-            headers: &[ETAG],
-            ..Answer::with(
+        AnswerDoc {
+            headers: &[ETAG_HEADER],
+            ..AnswerDoc::new(
                 200,
                 "The file.",
-                Content::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
+                ContentDoc::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
             )
         },
-        Answer::with(304, "It is the one that the caller has.", Content::Nothing),
+        AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
     ],
     problems: &["artifact_not_found", "files_unavailable", "invalid_path"],
-    ..Doc::of("downloadArtifact", "Gives a file that a job made.")
+    ..OperationDoc::new("downloadArtifact", "Downloads an artifact of a job.")
 };
 
-/// `GET /api/queue/{id}/artifacts/{path}`: a picture is shown, anything else is saved; nothing is ever run.
+/// `GET /api/queue/{id}/artifacts/{path}`: images are displayed, other files are downloaded, and nothing is executed.
 pub async fn download(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path((id, path)): Path<(String, String)>,
     request_headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let Download { artifact, bytes } = app.core.open_artifact(&job_id(&id)?, &path).await?;
+    let ArtifactDownload { artifact, bytes } = app.core.open_artifact(&job_id(&id)?, &path).await?;
     let etag = format!("\"{}\"", artifact.sha256);
     let known = request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
-    let (content_type, disposition) = presented(&artifact.path);
+    let (content_type, disposition) = content_headers(&artifact.path);
     let headers = [
         (header::CONTENT_TYPE, content_type.to_owned()),
         (header::CONTENT_DISPOSITION, disposition),
         (header::ETAG, etag),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
-        (header::CONTENT_SECURITY_POLICY, ALONE.to_owned()),
+        (header::CONTENT_SECURITY_POLICY, FILE_SECURITY_POLICY.to_owned()),
     ];
     if known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
@@ -163,7 +169,7 @@ pub async fn download(
     Ok((headers, length, Body::from_stream(bytes)).into_response())
 }
 
-fn presented(path: &str) -> (&'static str, String) {
+fn content_headers(path: &str) -> (&'static str, String) {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let picture = match extension.as_str() {
         "png" => Some("image/png"),
@@ -172,13 +178,13 @@ fn presented(path: &str) -> (&'static str, String) {
         "gif" => Some("image/gif"),
         _ => None,
     };
-    let name: String = path.rsplit('/').next().unwrap_or_default().chars().map(harmless).collect();
+    let name: String = path.rsplit('/').next().unwrap_or_default().chars().map(safe_file_name_char).collect();
     match picture {
         Some(content_type) => (content_type, format!("inline; filename=\"{name}\"")),
         None => ("application/octet-stream", format!("attachment; filename=\"{name}\"")),
     }
 }
 
-fn harmless(c: char) -> char {
+fn safe_file_name_char(c: char) -> char {
     if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }
 }

@@ -1,52 +1,50 @@
-//! A job's log by its lines.
+//! Lines of a job's log.
 
 use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
 
 use super::job_id;
-use crate::http::address::{Path, Query};
-use crate::http::openapi::doc::Doc;
+use crate::http::extractors::{Path, Query};
+use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::service::access::Person;
-use crate::state::App;
+use crate::service::access::Principal;
+use crate::state::AppState;
 
-/// What both can answer.
+/// Problems of both routes.
 const PROBLEMS: &[&str] =
     &["attempt_not_found", "files_unavailable", "invalid_pattern", "out_of_range", "pattern_too_costly"];
 
-/// See [`lines`].
-pub const LINES: Doc = Doc {
-    detail: "A line that was written over, as by a progress bar, is told as it was written last. `unmarked_from` says \
-             from which line on `q` was not looked for, if marking took too long.",
+pub const LINES: OperationDoc = OperationDoc {
+    description: "An overwritten line, as of a progress bar, is returned in its last state. `unmarked_from` is the first \
+             line in which `q` was not marked, if marking took too long.",
     problems: PROBLEMS,
-    ..Doc::of("readLogLines", "Tells lines of an attempt's log by their numbers, with what is looked for marked.")
+    ..OperationDoc::new("readLogLines", "Returns lines of an attempt's log by number, with matches marked.")
 };
 
 /// `GET /api/queue/{id}/logs/lines`
 pub async fn lines(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Query(query): Query<LogLinesQuery>,
 ) -> Result<Json<LogLines>, ApiError> {
-    Ok(Json(app.core.log_lines(&person.name, &job_id(&id)?, query).await?))
+    Ok(Json(app.core.log_lines(&principal.name, &job_id(&id)?, query).await?))
 }
 
-/// See [`search`].
-pub const SEARCH: Doc = Doc {
-    detail: "One answer is for as much of the log as can be read in a moment: `next` says where to go on. Regular \
-             expressions have the syntax of Rust's `regex`; `\\b` and `\\B` know the letters of ASCII.",
+pub const SEARCH: OperationDoc = OperationDoc {
+    description: "Each response covers a part of the log: `next` is where to continue. Regular \
+             expressions have the syntax of Rust's `regex`; `\\b` and `\\B` are ASCII only.",
     problems: PROBLEMS,
-    ..Doc::of("searchLog", "Finds the lines of an attempt's log that have a text, or match a regular expression.")
+    ..OperationDoc::new("searchLog", "Searches an attempt's log for a text or a regular expression.")
 };
 
 /// `GET /api/queue/{id}/logs/search`
 pub async fn search(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Query(query): Query<LogSearchQuery>,
 ) -> Result<Json<LogMatches>, ApiError> {
-    Ok(Json(app.core.search_log(&person.name, &job_id(&id)?, query).await?))
+    Ok(Json(app.core.search_log(&principal.name, &job_id(&id)?, query).await?))
 }

@@ -8,91 +8,99 @@ mod series;
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::job::Job;
-use app::domain::queue::DEFAULT_PRIORITY;
-use app::domain::trace::Trace;
+use app::domain::priority::DEFAULT_PRIORITY;
+use app::domain::trace_context::TraceContext;
 use app::protocol::explain::ExplanationView;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
 use app::protocol::status::BulkAction;
-use app::protocol::submit::{Previewed, RetryJob, SetPriority, SubmitJob, Submitted};
+use app::protocol::submit::{RetryJob, SetPriority, SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
 use app::protocol::workers::FleetLabels;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::address::{Path, Query};
 use super::bulk;
-use super::conditional::{IfNoneMatch, Listed, Tagged};
-use super::json::{Created, Json as Body, OptionalJson};
+use super::conditional::{IfNoneMatch, ListResponse, TaggedResponse};
+use super::extractors::{Path, Query};
+use super::json::{CreatedJson, Json as Body, OptionalJson};
 use super::limits;
-use super::openapi::doc::{Answer, Doc, IDEMPOTENCY_KEY, TRACEPARENT, TRACERESPONSE};
+use super::openapi::doc::{AnswerDoc, IDEMPOTENCY_KEY_HEADER, OperationDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER};
 use super::problem::ApiError;
-use super::request::caller;
+use super::request::caller_from_person;
 use super::routes::Routes;
-use crate::service::access::{Needs, Person};
-use crate::state::App;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
 
-/// The routes.
-pub fn routes(app: &App) -> Routes {
-    let submits = Needs::To(Permission::JobSubmit);
+pub fn routes(app: &AppState) -> Routes {
+    let submits = Requirement::Permission(Permission::JobSubmit);
     Routes::new(app, "Jobs")
-        .get("/queue", Needs::SeeJobs, LIST, list)
-        .get("/queue/stats", Needs::SeeJobs, STATS, stats)
+        .get("/queue", Requirement::SeeJobs, LIST, list)
+        .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
         .get("/queue/labels", submits, LABELS, labels)
         .post("/queue/submit", submits, SUBMIT, submit)
-        .get("/queue/{id}", Needs::SeeJob, SHOW, show)
-        .post("/queue/bulk/cancel", Needs::CancelJob, bulk::CANCEL, bulk::of(BulkAction::Cancel))
-        .post("/queue/bulk/retry", Needs::SeeJobAnd(Permission::JobSubmit), bulk::RETRY, bulk::of(BulkAction::Retry))
-        .post("/queue/{id}/cancel", Needs::CancelJob, CANCEL, cancel)
-        .post("/queue/{id}/retry", Needs::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
-        .post("/queue/{id}/priority", Needs::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
-        .get("/queue/{id}/explain", Needs::SeeJob, EXPLAIN, explain)
-        .get("/queue/{id}/config", Needs::SeeJobAnd(Permission::ConfigView), files::CONFIG, files::config)
-        .get("/queue/{id}/logs", Needs::SeeJob, files::LOGS, files::logs)
-        .get("/queue/{id}/logs/lines", Needs::SeeJob, log_lines::LINES, log_lines::lines)
-        .get("/queue/{id}/logs/search", Needs::SeeJob, log_lines::SEARCH, log_lines::search)
-        .get("/queue/{id}/events", Needs::SeeJob, files::EVENTS, files::events)
-        .get("/queue/{id}/progress", Needs::SeeJob, series::PROGRESS, series::progress)
-        .get("/queue/{id}/metrics", Needs::SeeJob, series::METRICS, series::metrics)
-        .get("/queue/{id}/gpus", Needs::SeeJob, series::GPUS, series::gpus)
-        .get("/queue/{id}/artifacts", Needs::SeeJob, files::ARTIFACTS, files::artifacts)
-        .get("/queue/{id}/artifacts/{*path}", Needs::SeeJob, files::DOWNLOAD, files::download)
-        .within(|router| limits::bounded(router, limits::API))
+        .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
+        .post("/queue/bulk/cancel", Requirement::CancelJob, bulk::CANCEL, bulk::handler(BulkAction::Cancel))
+        .post(
+            "/queue/bulk/retry",
+            Requirement::SeeJobAnd(Permission::JobSubmit),
+            bulk::RETRY,
+            bulk::handler(BulkAction::Retry),
+        )
+        .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
+        .post("/queue/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
+        .post("/queue/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
+        .get("/queue/{id}/explain", Requirement::SeeJob, EXPLAIN, explain)
+        .get("/queue/{id}/config", Requirement::SeeJobAnd(Permission::ConfigView), files::CONFIG, files::config)
+        .get("/queue/{id}/logs", Requirement::SeeJob, files::LOGS, files::logs)
+        .get("/queue/{id}/logs/lines", Requirement::SeeJob, log_lines::LINES, log_lines::lines)
+        .get("/queue/{id}/logs/search", Requirement::SeeJob, log_lines::SEARCH, log_lines::search)
+        .get("/queue/{id}/events", Requirement::SeeJob, files::EVENTS, files::events)
+        .get("/queue/{id}/live", Requirement::SeeJob, series::LIVE, series::live)
+        .get("/queue/{id}/progress", Requirement::SeeJob, series::PROGRESS, series::progress)
+        .get("/queue/{id}/metrics", Requirement::SeeJob, series::METRICS, series::metrics)
+        .get("/queue/{id}/gpus", Requirement::SeeJob, series::GPUS, series::gpus)
+        .get("/queue/{id}/artifacts", Requirement::SeeJob, files::ARTIFACTS, files::artifacts)
+        .get("/queue/{id}/artifacts/{*path}", Requirement::SeeJob, files::DOWNLOAD, files::download)
+        .layer(|router| limits::limit_body(router, limits::API))
 }
 
-const LIST: Doc = Doc {
+const LIST: OperationDoc = OperationDoc {
     problems: &["out_of_range"],
-    ..Doc::of("listJobs", "Lists jobs, newest first: all of them, or those of one's own.")
+    ..OperationDoc::new("listJobs", "Lists jobs, newest first: all, or the caller's own.")
 };
 
 async fn list(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Query(query): Query<JobsQuery>,
-    known: IfNoneMatch,
-) -> Result<Listed<JobsPage>, ApiError> {
-    Ok(known.listed(app.core.jobs_page(&person, &query).await?))
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<JobsPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.jobs_page(&principal, &query).await?))
 }
 
-const STATS: Doc = Doc::of("countJobs", "Counts jobs by status.");
+const STATS: OperationDoc = OperationDoc::new("countJobs", "Counts jobs by status.");
 
-async fn stats(State(app): State<App>, Extension(person): Extension<Person>) -> Result<Json<JobCounts>, ApiError> {
-    Ok(Json(app.core.job_counts(&person).await?))
+async fn stats(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<JobCounts>, ApiError> {
+    Ok(Json(app.core.job_counts(&principal).await?))
 }
 
-const LABELS: Doc = Doc::of("listFleetLabels", "Lists the labels that workers have, for a submit to choose from.");
+const LABELS: OperationDoc = OperationDoc::new("listFleetLabels", "Lists the labels of workers.");
 
-async fn labels(State(app): State<App>) -> Result<Json<FleetLabels>, ApiError> {
+async fn labels(State(app): State<AppState>) -> Result<Json<FleetLabels>, ApiError> {
     Ok(Json(app.core.fleet_labels().await?))
 }
 
-const SUBMIT: Doc = Doc {
-    detail: "A priority above 10 takes `queue.manage`. What no worker there is can take is accepted all the same, and \
+const SUBMIT: OperationDoc = OperationDoc {
+    description: "A priority above 10 requires `queue.manage`. A job that no worker matches is accepted, and \
              explained (`/api/queue/{id}/explain`).",
-    headers: &[IDEMPOTENCY_KEY, TRACEPARENT],
+    headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
     answers: &[
-        Answer { headers: &[TRACERESPONSE], ..Answer::json::<Submitted>(201, "Submitted.") },
-        Answer::json::<Previewed>(200, "With `dry_run`: what would become of it."),
+        AnswerDoc { headers: &[TRACERESPONSE_HEADER], ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.") },
+        AnswerDoc::json::<SubmitPreviewResponse>(200, "With `dry_run`: the preview."),
     ],
     problems: &[
         "config_not_found",
@@ -106,30 +114,33 @@ const SUBMIT: Doc = Doc {
         "too_much",
         "idempotency_key_reused",
     ],
-    ..Doc::of("submitJob", "Submits a job, or says what would become of it.")
+    ..OperationDoc::new("submitJob", "Submits a job, or previews it.")
 };
 
 async fn submit(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     headers: HeaderMap,
     Body(submit): Body<SubmitJob>,
 ) -> Result<Response, ApiError> {
     if submit.priority > DEFAULT_PRIORITY {
-        person.need(Permission::QueueManage)?;
+        principal.require(Permission::QueueManage)?;
     }
     if submit.dry_run {
-        return Ok(Json(app.core.preview(person.name, &submit).await?).into_response());
+        return Ok(Json(app.core.preview(&principal, &submit).await?).into_response());
     }
-    let job = app.core.submit(caller(&person), submit, idempotency_key(&headers)).await?;
-    created(&app, &job).await
+    let job = app.core.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
+    submitted_response(&app, &job).await
 }
 
-const RETRY: Doc = Doc {
-    detail: "It takes the same revision of the configuration. Of somebody else's job, the new one is given those of its \
-             secrets that are shared; the caller's own have to be named.",
-    headers: &[IDEMPOTENCY_KEY, TRACEPARENT],
-    answers: &[Answer { headers: &[TRACERESPONSE], ..Answer::json::<Submitted>(201, "Submitted.") }],
+const RETRY: OperationDoc = OperationDoc {
+    description: "It uses the same revision of the configuration. For another user's job, the new one gets its \
+             shared secrets only; the caller's own must be named.",
+    headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
+    answers: &[AnswerDoc {
+        headers: &[TRACERESPONSE_HEADER],
+        ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.")
+    }],
     problems: &[
         "job_not_ended",
         "config_not_found",
@@ -140,73 +151,83 @@ const RETRY: Doc = Doc {
         "idempotency_key_reused",
         "out_of_range",
     ],
-    ..Doc::of("retryJob", "Submits a job that has ended once more, as a new one.")
+    ..OperationDoc::new("retryJob", "Retries a job that has ended, as a new job.")
 };
 
 async fn retry(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     headers: HeaderMap,
     OptionalJson(retry): OptionalJson<RetryJob>,
 ) -> Result<Response, ApiError> {
-    let job = app.core.retry(caller(&person), job_id(&id)?, retry, idempotency_key(&headers)).await?;
-    created(&app, &job).await
+    let job = app.core.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
+    submitted_response(&app, &job).await
 }
 
-/// The answer to whoever has submitted this. `traceresponse` says where it stands in a trace, as the W3C wants it said.
-async fn created(app: &App, job: &Job) -> Result<Response, ApiError> {
+/// Returns the response to a submit. `traceresponse` contains its trace (W3C Trace Context).
+async fn submitted_response(app: &AppState, job: &Job) -> Result<Response, ApiError> {
     let trace = job.trace.as_ref();
-    tracing::info!(job = %job.id, trace_id = trace.map(Trace::id), "submitted");
-    let mut answer = Created(app.core.submitted(&job.id).await?).into_response();
+    tracing::info!(job = %job.id, trace_id = trace.map(TraceContext::trace_id), "jobs: submitted");
+    let mut answer = CreatedJson(app.core.submit_response(&job.id).await?).into_response();
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
-        answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE.name), value);
+        answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
     }
     Ok(answer)
 }
 
-const SET_PRIORITY: Doc = Doc {
+const SET_PRIORITY: OperationDoc = OperationDoc {
     problems: &["job_not_queued", "job_ended", "out_of_range"],
-    ..Doc::of("setJobPriority", "Says how urgent a waiting job is.")
+    ..OperationDoc::new("setJobPriority", "Sets the priority of a queued job.")
 };
 
 async fn set_priority(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Body(SetPriority { priority }): Body<SetPriority>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.core.set_priority(caller(&person), id.clone(), priority).await?;
+    app.core.set_priority(caller_from_person(&principal), id.clone(), priority).await?;
     Ok(Json(app.core.job_view(&id).await?))
 }
 
-const EXPLAIN: Doc =
-    Doc::of("explainJob", "Says why a job waits, worker by worker, and the nearest change that would help.");
+const EXPLAIN: OperationDoc = OperationDoc::new(
+    "explainJob",
+    "Explains why a job is pending, worker by worker, with the nearest change that would help.",
+);
 
-async fn explain(State(app): State<App>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
+async fn explain(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
     Ok(Json(app.core.explain(&job_id(&id)?).await?))
 }
 
-const SHOW: Doc = Doc::of("getJob", "Shows a job with its attempts.");
+const SHOW: OperationDoc = OperationDoc {
+    description: "Its configuration overrides require `config.view`.",
+    ..OperationDoc::new("getJob", "Shows a job with its attempts.")
+};
 
-async fn show(State(app): State<App>, Path(id): Path<String>, known: IfNoneMatch) -> Result<Tagged<JobView>, ApiError> {
-    Ok(known.tagged(None, app.core.job_detail(&job_id(&id)?).await?))
+async fn show(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    if_none_match: IfNoneMatch,
+) -> Result<TaggedResponse<JobView>, ApiError> {
+    Ok(if_none_match.tagged(None, app.core.job_detail(&principal, &job_id(&id)?).await?))
 }
 
-const CANCEL: Doc = Doc {
-    detail: "What runs is told to stop, and the job has ended once it has. Cancelling again changes nothing.",
+const CANCEL: OperationDoc = OperationDoc {
+    description: "A running attempt is stopped first; the job ends when it has stopped. Cancelling again has no effect.",
     problems: &["job_ended"],
-    ..Doc::of("cancelJob", "Cancels a job.")
+    ..OperationDoc::new("cancelJob", "Cancels a job.")
 };
 
 async fn cancel(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.core.cancel(caller(&person), id.clone()).await?;
+    app.core.cancel(caller_from_person(&principal), id.clone()).await?;
     Ok(Json(app.core.job_view(&id).await?))
 }
 
@@ -214,7 +235,7 @@ pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
 }
 
-/// A job's id from a path.
+/// Parses a job's id from a path.
 pub fn job_id(text: &str) -> Result<JobId, ApiError> {
-    JobId::parse(text).map_err(|_| ApiError::bad_id("job"))
+    JobId::parse(text).map_err(|_| ApiError::invalid_id("job"))
 }

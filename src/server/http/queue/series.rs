@@ -1,64 +1,85 @@
-//! What a job measured over time: its trainer's numbers, and its GPUs.
+//! Time series of a job: metric points of its trainer, and readings of its GPUs.
 
-use app::domain::ids::Attempt;
+use app::domain::ids::AttemptNumber;
 use app::protocol::history::{GpuHistory, JobMetrics};
-use app::protocol::queue::ProgressSeries;
+use app::protocol::queue::{JobLive, ProgressSeries};
 use axum::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::job_id;
-use crate::http::address::{Path, Query};
-use crate::http::openapi::doc::Doc;
+use crate::http::extractors::{Path, Query};
+use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::state::App;
+use crate::state::AppState;
 
-/// Whose numbers.
+/// Query parameters of a time series.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct OfAttempt {
-    /// Which attempt; left out, the newest.
+pub struct AttemptQuery {
+    /// Attempt number [default: the latest].
     attempt: Option<u32>,
 }
 
-/// See [`progress`].
-pub const PROGRESS: Doc = Doc {
+/// Query parameters of a job's live data.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct JobLiveQuery {
+    /// Attempt number [default: the latest].
+    attempt: Option<u32>,
+    /// Offset of the log chunk in bytes [default: the end of the log].
+    offset: Option<u64>,
+}
+
+pub const LIVE: OperationDoc = OperationDoc {
+    description: "For clients that show a running job: one request instead of four.",
+    problems: &["attempt_not_found", "files_unavailable"],
+    ..OperationDoc::new("followJob", "Shows the live data of a job: progress, metrics, GPUs, and a log chunk.")
+};
+
+/// `GET /api/queue/{id}/live`
+pub async fn live(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    Query(course): Query<JobLiveQuery>,
+) -> Result<Json<JobLive>, ApiError> {
+    Ok(Json(app.core.job_live(&job_id(&id)?, course.attempt.map(AttemptNumber), course.offset).await?))
+}
+
+pub const PROGRESS: OperationDoc = OperationDoc {
     problems: &["attempt_not_found"],
-    ..Doc::of("getJobProgress", "Shows an attempt's progress, thinned to what a chart can show.")
+    ..OperationDoc::new("getJobProgress", "Shows an attempt's progress, downsampled for charts.")
 };
 
 /// `GET /api/queue/{id}/progress`
 pub async fn progress(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(of): Query<OfAttempt>,
+    Query(params): Query<AttemptQuery>,
 ) -> Result<Json<ProgressSeries>, ApiError> {
-    Ok(Json(app.core.progress_series(&job_id(&id)?, of.attempt.map(Attempt)).await?))
+    Ok(Json(app.core.progress_series(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
 }
 
-/// See [`metrics`].
-pub const METRICS: Doc = Doc {
-    detail: "Each number is thinned by itself, so that its extremes stay.",
+pub const METRICS: OperationDoc = OperationDoc {
+    description: "Each metric is downsampled separately, keeping its extremes.",
     problems: &["attempt_not_found"],
-    ..Doc::of("getJobMetrics", "Shows every number that an attempt's trainer told, over its steps.")
+    ..OperationDoc::new("getJobMetrics", "Shows all metrics of an attempt by step.")
 };
 
 /// `GET /api/queue/{id}/metrics`
 pub async fn metrics(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
-    Query(of): Query<OfAttempt>,
+    Query(params): Query<AttemptQuery>,
 ) -> Result<Json<JobMetrics>, ApiError> {
-    Ok(Json(app.core.job_metrics(&job_id(&id)?, of.attempt.map(Attempt)).await?))
+    Ok(Json(app.core.job_metrics(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
 }
 
-/// See [`gpus`].
-pub const GPUS: Doc = Doc {
-    detail: "Every 15 s if it began within the last hour, else every two minutes of the last day.",
-    ..Doc::of("getJobGpuHistory", "Shows how a job's own GPUs did while its newest attempt had them.")
+pub const GPUS: OperationDoc = OperationDoc {
+    description: "Every 15 s if it started within the last hour, otherwise every two minutes of the last day.",
+    ..OperationDoc::new("getJobGpuHistory", "Shows readings of a job's GPUs during its latest attempt.")
 };
 
 /// `GET /api/queue/{id}/gpus`
-pub async fn gpus(State(app): State<App>, Path(id): Path<String>) -> Result<Json<GpuHistory>, ApiError> {
+pub async fn gpus(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<GpuHistory>, ApiError> {
     Ok(Json(app.core.job_history(&job_id(&id)?).await?))
 }

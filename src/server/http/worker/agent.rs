@@ -1,91 +1,93 @@
-//! Registration, heartbeat, goodbye.
+//! Registration, heartbeat and disconnect.
 
-use app::domain::audit::flood::Refused;
+use app::domain::audit::rate_limit::RefusalKind;
 use app::domain::ids::WorkerId;
-use app::protocol::worker::{Accepted, Disconnect, HasJobs, Heartbeat, HeartbeatAnswer, Register, Registered};
+use app::protocol::worker::{
+    DisconnectRequest, HasJobsResponse, HeartbeatRequest, HeartbeatResponse, RegisterRequest, RegisterResponse,
+    ReportResponse,
+};
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde_json::json;
 
 use crate::http::json::{Json as Body, OptionalJson};
-use crate::http::openapi::doc::Doc;
+use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::http::request::{Peer, address, caller_named};
-use crate::service::keys::WorkerKey;
-use crate::state::App;
+use crate::http::request::{Peer, caller_from_actor, peer_ip};
+use crate::service::worker_tokens::WorkerAuth;
+use crate::state::AppState;
 
-/// See [`register`].
-pub const REGISTER: Doc = Doc {
+pub const REGISTER: OperationDoc = OperationDoc {
     problems: &["invalid_name", "invalid_labels", "out_of_range", "too_much", "token_in_use", "older_agent_refused"],
-    ..Doc::of("register", "Reports a worker's GPUs, and is told what should run there.")
+    ..OperationDoc::new("register", "Registers an agent with its GPUs; returns the desired state.")
 };
 
 /// `POST /api/workers/register`
 pub async fn register(
-    State(app): State<App>,
-    Extension(key): Extension<WorkerKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<WorkerAuth>,
     peer: Option<Extension<Peer>>,
-    body: Result<Body<Register>, ApiError>,
-) -> Result<Json<Registered>, ApiError> {
-    let worker = key.worker.clone();
+    body: Result<Body<RegisterRequest>, ApiError>,
+) -> Result<Json<RegisterResponse>, ApiError> {
+    let worker = auth.worker.clone();
     let registered = match body {
         Ok(Body(register)) => {
-            app.core.register(caller_named(actor(&worker)), key, register).await.map_err(ApiError::from)
+            app.core.register(caller_from_actor(worker_actor(&worker)), auth, register).await.map_err(ApiError::from)
         }
         Err(error) => Err(error),
     };
-    // Of a token that is in use, the alarm is on record already.
+    // If the token is in use, the conflict is in the audit log already.
     if let Err(error) = &registered
-        && error.is_refusal()
+        && error.is_client_error()
         && error.code() != "token_in_use"
     {
-        let (by, detail) = (caller_named(actor(&worker)), json!({"reason": error.code()}));
-        app.core.record_refused(by, Refused::Registration, address(peer), worker.as_str(), detail).await;
+        let (by, detail) = (caller_from_actor(worker_actor(&worker)), json!({"reason": error.code()}));
+        app.core.record_refusal(by, RefusalKind::Registration, peer_ip(peer), worker.as_str(), detail).await;
     }
     registered.map(Json)
 }
 
-/// See [`heartbeat`].
-pub const HEARTBEAT: Doc = Doc {
+pub const HEARTBEAT: OperationDoc = OperationDoc {
     problems: &["invalid_status", "other_worker", "too_much", "not_registered", "token_in_use"],
-    ..Doc::of("heartbeat", "Says that a worker lives, and is told the whole desired state.")
+    ..OperationDoc::new("heartbeat", "Sends a heartbeat; returns the desired state.")
 };
 
 /// `POST /api/workers/heartbeat`
 pub async fn heartbeat(
-    State(app): State<App>,
-    Extension(key): Extension<WorkerKey>,
-    Body(beat): Body<Heartbeat>,
-) -> Result<Json<HeartbeatAnswer>, ApiError> {
-    Ok(Json(app.core.heartbeat(caller_named(actor(&key.worker)), key, beat).await?))
+    State(app): State<AppState>,
+    Extension(auth): Extension<WorkerAuth>,
+    Body(beat): Body<HeartbeatRequest>,
+) -> Result<Json<HeartbeatResponse>, ApiError> {
+    Ok(Json(app.core.heartbeat(caller_from_actor(worker_actor(&auth.worker)), auth, beat).await?))
 }
 
-/// See [`queue`].
-pub const QUEUE: Doc = Doc::of("hasJobs", "Says whether an offer waits, for older agents.");
+pub const HAS_JOBS: OperationDoc = OperationDoc::new("hasJobs", "Returns whether an offer waits, for older agents.");
 
-/// `GET /api/workers/queue`: whether there is work; for older agents.
-pub async fn queue(State(app): State<App>, Extension(key): Extension<WorkerKey>) -> Result<Json<HasJobs>, ApiError> {
-    let desired = app.core.desired(&key).await?;
-    Ok(Json(HasJobs { has_jobs: !desired.offers.is_empty() }))
+/// `GET /api/workers/queue`: whether jobs wait; for older agents.
+pub async fn has_jobs(
+    State(app): State<AppState>,
+    Extension(auth): Extension<WorkerAuth>,
+) -> Result<Json<HasJobsResponse>, ApiError> {
+    let desired = app.core.desired(&auth).await?;
+    Ok(Json(HasJobsResponse { has_jobs: !desired.offers.is_empty() }))
 }
 
-/// See [`disconnect`].
-pub const DISCONNECT: Doc = Doc {
+pub const DISCONNECT: OperationDoc = OperationDoc {
     problems: &["other_worker"],
-    ..Doc::of("disconnect", "Says that an agent leaves, and what it leaves running.")
+    ..OperationDoc::new("disconnect", "Disconnects an agent, with the attempts that keep running.")
 };
 
 /// `POST /api/workers/disconnect`
 pub async fn disconnect(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(worker): Extension<WorkerId>,
-    OptionalJson(goodbye): OptionalJson<Disconnect>,
-) -> Result<Json<Accepted>, ApiError> {
-    app.core.disconnect(caller_named(actor(&worker)), worker, goodbye).await?;
-    Ok(Json(Accepted { success: true }))
+    OptionalJson(goodbye): OptionalJson<DisconnectRequest>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    app.core.disconnect(caller_from_actor(worker_actor(&worker)), worker, goodbye).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-/// A worker's name in the audit trail.
-pub fn actor(worker: &WorkerId) -> String {
+/// Returns a worker's name in the audit log.
+pub fn worker_actor(worker: &WorkerId) -> String {
     format!("worker:{worker}")
 }

@@ -1,29 +1,28 @@
-//! Checkpoints of an attempt, and of those before it.
+//! Checkpoints of an attempt and of earlier ones.
 
 use std::ops::Range;
 
-use app::protocol::checkpoints::WholeCheckpoint;
-use app::protocol::worker::{Accepted, EarlierCheckpoint};
+use app::protocol::checkpoints::CompletedCheckpoint;
+use app::protocol::worker::{ReportResponse, ResumeCheckpoint};
 use axum::body::Body as RawBody;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::agent::actor;
-use super::job::{FENCED, Of};
-use crate::http::access::JobKey;
-use crate::http::address::{Path, Query};
+use super::agent::worker_actor;
+use super::job::{AttemptParams, FENCED};
+use crate::http::access::JobAuth;
+use crate::http::extractors::{Path, Query};
 use crate::http::headers::text;
 use crate::http::json::Json as Body;
-use crate::http::openapi::doc::{Answer, Content, Doc, ETAG, Header};
+use crate::http::openapi::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
-use crate::http::request::caller_named;
-use crate::state::App;
+use crate::http::request::caller_from_actor;
+use crate::state::AppState;
 
-/// See [`whole`].
-pub const WHOLE: Doc = Doc {
-    detail: "What was only begun is no place to go on from, so this comes after the last of its files.",
+pub const COMPLETE_CHECKPOINT: OperationDoc = OperationDoc {
+    description: "Sent after the last file, because an incomplete checkpoint cannot be resumed from.",
     problems: &[
         "old_attempt",
         "not_your_attempt",
@@ -33,52 +32,51 @@ pub const WHOLE: Doc = Doc {
         "out_of_range",
         "too_much",
     ],
-    ..Doc::of("noteCheckpoint", "Says that every file of a checkpoint was sent.")
+    ..OperationDoc::new("noteCheckpoint", "Completes a checkpoint whose files were uploaded.")
 };
 
 /// `POST /api/workers/job/{id}/checkpoint?attempt=`
-pub async fn whole(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+pub async fn complete_checkpoint(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(of): Query<Of>,
-    Body(whole): Body<WholeCheckpoint>,
-) -> Result<Json<Accepted>, ApiError> {
-    let subject = key.subject(&id, of.attempt)?;
-    app.core.note_checkpoint(caller_named(actor(&subject.worker)), subject, whole).await?;
-    Ok(Json(Accepted { success: true }))
+    Query(params): Query<AttemptParams>,
+    Body(whole): Body<CompletedCheckpoint>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    let subject = auth.subject(&id, params.attempt)?;
+    app.core.record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, whole).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-/// See [`earlier`].
-pub const EARLIER: Doc = Doc {
+pub const RESUME_CHECKPOINT: OperationDoc = OperationDoc {
     problems: FENCED,
-    ..Doc::of(
+    ..OperationDoc::new(
         "getEarlierCheckpoint",
-        "Says which checkpoint an attempt may go on from; its name is empty if there is none.",
+        "Returns the checkpoint to resume from; its name is empty if there is none.",
     )
 };
 
 /// `GET /api/workers/job/{id}/checkpoint?attempt=`
-pub async fn earlier(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+pub async fn resume_checkpoint(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(of): Query<Of>,
-) -> Result<Json<EarlierCheckpoint>, ApiError> {
-    let subject = key.subject(&id, of.attempt)?;
-    Ok(Json(app.core.earlier_checkpoint(&subject).await?))
+    Query(params): Query<AttemptParams>,
+) -> Result<Json<ResumeCheckpoint>, ApiError> {
+    let subject = auth.subject(&id, params.attempt)?;
+    Ok(Json(app.core.resume_checkpoint(&subject).await?))
 }
 
-/// Asks for a part of a file.
-const RANGE: Header = Header { name: "Range", about: "`bytes=A-` or `bytes=A-B`: only these bytes." };
-const BYTES: Content = Content::Bytes(&["application/octet-stream"]);
+/// Requests a part of a file.
+const RANGE_HEADER: HeaderDoc =
+    HeaderDoc { name: "Range", description: "`bytes=A-` or `bytes=A-B`: requests only these bytes." };
+const BYTES: ContentDoc = ContentDoc::Bytes(&["application/octet-stream"]);
 
-/// See [`file`].
-pub const FILE: Doc = Doc {
-    headers: &[RANGE],
+pub const RESUME_FILE: OperationDoc = OperationDoc {
+    headers: &[RANGE_HEADER],
     answers: &[
-        Answer { headers: &[ETAG], ..Answer::with(200, "The file.", BYTES) },
-        Answer { headers: &[ETAG], ..Answer::with(206, "The bytes that were asked for.", BYTES) },
+        AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::new(200, "The file.", BYTES) },
+        AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::new(206, "The requested bytes.", BYTES) },
     ],
     problems: &[
         "old_attempt",
@@ -89,26 +87,26 @@ pub const FILE: Doc = Doc {
         "range_not_satisfiable",
         "files_unavailable",
     ],
-    ..Doc::of("getEarlierCheckpointFile", "Gives a file of the checkpoint that an attempt may go on from.")
+    ..OperationDoc::new("getEarlierCheckpointFile", "Returns a file of the checkpoint to resume from.")
 };
 
 /// `GET /api/workers/job/{id}/checkpoint/{path}?attempt=`
-pub async fn file(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+pub async fn resume_file(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path((id, path)): Path<(String, String)>,
-    Query(of): Query<Of>,
+    Query(params): Query<AttemptParams>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let subject = key.subject(&id, of.attempt)?;
-    let found = app.core.earlier_file(&subject, &path).await?;
+    let subject = auth.subject(&id, params.attempt)?;
+    let found = app.core.resume_file(&subject, &path).await?;
     let (size, etag) = (found.file.size_bytes, format!("\"{}\"", found.file.sha256));
     let same = text(&headers, "if-range").is_none_or(|known| known == etag);
-    let wanted = text(&headers, "range").filter(|_| same).map_or(Wanted::All, |range| wanted(range, size));
+    let wanted = text(&headers, "range").filter(|_| same).map_or(RequestedRange::All, |range| parse_range(range, size));
     let (status, range) = match wanted {
-        Wanted::All => (StatusCode::OK, 0..size),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Nothing => return Err(ApiError::range_not_satisfiable(size)),
+        RequestedRange::All => (StatusCode::OK, 0..size),
+        RequestedRange::Bytes(range) => (StatusCode::PARTIAL_CONTENT, range),
+        RequestedRange::Unsatisfiable => return Err(ApiError::range_not_satisfiable(size)),
     };
     let about = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -129,28 +127,28 @@ pub async fn file(
     Ok(answer)
 }
 
-/// What of a file somebody wants.
+/// The requested part of a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
-    /// All of it, or what nobody understands, which is the same.
+enum RequestedRange {
+    /// All of it; also for a range that cannot be parsed.
     All,
-    /// These bytes.
-    Part(Range<u64>),
-    /// What begins behind its end.
-    Nothing,
+    /// A range of bytes.
+    Bytes(Range<u64>),
+    /// A range that begins after the end of the file.
+    Unsatisfiable,
 }
 
-fn wanted(range: &str, size: u64) -> Wanted {
+fn parse_range(range: &str, size: u64) -> RequestedRange {
     let bounds = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'));
     let number = |text: &str| text.parse::<u64>().ok();
     match bounds.map(|(from, to)| (number(from), to, number(to))) {
-        Some((Some(from), "", _)) if from < size => Wanted::Part(from..size),
+        Some((Some(from), "", _)) if from < size => RequestedRange::Bytes(from..size),
         Some((Some(from), _, Some(to))) if from <= to && from < size => {
-            Wanted::Part(from..size.min(to.saturating_add(1)))
+            RequestedRange::Bytes(from..size.min(to.saturating_add(1)))
         }
-        Some((Some(from), "", _)) if from >= size => Wanted::Nothing,
-        Some((Some(from), _, Some(to))) if from <= to => Wanted::Nothing,
-        _ => Wanted::All,
+        Some((Some(from), "", _)) if from >= size => RequestedRange::Unsatisfiable,
+        Some((Some(from), _, Some(to))) if from <= to => RequestedRange::Unsatisfiable,
+        _ => RequestedRange::All,
     }
 }
 
@@ -159,24 +157,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_row_by_row() {
+    fn ranges_are_parsed() {
         let rows = [
-            ("bytes=0-", Wanted::Part(0..10)),
-            ("bytes=4-", Wanted::Part(4..10)),
-            ("bytes=4-4", Wanted::Part(4..5)),
-            ("bytes=4-99", Wanted::Part(4..10)),
-            ("bytes=10-", Wanted::Nothing),
-            ("bytes=10-12", Wanted::Nothing),
-            ("bytes=0-18446744073709551615", Wanted::Part(0..10)),
-            ("bytes=5-4", Wanted::All),
-            ("bytes=-4", Wanted::All),
-            ("bytes=0-1,3-4", Wanted::All),
-            ("lines=0-1", Wanted::All),
-            ("bytes=", Wanted::All),
+            ("bytes=0-", RequestedRange::Bytes(0..10)),
+            ("bytes=4-", RequestedRange::Bytes(4..10)),
+            ("bytes=4-4", RequestedRange::Bytes(4..5)),
+            ("bytes=4-99", RequestedRange::Bytes(4..10)),
+            ("bytes=10-", RequestedRange::Unsatisfiable),
+            ("bytes=10-12", RequestedRange::Unsatisfiable),
+            ("bytes=0-18446744073709551615", RequestedRange::Bytes(0..10)),
+            ("bytes=5-4", RequestedRange::All),
+            ("bytes=-4", RequestedRange::All),
+            ("bytes=0-1,3-4", RequestedRange::All),
+            ("lines=0-1", RequestedRange::All),
+            ("bytes=", RequestedRange::All),
         ];
         for (range, expected) in rows {
-            assert_eq!(wanted(range, 10), expected, "{range}");
+            assert_eq!(parse_range(range, 10), expected, "{range}");
         }
-        assert_eq!(wanted("bytes=0-", 0), Wanted::Nothing);
+        assert_eq!(parse_range("bytes=0-", 0), RequestedRange::Unsatisfiable);
     }
 }

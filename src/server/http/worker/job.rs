@@ -1,9 +1,9 @@
-//! What agents, and trainers with a job token, send about one attempt.
+//! Reports about one attempt, by agents, and by trainers with a job token.
 
-use app::protocol::configs::Bundle;
+use app::protocol::configs::ConfigBundle;
 use app::protocol::secrets::JobSecrets;
 use app::protocol::status::ArtifactKind;
-use app::protocol::worker::{Accepted, LogAck, ProgressReport, StatusReport, UploadProgress, Uploaded};
+use app::protocol::worker::{LogAck, ProgressReport, ReportResponse, StatusReport, UploadProgress, UploadResponse};
 use axum::body::{Body as RawBody, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -13,97 +13,94 @@ use futures_util::TryStreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent::actor;
-use crate::files::logs::Chunk;
-use crate::http::access::JobKey;
-use crate::http::address::{Path, Query};
-use crate::http::json::{Json as Body, body};
-use crate::http::openapi::doc::{Answer, Content, Doc, Header};
-use crate::http::pace::was_too_slow;
+use super::agent::worker_actor;
+use crate::files::logs::IncomingLogChunk;
+use crate::http::access::JobAuth;
+use crate::http::extractors::{Path, Query};
+use crate::http::json::{Json as Body, read_body};
+use crate::http::min_transfer_rate::is_body_too_slow;
+use crate::http::openapi::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
-use crate::http::request::caller_named;
-use crate::service::artifacts::Announced;
+use crate::http::request::caller_from_actor;
+use crate::service::artifacts::UploadAnnouncement;
 use crate::service::configs::bundle_bytes;
-use crate::service::refusal::Refusal;
-use crate::service::uploads::Whole;
-use crate::state::App;
+use crate::service::error::ServiceError;
+use crate::service::uploads::ExpectedFile;
+use crate::state::AppState;
 
-/// Which attempt.
+/// Query parameters that name an attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Of {
-    /// Which attempt; left out, the one that the token stands for.
+pub struct AttemptParams {
+    /// Attempt number [default: the one of the token].
     pub attempt: Option<u32>,
 }
 
-/// Which attempt, and where in its log.
+/// Query parameters of a log chunk.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Piece {
-    /// Which attempt; left out, the one that the token stands for.
+pub struct LogPieceParams {
+    /// Attempt number [default: the one of the token].
     attempt: Option<u32>,
-    /// Where the piece begins, in bytes.
+    /// Offset of the chunk in bytes.
     #[serde(default)]
     offset: u64,
-    /// How many bytes before that the worker had to drop, because it had no room to keep them: at least 4096. The log goes
-    /// on at `offset`, with a mark in words before it.
+    /// Number of bytes before the chunk that the worker had to drop for lack of disk space, at least 4096. The log continues at
+    /// `offset` after a text that marks the gap.
     dropped: Option<u64>,
 }
 
-/// Which attempt, and what it made.
+/// Query parameters of an artifact upload.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Made {
-    /// Which attempt; left out, the one that the token stands for.
+pub struct ArtifactParams {
+    /// Attempt number [default: the one of the token].
     attempt: Option<u32>,
-    /// What kind of file it is.
+    /// The kind of file.
     kind: Option<ArtifactKind>,
-    /// Where this piece of it begins, in bytes; left out, the body is all of it.
+    /// Offset of this chunk in bytes; without it the body is the whole file.
     offset: Option<u64>,
-    /// How many bytes all of it has; to be given with `offset`.
+    /// Size of the whole file in bytes; required with `offset`.
     size: Option<u64>,
 }
 
-/// What becomes of a report about an attempt that is not the reporter's.
+/// Problems of a report about an attempt that is not the reporter's.
 pub const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
 
-/// See [`status`].
-pub const STATUS: Doc = Doc {
+pub const STATUS: OperationDoc = OperationDoc {
     problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_much"],
-    ..Doc::of("reportStatus", "Reports where an attempt stands.")
+    ..OperationDoc::new("reportStatus", "Reports the status of an attempt.")
 };
 
 /// `POST /api/workers/job/{id}/status`
 pub async fn status(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
     Body(report): Body<StatusReport>,
-) -> Result<Json<Accepted>, ApiError> {
-    let subject = key.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
-    app.core.report_status(caller_named(actor(&subject.worker)), subject, report).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let subject = auth.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
+    app.core.report_status(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-/// See [`progress`].
-pub const PROGRESS: Doc = Doc {
+pub const PROGRESS: OperationDoc = OperationDoc {
     problems: &["old_attempt", "not_your_attempt", "job_ended", "too_much", "out_of_range", "disk_full"],
-    ..Doc::of("reportProgress", "Reports steps, losses and other numbers of an attempt.")
+    ..OperationDoc::new("reportProgress", "Reports metric points of an attempt.")
 };
 
 /// `POST /api/workers/job/{id}/progress`
 pub async fn progress(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
     Body(report): Body<ProgressReport>,
-) -> Result<Json<Accepted>, ApiError> {
-    let subject = key.subject(&id, Some(report.attempt.0))?;
-    app.core.report_progress(caller_named(actor(&subject.worker)), subject, report).await?;
-    Ok(Json(Accepted { success: true }))
+) -> Result<Json<ReportResponse>, ApiError> {
+    let subject = auth.subject(&id, Some(report.attempt.0))?;
+    app.core.report_progress(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    Ok(Json(ReportResponse { success: true }))
 }
 
-/// See [`logs`].
-pub const LOGS: Doc = Doc {
-    detail: "Pieces that are there already are passed over; the answer says how much is safe.",
-    body: Some(Content::Bytes(&["application/octet-stream"])),
+pub const LOGS: OperationDoc = OperationDoc {
+    description: "Chunks that were stored before are skipped; the response contains the stored size.",
+    body: Some(ContentDoc::Bytes(&["application/octet-stream"])),
     problems: &[
         "old_attempt",
         "not_your_attempt",
@@ -116,31 +113,30 @@ pub const LOGS: Doc = Doc {
         "disk_full",
         "files_unavailable",
     ],
-    ..Doc::of("appendLog", "Sends a piece of an attempt's log, by its offset in bytes.")
+    ..OperationDoc::new("appendLog", "Uploads a chunk of an attempt's log.")
 };
 
 /// `PUT /api/workers/job/{id}/logs?attempt=&offset=`
 pub async fn logs(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(Piece { attempt, offset, dropped }): Query<Piece>,
+    Query(LogPieceParams { attempt, offset, dropped }): Query<LogPieceParams>,
     request: Request,
 ) -> Result<Json<LogAck>, ApiError> {
-    let subject = key.subject(&id, attempt)?;
-    let bytes: Bytes = body(request, &app).await?;
-    let durable = app.core.append_log(&subject, Chunk { offset, dropped, bytes }).await?;
+    let subject = auth.subject(&id, attempt)?;
+    let bytes: Bytes = read_body(request, &app).await?;
+    let durable = app.core.append_log(&subject, IncomingLogChunk { offset, dropped, bytes }).await?;
     Ok(Json(LogAck { durable }))
 }
 
-/// See [`artifact`].
-pub const ARTIFACT: Doc = Doc {
-    detail: "A large file may come in pieces, with `offset` and `size`: a piece that is there already is passed over, and \
+pub const ARTIFACT: OperationDoc = OperationDoc {
+    description: "A large file can be sent in chunks, with `offset` and `size`: a chunk that was stored before is skipped, and \
              the last one stores the file.",
-    body: Some(Content::Bytes(&["application/octet-stream"])),
-    headers: &[Header {
+    body: Some(ContentDoc::Bytes(&["application/octet-stream"])),
+    headers: &[HeaderDoc {
         name: "X-Content-Sha256",
-        about: "The SHA-256 that the bytes must have, in hex. Of a file in pieces it is that of the whole, and must be given.",
+        description: "SHA-256 of the whole file in hex; required for a file in chunks.",
     }],
     problems: &[
         "old_attempt",
@@ -155,51 +151,51 @@ pub const ARTIFACT: Doc = Doc {
         "limit_reached",
         "disk_full",
     ],
-    ..Doc::of("putArtifact", "Stores a file that an attempt made.")
+    ..OperationDoc::new("putArtifact", "Uploads an artifact of an attempt.")
 };
 
 /// `PUT /api/workers/job/{id}/artifacts/{path}`
 pub async fn artifact(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path((id, path)): Path<(String, String)>,
-    Query(Made { attempt, kind, offset, size }): Query<Made>,
+    Query(ArtifactParams { attempt, kind, offset, size }): Query<ArtifactParams>,
     headers: HeaderMap,
     content: RawBody,
-) -> Result<Json<Uploaded>, ApiError> {
-    let subject = key.subject(&id, attempt)?;
+) -> Result<Json<UploadResponse>, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
     let limit = app.core.policy.artifact_limit;
     let announced_size = HttpBody::size_hint(&content).lower();
     if announced_size > limit {
-        let what = format!("it is larger than {limit} bytes");
-        return Err(Refusal::Upload { what, too_large: true, kept: 0 }.into());
+        let what = format!("larger than {limit} bytes");
+        return Err(ServiceError::Upload { message: what, too_large: true, kept: 0 }.into());
     }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let announced = Announced { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: announced_size };
-    let caller = caller_named(actor(&subject.worker));
+    let announced =
+        UploadAnnouncement { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: announced_size };
+    let caller = caller_from_actor(worker_actor(&subject.worker));
     let mut slow = false;
-    let content = content.into_data_stream().inspect_err(|error| slow |= was_too_slow(error));
+    let content = content.into_data_stream().inspect_err(|error| slow |= is_body_too_slow(error));
     let put = match offset {
-        None => app.core.put_artifact(caller, subject, announced, content).await.map(Uploaded::Stored),
-        Some(offset) => app.core.put_piece(caller, subject, announced, (offset, size), content).await,
+        None => app.core.put_artifact(caller, subject, announced, content).await.map(UploadResponse::Stored),
+        Some(offset) => app.core.put_chunk(caller, subject, announced, (offset, size), content).await,
     };
-    // Not the file's fault: it may be sent again.
+    // The file is valid and may be sent again.
     put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
 }
 
-/// Which file.
+/// Query parameters of an upload's state.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Meant {
-    /// Which attempt; left out, the one that the token stands for.
+pub struct UploadParams {
+    /// Attempt number [default: the one of the token].
     attempt: Option<u32>,
-    /// How many bytes the whole file has.
+    /// Size of the whole file in bytes.
     size: Option<u64>,
-    /// The SHA-256 of the whole file, in hex.
+    /// SHA-256 of the whole file in hex.
     sha256: Option<String>,
 }
 
-/// See [`uploaded`].
-pub const UPLOADED: Doc = Doc {
+pub const UPLOAD_PROGRESS: OperationDoc = OperationDoc {
     problems: &[
         "old_attempt",
         "not_your_attempt",
@@ -209,55 +205,53 @@ pub const UPLOADED: Doc = Doc {
         "out_of_range",
         "files_unavailable",
     ],
-    ..Doc::of("getUpload", "Says how much of a file has arrived that is sent in pieces.")
+    ..OperationDoc::new("getUpload", "Returns how much of a file in chunks has arrived.")
 };
 
 /// `GET /api/workers/job/{id}/artifacts/{path}?attempt=&size=&sha256=`
-pub async fn uploaded(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+pub async fn upload_progress(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path((id, path)): Path<(String, String)>,
-    Query(Meant { attempt, size, sha256 }): Query<Meant>,
+    Query(UploadParams { attempt, size, sha256 }): Query<UploadParams>,
 ) -> Result<Json<UploadProgress>, ApiError> {
-    let subject = key.subject(&id, attempt)?;
-    Ok(Json(app.core.upload_progress(&subject, path, Whole { size, sha256 }).await?))
+    let subject = auth.subject(&id, attempt)?;
+    Ok(Json(app.core.upload_progress(&subject, path, ExpectedFile { size, sha256 }).await?))
 }
 
-/// See [`bundle`].
-pub const BUNDLE: Doc = Doc {
-    answers: &[Answer::json::<Bundle>(200, "The files, as text by path.")],
+pub const BUNDLE: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::json::<ConfigBundle>(200, "The files, as text by path.")],
     problems: FENCED,
-    ..Doc::of("getBundle", "Gives the configuration's files, as they were when the job was submitted.")
+    ..OperationDoc::new("getBundle", "Returns the files of the job's configuration revision.")
 };
 
 /// `GET /api/workers/job/{id}/bundle`
 pub async fn bundle(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(Of { attempt }): Query<Of>,
+    Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
-    let subject = key.subject(&id, attempt)?;
+    let subject = auth.subject(&id, attempt)?;
     let config = app.core.bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
 
-/// See [`secrets`].
-pub const SECRETS: Doc = Doc {
-    answers: &[Answer::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
+pub const SECRETS: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
     problems: &["old_attempt", "not_your_attempt", "job_ended", "secret_gone", "secret_unreadable"],
-    ..Doc::of("takeSecrets", "Gives an attempt the secrets of its job, which is on record.")
+    ..OperationDoc::new("takeSecrets", "Returns the secrets of an attempt's job; recorded in the audit log.")
 };
 
-/// `POST /api/workers/job/{id}/secrets`: taking them is on record.
+/// `POST /api/workers/job/{id}/secrets`: recorded in the audit log.
 pub async fn secrets(
-    State(app): State<App>,
-    Extension(key): Extension<JobKey>,
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
-    Query(Of { attempt }): Query<Of>,
+    Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
-    let subject = key.subject(&id, attempt)?;
-    let caller = caller_named(actor(&subject.worker));
+    let subject = auth.subject(&id, attempt)?;
+    let caller = caller_from_actor(worker_actor(&subject.worker));
     let given = app.core.job_secrets(caller, subject).await?;
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())
 }

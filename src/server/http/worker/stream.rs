@@ -1,13 +1,13 @@
-//! A worker's stream, and its substitute for networks that do not let streams through.
+//! A worker's event stream, and long polling for networks that block streams.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::protocol::dispatch::WorkerEvent;
 use app::protocol::topic::Topic;
-use app::protocol::worker::{Desired, HeartbeatAnswer, StopReason};
+use app::protocol::worker::{DesiredState, HeartbeatResponse, StopReason};
 use axum::extract::State;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
@@ -16,157 +16,158 @@ use futures_util::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent::actor;
-use crate::clock::past;
-use crate::http::address::Query;
-use crate::http::events::{STREAM_HEADERS, goodbye};
-use crate::http::openapi::doc::{Answer, Doc};
+use super::agent::worker_actor;
+use crate::clock::slightly_after;
+use crate::http::events::{STREAM_HEADERS, shutdown_event};
+use crate::http::extractors::Query;
+use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
 use crate::http::problem::ApiError;
-use crate::http::request::caller_named;
-use crate::service::agents::Listening;
-use crate::service::contention::{host_at, stream_name};
-use crate::service::keys::WorkerKey;
-use crate::service::unit::Caller;
-use crate::state::App;
+use crate::http::request::caller_from_actor;
+use crate::service::agents::StreamState;
+use crate::service::token_conflict::{host_of_peer, stream_name};
+use crate::service::unit_of_work::Caller;
+use crate::service::worker_tokens::WorkerAuth;
+use crate::state::AppState;
 
-/// At least so often something is sent, so that both ends know that the stream lives.
-const PING: Duration = Duration::from_secs(15);
-/// Stands where the number of a stream would: the worker asks instead of listening.
-const POLLED: &str = "polled";
+/// The maximum time between two events, so that both ends can detect a dead stream.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// The stream number of long polling.
+const LONG_POLL_STREAM: &str = "polled";
 /// The longest wait of a long poll, in seconds.
-const LONGEST_WAIT: u64 = 60;
+const MAX_WAIT_SECONDS: u64 = 60;
 
-/// See [`stream`].
-pub const STREAM: Doc = Doc {
-    detail: "Each connection is first told the whole desired state, so nothing is replayed. A newer stream of the worker \
+pub const STREAM: OperationDoc = OperationDoc {
+    description: "Each connection starts with the full desired state, so nothing is replayed. A newer stream of the worker \
              ends this one.",
-    answers: &[Answer::events::<WorkerEvent>(
+    answers: &[AnswerDoc::events::<WorkerEvent>(
         &["job_submit", "job_cancel", "drain", "shutdown", "ping"],
-        "Events until the server stops or another stream takes over; at least a `ping` each 15 s.",
+        "Events until the server stops or another stream replaces this one; at least a `ping` every 15 s.",
     )],
     problems: &["not_registered", "token_in_use", "too_many_streams"],
-    ..Doc::of("listen", "Offers and orders for a worker, as Server-Sent Events.")
+    ..OperationDoc::new("listen", "Streams offers and requests for a worker as Server-Sent Events.")
 };
 
 /// `GET /api/workers/stream`
-pub async fn stream(State(app): State<App>, Extension(key): Extension<WorkerKey>) -> Result<Response, ApiError> {
-    let open = OpenStream::new(&app, key)?;
-    app.core.listening(caller_named(actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone()).await?;
-    Ok((STREAM_HEADERS, Sse::new(events(open))).into_response())
+pub async fn stream(State(app): State<AppState>, Extension(auth): Extension<WorkerAuth>) -> Result<Response, ApiError> {
+    let open = OpenStream::new(&app, auth)?;
+    app.core
+        .stream_opened(caller_from_actor(worker_actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone())
+        .await?;
+    Ok((STREAM_HEADERS, Sse::new(event_stream(open))).into_response())
 }
 
-/// How long to wait.
+/// Query parameters of a long poll.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Wait {
-    /// For so many seconds at most, up to 60.
+pub struct PollParams {
+    /// Maximum wait in seconds, up to 60.
     #[serde(default)]
     wait: u64,
 }
 
-/// See [`next`].
-pub const NEXT: Doc = Doc {
+pub const NEXT: OperationDoc = OperationDoc {
     problems: &["not_registered", "token_in_use"],
-    ..Doc::of(
+    ..OperationDoc::new(
         "nextOrders",
-        "Says what should run on a worker, at once if there is something to do, else when there is.",
+        "Returns the desired state of a worker, immediately if there is something to do, otherwise when there is.",
     )
 };
 
-/// `GET /api/workers/next?wait=`: the desired state, at once if there is something to do, else when there is.
+/// `GET /api/workers/next?wait=`: returns the desired state immediately if there is something to do, otherwise when there is.
 pub async fn next(
-    State(app): State<App>,
-    Extension(key): Extension<WorkerKey>,
-    Query(Wait { wait }): Query<Wait>,
-) -> Result<Json<HeartbeatAnswer>, ApiError> {
-    let worker = key.worker.clone();
-    let mut bell = app.core.hub.follow(&Topic::Worker(worker.clone()));
-    // Without its host: who asks from several addresses in turn takes nothing away from anybody.
-    let stream = format!("{}/{POLLED}", app.core.server);
-    app.core.listening(caller_named(actor(&worker)), worker, stream).await?;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(LONGEST_WAIT));
+    State(app): State<AppState>,
+    Extension(auth): Extension<WorkerAuth>,
+    Query(PollParams { wait }): Query<PollParams>,
+) -> Result<Json<HeartbeatResponse>, ApiError> {
+    let worker = auth.worker.clone();
+    let mut bell = app.core.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
+    // Without the host: a worker that polls from several addresses uses one slot.
+    let stream = format!("{}/{LONG_POLL_STREAM}", app.core.server);
+    app.core.stream_opened(caller_from_actor(worker_actor(&worker)), worker, stream).await?;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(MAX_WAIT_SECONDS));
     loop {
         bell.mark_unchanged();
-        let desired = app.core.desired(&key).await?;
+        let desired = app.core.desired(&auth).await?;
         if !desired.offers.is_empty() || !desired.stop.is_empty() {
-            return Ok(Json(HeartbeatAnswer { desired }));
+            return Ok(Json(HeartbeatResponse { desired }));
         }
         tokio::select! {
-            rung = bell.changed() => if rung.is_err() { return Ok(Json(HeartbeatAnswer { desired })) },
-            () = tokio::time::sleep_until(deadline) => return Ok(Json(HeartbeatAnswer { desired })),
-            () = app.shutdown.cancelled() => return Ok(Json(HeartbeatAnswer { desired })),
+            rung = bell.changed() => if rung.is_err() { return Ok(Json(HeartbeatResponse { desired })) },
+            () = tokio::time::sleep_until(deadline) => return Ok(Json(HeartbeatResponse { desired })),
+            () = app.shutdown.cancelled() => return Ok(Json(HeartbeatResponse { desired })),
         }
     }
 }
 
-/// A stream that is open; its end is noted, which counts for nothing once a newer one took its place.
+/// An open stream. Its end is recorded, unless a newer stream has replaced it.
 struct OpenStream {
-    app: App,
-    key: WorkerKey,
+    app: AppState,
+    key: WorkerAuth,
     stream: String,
 }
 
 impl OpenStream {
-    fn new(app: &App, key: WorkerKey) -> Result<Self, ApiError> {
-        let number = app.core.hub.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
-        let stream = stream_name(&app.core.server, &number.to_string(), &host_at(key.peer));
-        Ok(Self { app: app.clone(), key, stream })
+    fn new(app: &AppState, auth: WorkerAuth) -> Result<Self, ApiError> {
+        let number =
+            app.core.notifier.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
+        let stream = stream_name(&app.core.server, &number.to_string(), &host_of_peer(auth.peer));
+        Ok(Self { app: app.clone(), key: auth, stream })
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.app.core.hub.close_stream();
+        self.app.core.notifier.close_stream();
         if self.app.shutdown.is_cancelled() {
             return;
         }
         let (core, worker, stream) = (self.app.core.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
-        let caller = Caller { request_id: None, ..caller_named(actor(&worker)) };
+        let caller = Caller { request_id: None, ..caller_from_actor(worker_actor(&worker)) };
         tokio::spawn(async move {
-            if let Err(refusal) = core.stopped_listening(caller, worker, stream).await {
-                tracing::debug!(?refusal, "the end of a stream was not noted");
+            if let Err(refusal) = core.stream_closed(caller, worker, stream).await {
+                tracing::debug!(error = ?refusal, "agents: failed to record the end of a stream");
             }
         });
     }
 }
 
-fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
+fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let core = open.app.core.clone();
-        let mut bell = core.hub.follow(&Topic::Worker(open.key.worker.clone()));
-        let (mut sent, mut first, mut look, mut end) = (Sent::default(), true, true, None);
+        let mut bell = core.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
+        let (mut sent, mut first, mut look, mut end) = (SentState::default(), true, true, None);
         loop {
             if look {
                 bell.mark_unchanged();
-                // In a box: what it takes to ask must not be kept while nothing is asked.
-                match Box::pin(core.desired_on(&open.key, &open.stream)).await {
-                    Ok(Some(Listening { desired, shutdown, until })) => {
-                        end = until;
-                        for event in sent.news(desired, shutdown, first) {
-                            yield Ok(encoded(&open.app.epoch, core.hub.version(), &event));
+                // Boxed, so that an idle stream does not hold the memory of the query.
+                match Box::pin(core.desired_for_stream(&open.key, &open.stream)).await {
+                    Ok(Some(StreamState { desired, shutdown, expires_at })) => {
+                        end = expires_at;
+                        for event in sent.events_for(desired, shutdown, first) {
+                            yield Ok(to_event(&open.app.epoch, core.notifier.version(), &event));
                         }
                     }
-                    // Superseded, or its token opens nothing any more.
+                    // Replaced by a newer stream, or the token is invalid.
                     Ok(None) => break,
                     Err(refusal) => {
-                        // The agent asks again, and is then told by its answer's status.
-                        tracing::debug!(?refusal, "a worker's stream ends");
+                        // The agent reconnects and gets the error as the status of that response.
+                        tracing::debug!(error = ?refusal, "agents: closing a stream");
                         break;
                     }
                 }
                 first = false;
             }
-            // A token that ends rings no bell.
-            let left = end.map_or(PING, |end| past(end - core.now()));
+            // An expiring token sends no change notification.
+            let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - core.now()));
             look = tokio::select! {
                 rung = bell.changed() => if rung.is_err() { break } else { true },
-                () = tokio::time::sleep(left.min(PING)) => {
-                    if left >= PING {
-                        yield Ok(encoded(&open.app.epoch, core.hub.version(), &WorkerEvent::Ping));
+                () = tokio::time::sleep(left.min(PING_INTERVAL)) => {
+                    if left >= PING_INTERVAL {
+                        yield Ok(to_event(&open.app.epoch, core.notifier.version(), &WorkerEvent::Ping));
                     }
-                    left < PING
+                    left < PING_INTERVAL
                 }
                 () = open.app.shutdown.cancelled() => {
-                    yield Ok(goodbye());
+                    yield Ok(shutdown_event());
                     break;
                 }
             };
@@ -174,18 +175,18 @@ fn events(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     }
 }
 
-/// What a stream has already told.
+/// What has been sent on a stream.
 #[derive(Default)]
-struct Sent {
-    offers: BTreeSet<(JobId, Attempt)>,
-    stops: BTreeSet<(JobId, Attempt)>,
+struct SentState {
+    offers: BTreeSet<(JobId, AttemptNumber)>,
+    stops: BTreeSet<(JobId, AttemptNumber)>,
     drain: bool,
     shutdown: bool,
 }
 
-impl Sent {
-    /// The events that bring the other end from what it was told to what is desired; the first time, all of it.
-    fn news(&mut self, desired: Desired, shutdown: Option<String>, first: bool) -> Vec<WorkerEvent> {
+impl SentState {
+    /// Returns the events that bring the agent from the last sent state to the desired one; the first time, the full state.
+    fn events_for(&mut self, desired: DesiredState, shutdown: Option<String>, first: bool) -> Vec<WorkerEvent> {
         let mut events = Vec::new();
         if desired.drain != self.drain || first {
             self.drain = desired.drain;
@@ -193,7 +194,7 @@ impl Sent {
         }
         for stop in desired.stop {
             let new = self.stops.insert((stop.job_id.clone(), stop.attempt));
-            // An older agent may not have been able to stop when it was told; if it says that it goes on, it is told again.
+            // An older agent may have missed the stop. If it still reports the run, the stop is sent again.
             if new || stop.reason == StopReason::Superseded {
                 events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
             }
@@ -209,7 +210,7 @@ impl Sent {
     }
 }
 
-fn encoded(epoch: &str, version: u64, event: &WorkerEvent) -> Event {
+fn to_event(epoch: &str, version: u64, event: &WorkerEvent) -> Event {
     let name = match event {
         WorkerEvent::JobSubmit(_) => "job_submit",
         WorkerEvent::JobCancel { .. } => "job_cancel",

@@ -1,199 +1,210 @@
-//! Logging in: a name with its password, then the second factor where the person has one; or an API token.
+//! Login: name and password, then a second factor if the user has one; or an API token.
 
 use std::sync::Arc;
 
-use app::domain::audit::Action;
-use app::domain::factor::AfterPassword;
+use app::domain::audit::AuditAction;
 use app::domain::ids::SessionId;
-use app::domain::passkey::Origin;
+use app::domain::passkey::PasskeyOrigin;
+use app::domain::second_factor::NextLoginStep;
 use app::domain::time::Millis;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::factors::has_factor;
-use super::notices::note_login;
-use super::{DEVICE, PENDING, permissions};
+use super::notices::record_login;
+use super::{DEVICE_LIFETIME, PENDING_LOGIN_LIFETIME, effective_permissions};
 use crate::service::Core;
-use crate::service::rates::KnownBrowser;
-use crate::service::refusal::Refusal;
-use crate::service::unit::{Caller, Unit};
+use crate::service::error::ServiceError;
+use crate::service::rate_limits::KnownBrowser;
+use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::Tx;
-use crate::store::access::{Opened, StoredSession, StoredUser};
+use crate::store::access::{ResolvedCredential, StoredSession, StoredUser};
 use crate::tokens;
 
-/// What a browser says of itself.
+/// What is known of the client's browser.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Browser {
-    /// The host it is on.
+pub struct BrowserInfo {
     pub host: String,
-    /// What it calls itself.
-    pub agent: String,
-    /// The cookie of the session that it had until now: a new login ends that one.
+    /// The `User-Agent` header.
+    pub user_agent: String,
+    /// The cookie of the browser's previous session, which a new login ends.
     pub session: Option<String>,
-    /// The cookie by which it is known again.
+    /// The cookie that identifies a known browser.
     pub device: Option<String>,
-    /// The address that it shows, if passkeys work there.
-    pub origin: Option<Origin>,
+    /// The origin of the page, if passkeys work there.
+    pub origin: Option<PasskeyOrigin>,
 }
 
-impl Browser {
-    /// What it calls itself, as it is kept.
-    pub fn kept_agent(&self) -> String {
-        self.agent.chars().filter(|c| !c.is_control()).take(200).collect()
+impl BrowserInfo {
+    /// The user agent, shortened for storage.
+    pub fn stored_user_agent(&self) -> String {
+        self.user_agent.chars().filter(|c| !c.is_control()).take(200).collect()
     }
 }
 
-/// Somebody who logged in.
+/// A new session.
 #[derive(Debug, Clone)]
-pub struct LoggedIn {
-    /// The session's secret, for a cookie.
+pub struct NewSession {
+    /// The session's secret, for its cookie.
     pub cookie: String,
-    /// How long the cookie is good at most.
-    pub longest: Millis,
-    /// By what the browser is known from now on, for another cookie.
+    /// The maximum lifetime of the cookie.
+    pub max_age: Millis,
     pub device: String,
-    /// Who.
     pub name: String,
 }
 
-/// Where a login stands once the password was right.
+/// The state of a login after the correct password.
 #[derive(Debug, Clone)]
-pub enum Login {
-    /// The session has begun.
-    Done(LoggedIn),
-    /// A second factor is wanted; the text is for a cookie that proves the password.
-    Factor(String),
-    /// A second factor has to be set up first; likewise.
-    Enrolment(String),
+pub enum LoginOutcome {
+    /// A session was created.
+    LoggedIn(NewSession),
+    /// A second factor is required; the text is for a cookie that proves the password.
+    FactorRequired(String),
+    /// A second factor must be set up first; the text is for a cookie that proves the password.
+    EnrollmentRequired(String),
 }
 
-/// Somebody who has given the right password, and not more yet.
+/// A user who has given the correct password, but no second factor yet.
 #[derive(Debug, Clone)]
 pub struct PendingLogin {
-    /// Who.
     pub user: StoredUser,
-    /// What is kept of the password.
-    password: String,
+    /// The hash of the password.
+    password_hash: String,
 }
 
 impl Core {
-    /// The browser that has this cookie, if somebody of this name has logged in with it before.
-    pub async fn known_browser(&self, name: &str, cookie: Option<&str>) -> Result<Option<KnownBrowser>, Refusal> {
-        let known = cookie.and_then(|cookie| tokens::known_device(&self.job_token_key, cookie, self.now()));
+    /// Returns the browser of this device cookie if this user has logged in with it before.
+    pub async fn known_browser(&self, name: &str, cookie: Option<&str>) -> Result<Option<KnownBrowser>, ServiceError> {
+        let known = cookie.and_then(|cookie| tokens::verify_device_cookie(&self.job_token_key, cookie, self.now()));
         let Some((user, number)) = known else { return Ok(None) };
         let same = self.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
         Ok(same.then(|| KnownBrowser(format!("device {number}"))))
     }
 
-    /// Checks a name and its password; opens a session if that is all it takes.
+    /// Checks name and password; creates a session if no second factor is required.
     pub async fn log_in(
         self: &Arc<Self>,
         caller: Caller,
         name: &str,
         password: &str,
-        browser: Browser,
-    ) -> Result<Login, Refusal> {
+        browser: BrowserInfo,
+    ) -> Result<LoginOutcome, ServiceError> {
         let (user, kept) = {
             let mut tx = self.read().await?;
             let user = tx.user_by_name(name).await?;
             let kept = match &user {
-                Some(user) => tx.password(&user.id).await?,
+                Some(user) => tx.password_hash(&user.id).await?,
                 None => None,
             };
             (user, kept)
         };
-        let right = self.is_password(kept.clone(), password).await?;
-        let user = user.filter(|user| right && user.disabled_at.is_none()).ok_or(Refusal::WrongPassword)?;
-        let pending = PendingLogin { user, password: kept.ok_or(Refusal::WrongPassword)? };
+        let right = self.verify_password(kept.clone(), password).await?;
+        let user = user.filter(|user| right && user.disabled_at.is_none()).ok_or(ServiceError::WrongPassword)?;
+        let pending = PendingLogin { user, password_hash: kept.ok_or(ServiceError::WrongPassword)? };
         self.begin_session(caller, pending, browser).await
     }
 
-    /// Opens a session for whoever has given the right password, or says what else it takes.
+    /// Creates a session for a user with the correct password, or returns the required next step.
     pub(super) async fn begin_session(
         self: &Arc<Self>,
         caller: Caller,
         pending: PendingLogin,
-        browser: Browser,
-    ) -> Result<Login, Refusal> {
-        let takes = self.takes(&mut *self.read().await?, &pending.user).await?;
+        browser: BrowserInfo,
+    ) -> Result<LoginOutcome, ServiceError> {
+        let takes = self.required_step(&mut *self.read().await?, &pending.user).await?;
         match takes {
-            AfterPassword::Nothing => {
+            NextLoginStep::Done => {
                 let opened = self.open_session(caller, browser, move |unit| {
                     let pending = pending.clone();
                     Box::pin(async move {
-                        let user = pending.still(unit).await?;
-                        let takes = unit.core.takes(unit.tx, &user).await?;
-                        if takes == AfterPassword::Nothing { Ok(opened(user)) } else { Err(Refusal::WrongPassword) }
+                        let user = pending.reload_user(unit).await?;
+                        let takes = unit.core.required_step(unit.tx, &user).await?;
+                        if takes == NextLoginStep::Done {
+                            Ok(resolved_user(user))
+                        } else {
+                            Err(ServiceError::WrongPassword)
+                        }
                     })
                 });
-                opened.await.map(Login::Done)
+                opened.await.map(LoginOutcome::LoggedIn)
             }
-            AfterPassword::Factor => {
+            NextLoginStep::SecondFactor => {
                 let cookie = self.pending_cookie(&pending);
-                self.ask_at_login(&pending, &cookie, &browser).await?;
-                Ok(Login::Factor(cookie))
+                self.request_login_passkey(&pending, &cookie, &browser).await?;
+                Ok(LoginOutcome::FactorRequired(cookie))
             }
-            AfterPassword::Enrolment => {
-                self.begin_enrolment(caller, &pending.user).await?;
-                Ok(Login::Enrolment(self.pending_cookie(&pending)))
+            NextLoginStep::Enrollment => {
+                self.begin_totp_enrollment(caller, &pending.user).await?;
+                Ok(LoginOutcome::EnrollmentRequired(self.pending_cookie(&pending)))
             }
         }
     }
 
-    /// Who has given the right password, by the cookie that proves it; none if it is over, or the password was changed.
-    pub async fn pending_login(&self, cookie: &str) -> Result<Option<PendingLogin>, Refusal> {
-        let Some((user, until)) = tokens::pending_user(cookie).filter(|(_, until)| *until > self.now()) else {
+    /// Returns the login that this cookie proves; `None` if it has expired or the password was changed.
+    pub async fn pending_login(&self, cookie: &str) -> Result<Option<PendingLogin>, ServiceError> {
+        let Some((user, until)) = tokens::pending_login_user(cookie).filter(|(_, until)| *until > self.now()) else {
             return Ok(None);
         };
         let mut tx = self.read().await?;
-        let (user, password) = (tx.user(&user).await?, tx.password(&user).await?);
+        let (user, password) = (tx.user(&user).await?, tx.password_hash(&user).await?);
         let (Some(user), Some(password)) = (user.filter(|user| user.disabled_at.is_none()), password) else {
             return Ok(None);
         };
-        let same = tokens::is_pending(&self.job_token_key, cookie, &user.id, until, &password);
-        Ok(same.then_some(PendingLogin { user, password }))
+        let same = tokens::verify_pending_login(&self.job_token_key, cookie, &user.id, until, &password);
+        Ok(same.then_some(PendingLogin { user, password_hash: password }))
     }
 
-    /// Opens a session for an API token: it can do no more than that, and ends with it.
+    /// Creates a session for an API token, with the token's scopes and expiry.
     pub async fn log_in_with_token(
         self: &Arc<Self>,
         caller: Caller,
         token: &str,
-        browser: Browser,
-    ) -> Result<LoggedIn, Refusal> {
+        browser: BrowserInfo,
+    ) -> Result<NewSession, ServiceError> {
         let digest = tokens::digest(token.trim());
         self.open_session(caller, browser, move |unit| {
             let digest = digest.clone();
-            Box::pin(async move { unit.tx.by_token(&digest).await?.ok_or(Refusal::WrongToken) })
+            Box::pin(async move { unit.tx.resolve_token(&digest).await?.ok_or(ServiceError::WrongToken) })
         })
         .await
     }
 
-    /// What a person's login takes besides the password.
-    pub(super) async fn takes(&self, tx: &mut dyn Tx, user: &StoredUser) -> Result<AfterPassword, Refusal> {
+    /// Returns the step that a login requires besides the password.
+    pub(super) async fn required_step(
+        &self,
+        tx: &mut dyn Tx,
+        user: &StoredUser,
+    ) -> Result<NextLoginStep, ServiceError> {
         let has = has_factor(tx, &user.id).await?;
-        Ok(AfterPassword::of(has, self.policy.accounts.second_factor, user.role))
+        Ok(NextLoginStep::new(has, self.policy.accounts.second_factor, user.role))
     }
 
-    /// The cookie of somebody who has given the right password.
+    /// Returns the cookie that proves the correct password.
     fn pending_cookie(&self, pending: &PendingLogin) -> String {
-        tokens::pending(&self.job_token_key, &pending.user.id, self.now() + PENDING, &pending.password)
+        tokens::pending_login_cookie(
+            &self.job_token_key,
+            &pending.user.id,
+            self.now() + PENDING_LOGIN_LIFETIME,
+            &pending.password_hash,
+        )
     }
 
-    /// Opens a session for whoever a step lets in.
+    /// Creates a session for the user whom `step` authenticates.
     pub(super) async fn open_session<F>(
         self: &Arc<Self>,
         caller: Caller,
-        browser: Browser,
+        browser: BrowserInfo,
         step: F,
-    ) -> Result<LoggedIn, Refusal>
+    ) -> Result<NewSession, ServiceError>
     where
-        F: for<'u> Fn(&'u mut Unit<'_>) -> futures_util::future::BoxFuture<'u, Result<Opened, Refusal>>
+        F: for<'u> Fn(
+                &'u mut UnitOfWork<'_>,
+            ) -> futures_util::future::BoxFuture<'u, Result<ResolvedCredential, ServiceError>>
             + Send
             + Sync
             + 'static,
     {
-        let cookie = tokens::mint("ss_", &*self.random);
+        let cookie = tokens::generate("ss_", &*self.random);
         let id = SessionId::new(self.now(), self.entropy());
         let shared = Arc::new((step, cookie, id, browser));
         self.change(caller, move |unit| {
@@ -202,30 +213,30 @@ impl Core {
                 let (step, cookie, id, browser) = &*shared;
                 let opened = step(unit).await?;
                 let accounts = unit.core.policy.accounts;
-                permissions(&opened, unit.now, accounts.session_idle).ok_or(Refusal::WrongPassword)?;
+                effective_permissions(&opened, unit.now, accounts.session_idle).ok_or(ServiceError::WrongPassword)?;
                 let session = StoredSession {
                     id: id.clone(),
                     user: opened.user.id.clone(),
                     token: opened.token.as_ref().map(|token| token.id.clone()),
                     host: browser.host.clone(),
-                    agent: browser.kept_agent(),
+                    user_agent: browser.stored_user_agent(),
                     created_at: unit.now,
-                    proved_at: unit.now,
-                    seen_at: unit.now,
-                    expires_at: unit.now + accounts.session_longest,
+                    reauthenticated_at: unit.now,
+                    last_used_at: unit.now,
+                    expires_at: unit.now + accounts.session_max_age,
                 };
-                end_previous(unit, browser, id).await?;
+                end_previous_session(unit, browser, id).await?;
                 unit.tx.insert_session(&session, &tokens::digest(cookie)).await?;
                 let name = opened.user.name.clone();
-                unit.touch(Topic::Access(opened.user.id.clone()));
+                unit.notify(Topic::Access(opened.user.id.clone()));
                 let detail = json!({"session": id, "host": browser.host});
-                unit.record_by(&name, Action::LoggedIn, &name, &detail).await?;
+                unit.record_as(&name, AuditAction::LoggedIn, &name, &detail).await?;
                 if opened.token.is_none() {
-                    note_login(unit, &opened.user, browser, id).await?;
+                    record_login(unit, &opened.user, browser, id).await?;
                 }
                 let (key, number) = (&unit.core.job_token_key, unit.core.random.bytes());
-                let device = tokens::device(key, &opened.user.id, unit.now + DEVICE, &number);
-                Ok(LoggedIn { cookie: cookie.clone(), longest: accounts.session_longest, device, name })
+                let device = tokens::device_cookie(key, &opened.user.id, unit.now + DEVICE_LIFETIME, &number);
+                Ok(NewSession { cookie: cookie.clone(), max_age: accounts.session_max_age, device, name })
             })
         })
         .await
@@ -233,30 +244,34 @@ impl Core {
 }
 
 impl PendingLogin {
-    /// Of somebody whose password has just been set or given.
-    pub(super) fn of(user: StoredUser, password: String) -> Self {
-        Self { user, password }
+    /// For a user whose password was just set or verified.
+    pub(super) fn new(user: StoredUser, password: String) -> Self {
+        Self { user, password_hash: password }
     }
 
-    /// The person as they are now, if nobody has changed the password or shut them out since.
-    pub(super) async fn still(&self, unit: &mut Unit<'_>) -> Result<StoredUser, Refusal> {
-        let same = unit.tx.password(&self.user.id).await?.as_deref() == Some(self.password.as_str());
+    /// Reloads the user; fails if the password was changed or the user was disabled since.
+    pub(super) async fn reload_user(&self, unit: &mut UnitOfWork<'_>) -> Result<StoredUser, ServiceError> {
+        let same = unit.tx.password_hash(&self.user.id).await?.as_deref() == Some(self.password_hash.as_str());
         let user = unit.tx.user(&self.user.id).await?.filter(|user| same && user.disabled_at.is_none());
-        user.ok_or(Refusal::WrongPassword)
+        user.ok_or(ServiceError::WrongPassword)
     }
 }
 
-pub(super) fn opened(user: StoredUser) -> Opened {
-    Opened { user: Arc::new(user), token: None, session: None }
+pub(super) fn resolved_user(user: StoredUser) -> ResolvedCredential {
+    ResolvedCredential { user: Arc::new(user), token: None, session: None }
 }
 
-/// Ends the session that a browser had before it logged in again: nobody could use it on purpose any more.
-async fn end_previous(unit: &mut Unit<'_>, browser: &Browser, next: &SessionId) -> Result<(), Refusal> {
+/// Ends the browser's previous session, whose cookie the new login replaces.
+async fn end_previous_session(
+    unit: &mut UnitOfWork<'_>,
+    browser: &BrowserInfo,
+    next: &SessionId,
+) -> Result<(), ServiceError> {
     let Some(cookie) = &browser.session else { return Ok(()) };
-    let Some(opened) = unit.tx.by_cookie(&tokens::digest(cookie)).await? else { return Ok(()) };
+    let Some(opened) = unit.tx.resolve_cookie(&tokens::digest(cookie)).await? else { return Ok(()) };
     let Some(session) = &opened.session else { return Ok(()) };
     unit.tx.delete_session(&session.id).await?;
-    unit.touch(Topic::Access(opened.user.id.clone()));
+    unit.notify(Topic::Access(opened.user.id.clone()));
     let detail = json!({"session": session.id, "replaced_by": next});
-    unit.record(Action::SessionEnded, &opened.user.name, &detail).await
+    unit.record(AuditAction::SessionEnded, &opened.user.name, &detail).await
 }

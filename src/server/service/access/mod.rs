@@ -1,15 +1,15 @@
-//! Who may come in, and what they may do.
+//! Authentication and authorization.
 
-mod admission;
+mod account_policy;
+mod auth_grant;
 mod blocklist;
 mod factors;
 mod login;
+mod login_second_factor;
 pub mod notices;
 mod operator;
 mod passkeys;
 mod passwords;
-mod policy;
-mod second_step;
 mod sessions;
 mod setup;
 mod tokens;
@@ -24,176 +24,170 @@ use app::domain::ids::{JobId, SessionId, TokenId, UserId};
 use app::domain::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
-pub use self::admission::{Admission, Ticket};
+pub use self::account_policy::AccountPolicy;
+pub use self::auth_grant::{AuthGrant, Credential};
 pub use self::blocklist::Blocklist;
-pub use self::login::{Browser, LoggedIn, Login, PendingLogin};
-pub use self::policy::AccountPolicy;
-pub use self::sessions::Proof;
-pub use self::setup::job_token_key;
+pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
+pub use self::sessions::ReauthProof;
+pub use self::setup::load_job_token_key;
 use super::Core;
-use super::rates::Rates;
-use super::refusal::Refusal;
-use crate::store::access::{Opened, StoredSession, Used};
+use super::error::ServiceError;
+use super::rate_limits::RateLimits;
+use crate::store::access::{LastUsed, ResolvedCredential, StoredSession};
 
-/// How long a browser is known in which somebody has logged in.
-pub const DEVICE: Millis = Millis::seconds(365 * 24 * 3_600);
+/// How long a browser counts as known after a login.
+pub const DEVICE_LIFETIME: Millis = Millis::from_secs(365 * 24 * 3_600);
 
-/// How long a right password counts at the login until the code of the second factor is given.
-pub const PENDING: Millis = Millis::seconds(10 * 60);
+/// How long a correct password counts until the second factor is given.
+pub const PENDING_LOGIN_LIFETIME: Millis = Millis::from_secs(10 * 60);
 
-/// How long a password that was given counts for what a thief of a browser's session must not do: to make tokens, to
-/// change people, and to take a worker's token or the worker away.
-pub const PROOF: Millis = Millis::seconds(15 * 60);
+/// How long a password check allows what the thief of a session must not do: create tokens, edit users, rotate a worker's
+/// token, delete a worker.
+pub const REAUTH_LIFETIME: Millis = Millis::from_secs(15 * 60);
 
-/// A person, or a script of theirs.
+/// An authenticated user, or a script of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
-    /// The name: whose jobs they are.
+pub struct Principal {
     pub name: String,
-    /// The person; none for whoever reaches a server without accounts.
+    /// `None` on a server without accounts.
     pub user: Option<UserId>,
-    /// How they came in.
-    pub via: Via,
-    /// What they may do.
+    /// How the caller authenticated.
+    pub via: AuthMethod,
+    /// The caller's permissions.
     pub permissions: Permissions,
-    /// When who came with a browser last gave their password; none for who came otherwise.
-    pub proved_at: Option<Timestamp>,
-    /// How many notices about their account are unread.
+    /// When the session's password was last given; `None` without a session.
+    pub reauthenticated_at: Option<Timestamp>,
+    /// The number of unread notices about the account.
     pub unread_notices: u64,
-    /// What they came with; none for whoever needs nothing, or is not let in by the database.
-    pub ticket: Option<Ticket>,
+    /// `None` for callers without a credential, or with one that is not in the database.
+    pub credential: Option<Credential>,
 }
 
-/// How somebody came in.
+/// The authentication method.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Via {
-    /// Over the loopback address of a server without accounts.
+pub enum AuthMethod {
+    /// The loopback address of a server without accounts.
     Loopback,
-    /// With an API token of this name.
     Token {
-        /// Its id.
         id: TokenId,
-        /// What its owner calls it.
         name: String,
     },
-    /// With a browser.
+    /// A browser session.
     Session(SessionId),
-    /// From the server's own host, as its user or root.
+    /// The operator token of the server's host, for the server's user or root.
     Host,
 }
 
-/// What a route is for, and so what it takes to use it.
+/// What a route requires of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// To be somebody.
+pub enum Requirement {
+    /// Any authenticated user.
     Login,
     /// One of these permissions.
     AnyOf(&'static [Permission]),
-    /// A token, for itself, or one of these permissions. The use case checks which token is meant.
+    /// A token for itself, or one of these permissions. The use case checks which token is meant.
     OwnTokenOr(&'static [Permission]),
-    /// This permission.
-    To(Permission),
-    /// This permission, of somebody who has just proved who they are.
-    ToProved(Permission),
-    /// To see jobs: all of them, or those of one's own.
+    Permission(Permission),
+    /// This permission, and a recent password check.
+    RecentlyAuthenticated(Permission),
+    /// Lists jobs: all, or the caller's own.
     SeeJobs,
-    /// To see the job that is named.
+    /// Reads the job in the path.
     SeeJob,
-    /// To see the job that is named, and to cancel it.
+    /// Reads the job in the path, and cancels it.
     CancelJob,
-    /// To see the job that is named, and this permission.
+    /// Reads the job in the path; also requires this permission.
     SeeJobAnd(Permission),
 }
 
-impl Person {
-    /// Whoever reaches the loopback address of a server without accounts.
+impl Principal {
+    /// The caller of a server without accounts, on its loopback address.
     pub fn on_loopback() -> Self {
         Self {
             name: "local-user".to_owned(),
             user: None,
-            via: Via::Loopback,
+            via: AuthMethod::Loopback,
             permissions: Permissions::all(),
-            proved_at: None,
+            reauthenticated_at: None,
             unread_notices: 0,
-            ticket: None,
+            credential: None,
         }
     }
 
-    /// As they stand in the audit trail: the name, and the token that they used.
+    /// The actor for the audit log: the name, and the token that was used.
     pub fn actor(&self) -> String {
         match &self.via {
-            Via::Token { name, .. } => format!("{}/{name}", self.name),
-            Via::Loopback | Via::Session(_) | Via::Host => self.name.clone(),
+            AuthMethod::Token { name, .. } => format!("{}/{name}", self.name),
+            AuthMethod::Loopback | AuthMethod::Session(_) | AuthMethod::Host => self.name.clone(),
         }
     }
 
-    /// The API token that they came with.
+    /// The API token of the caller.
     pub const fn token(&self) -> Option<&TokenId> {
         match &self.via {
-            Via::Token { id, .. } => Some(id),
-            Via::Loopback | Via::Session(_) | Via::Host => None,
+            AuthMethod::Token { id, .. } => Some(id),
+            AuthMethod::Loopback | AuthMethod::Session(_) | AuthMethod::Host => None,
         }
     }
 
-    /// Whose API tokens, sessions and password theirs are.
-    pub fn account(&self) -> Result<UserId, Refusal> {
-        let none = if self.via == Via::Host { Refusal::NoPerson } else { Refusal::NoAccounts };
+    /// Returns the account whose tokens, sessions and password the caller manages.
+    pub fn account_id(&self) -> Result<UserId, ServiceError> {
+        let none = if self.via == AuthMethod::Host { ServiceError::NoAccount } else { ServiceError::NoAccounts };
         self.user.clone().ok_or(none)
     }
 
-    /// Refuses who may not do this.
-    pub fn need(&self, permission: Permission) -> Result<(), Refusal> {
-        if self.permissions.has(permission) { Ok(()) } else { Err(Refusal::Denied(permission)) }
+    /// Fails without this permission.
+    pub fn require(&self, permission: Permission) -> Result<(), ServiceError> {
+        if self.permissions.contains(permission) { Ok(()) } else { Err(ServiceError::PermissionDenied(permission)) }
     }
 
-    /// Refuses who may do none of these; names the first.
-    fn need_one(&self, permissions: &[Permission]) -> Result<(), Refusal> {
-        if permissions.iter().any(|one| self.permissions.has(*one)) {
+    /// Fails without any of these permissions; the error names the first.
+    fn require_any(&self, permissions: &[Permission]) -> Result<(), ServiceError> {
+        if permissions.iter().any(|one| self.permissions.contains(*one)) {
             return Ok(());
         }
-        permissions.first().map_or(Ok(()), |first| self.need(*first))
+        permissions.first().map_or(Ok(()), |first| self.require(*first))
     }
 
-    /// Whether this is a token, or a session, which a token may have opened.
-    const fn came_with_token(&self) -> bool {
-        matches!(self.via, Via::Token { .. } | Via::Session(_))
+    /// Returns whether this is a token, or a session that may have been opened with one.
+    const fn uses_token(&self) -> bool {
+        matches!(self.via, AuthMethod::Token { .. } | AuthMethod::Session(_))
     }
 
-    /// Whether tokens and sessions of this person can be managed: one's own, or those of others.
-    pub fn manages(&self, user: &UserId) -> bool {
-        let own = self.user.as_ref() == Some(user) && self.permissions.has(Permission::AccountManage);
-        own || self.permissions.has(Permission::AdminUsers)
+    /// Returns whether the caller can manage tokens and sessions of this user: their own, or with permission those of others.
+    pub fn can_manage(&self, user: &UserId) -> bool {
+        let own = self.user.as_ref() == Some(user) && self.permissions.contains(Permission::AccountManage);
+        own || self.permissions.contains(Permission::AdminUsers)
     }
 
-    /// Whose jobs they see: everybody's, if it is nobody's in particular.
-    pub fn sees_only(&self) -> Option<String> {
-        (!self.permissions.has(Permission::JobViewAll)).then(|| self.name.clone())
+    /// Restricts the visible jobs to an owner; `None`: all jobs.
+    pub fn visible_owner(&self) -> Option<String> {
+        (!self.permissions.contains(Permission::JobViewAll)).then(|| self.name.clone())
     }
 }
 
-/// What the server keeps in memory about those who come in.
-pub struct Doors {
-    /// Whether nobody can log in yet, so that the login page asks for the setup code.
-    pub unclaimed: AtomicBool,
-    /// The digest of the token for the server's own host.
+/// The in-memory state of authentication.
+pub struct Authenticator {
+    /// Whether there is no user yet, so that the login page asks for the setup code.
+    pub setup_pending: AtomicBool,
+    /// The digest of the operator token for the server's host.
     operator: Mutex<Option<String>>,
-    /// What was used since it was last written down.
-    used: Mutex<HashMap<String, Used>>,
-    /// Who asks too often.
-    pub rates: Rates,
-    /// Passwords that the operator does not allow.
+    /// Last-used times that are not written yet.
+    last_used: Mutex<HashMap<String, LastUsed>>,
+    pub rate_limits: RateLimits,
+    /// Passwords that are not allowed.
     pub blocklist: Blocklist,
-    /// Hashing a password takes a core for a while, and much memory: so many at once.
+    /// Limits concurrent password hashing, which takes CPU time and memory.
     hashing: Arc<Semaphore>,
 }
 
-impl Default for Doors {
+impl Default for Authenticator {
     fn default() -> Self {
         Self {
-            unclaimed: AtomicBool::default(),
+            setup_pending: AtomicBool::default(),
             operator: Mutex::default(),
-            used: Mutex::default(),
-            rates: Rates::default(),
+            last_used: Mutex::default(),
+            rate_limits: RateLimits::default(),
             blocklist: Blocklist::default(),
             hashing: Arc::new(Semaphore::new(2)),
         }
@@ -201,53 +195,61 @@ impl Default for Doors {
 }
 
 impl Core {
-    /// Whose a ticket is, if it opens.
-    pub async fn authenticate(&self, ticket: &Ticket) -> Result<Option<Person>, Refusal> {
-        Ok(self.opened(ticket).await?.and_then(|opened| self.let_in(&opened, ticket)))
+    /// Returns the principal of a credential; `None` if it is invalid.
+    pub async fn authenticate(&self, credential: &Credential) -> Result<Option<Principal>, ServiceError> {
+        Ok(self.resolve_credential(credential).await?.and_then(|opened| self.admit(&opened, credential)))
     }
 
-    /// Whether somebody may do what a route is for, to the job that is named.
+    /// Checks whether a principal meets a route's requirement for the job in the path.
     ///
-    /// A job that they may not see is not there for them.
-    pub async fn permit(&self, person: &Person, needs: Needs, job: Option<&JobId>) -> Result<(), Refusal> {
-        match needs {
-            Needs::Login => return Ok(()),
-            Needs::OwnTokenOr(_) if person.came_with_token() => return Ok(()),
-            Needs::AnyOf(permissions) | Needs::OwnTokenOr(permissions) => return person.need_one(permissions),
-            Needs::To(permission) => return person.need(permission),
-            Needs::ToProved(permission) => {
-                person.need(permission)?;
-                return self.need_proof(person);
+    /// A job that the caller may not see is reported as not found.
+    pub async fn authorize(
+        &self,
+        principal: &Principal,
+        requirement: Requirement,
+        job: Option<&JobId>,
+    ) -> Result<(), ServiceError> {
+        match requirement {
+            Requirement::Login => return Ok(()),
+            Requirement::OwnTokenOr(_) if principal.uses_token() => return Ok(()),
+            Requirement::AnyOf(permissions) | Requirement::OwnTokenOr(permissions) => {
+                return principal.require_any(permissions);
             }
-            Needs::SeeJobs => return person.need(Permission::JobViewOwn),
-            Needs::SeeJob => {}
-            Needs::CancelJob => person.need(Permission::JobCancelOwn)?,
-            Needs::SeeJobAnd(permission) => person.need(permission)?,
+            Requirement::Permission(permission) => return principal.require(permission),
+            Requirement::RecentlyAuthenticated(permission) => {
+                principal.require(permission)?;
+                return self.require_recent_auth(principal);
+            }
+            Requirement::SeeJobs => return principal.require(Permission::JobViewOwn),
+            Requirement::SeeJob => {}
+            Requirement::CancelJob => principal.require(Permission::JobCancelOwn)?,
+            Requirement::SeeJobAnd(permission) => principal.require(permission)?,
         }
-        person.need(Permission::JobViewOwn)?;
+        principal.require(Permission::JobViewOwn)?;
         let Some(job) = job else { return Ok(()) };
-        let reaches_all = needs != Needs::CancelJob || person.permissions.has(Permission::JobCancelAll);
-        if reaches_all && person.permissions.has(Permission::JobViewAll) {
+        let reaches_all =
+            requirement != Requirement::CancelJob || principal.permissions.contains(Permission::JobCancelAll);
+        if reaches_all && principal.permissions.contains(Permission::JobViewAll) {
             return Ok(());
         }
-        let owner = self.recent().await?.job(job).await?.map(|job| job.submitted_by);
-        if owner.is_none_or(|owner| owner == person.name) {
+        let owner = self.read_recent().await?.job(job).await?.map(|job| job.submitted_by);
+        if owner.is_none_or(|owner| owner == principal.name) {
             return Ok(());
         }
-        person.need(Permission::JobViewAll).map_err(|_| Refusal::NoJob(job.clone()))?;
-        person.need(Permission::JobCancelAll)
+        principal.require(Permission::JobViewAll).map_err(|_| ServiceError::JobNotFound(job.clone()))?;
+        principal.require(Permission::JobCancelAll)
     }
 
-    /// Refuses a browser's session whose password was given too long ago.
-    pub fn need_proof(&self, person: &Person) -> Result<(), Refusal> {
-        let old = person.proved_at.is_some_and(|at| at + PROOF <= self.now());
-        if old { Err(Refusal::ProofNeeded) } else { Ok(()) }
+    /// Fails if the session's last password check is too old.
+    pub fn require_recent_auth(&self, principal: &Principal) -> Result<(), ServiceError> {
+        let old = principal.reauthenticated_at.is_some_and(|at| at + REAUTH_LIFETIME <= self.now());
+        if old { Err(ServiceError::RecentAuthRequired) } else { Ok(()) }
     }
 
-    /// Writes down when tokens and sessions were last used.
-    pub async fn flush_used(&self) -> Result<(), Refusal> {
-        let used: Vec<Used> = {
-            let mut used = self.doors.used.lock().expect("no panic while it is held");
+    /// Writes the last-used times of tokens and sessions.
+    pub async fn flush_last_used(&self) -> Result<(), ServiceError> {
+        let used: Vec<LastUsed> = {
+            let mut used = self.authenticator.last_used.lock().expect("no panic while it is held");
             std::mem::take(&mut *used).into_values().collect()
         };
         if used.is_empty() {
@@ -256,53 +258,53 @@ impl Core {
         let used = Arc::new(used);
         let write = self.store.write(Box::new(move |tx| {
             let used = Arc::clone(&used);
-            Box::pin(async move { tx.note_used(&used).await })
+            Box::pin(async move { tx.record_last_used(&used).await })
         }));
         Ok(write.await?)
     }
 
-    /// Who it is, if the door is not shut to them; that it was used is noted.
-    fn let_in(&self, opened: &Opened, ticket: &Ticket) -> Option<Person> {
+    /// Returns the principal unless the user is disabled; records the use.
+    fn admit(&self, opened: &ResolvedCredential, credential: &Credential) -> Option<Principal> {
         let now = self.now();
-        let permissions = permissions(opened, now, self.policy.accounts.session_idle)?;
+        let permissions = effective_permissions(opened, now, self.policy.accounts.session_idle)?;
         let (user, token) = (&opened.user, opened.token.as_ref());
         let via = match (&opened.session, token) {
             (Some(session), _) => {
-                self.used(session.id.as_str(), Used::Session(session.id.clone(), now));
-                Via::Session(session.id.clone())
+                self.record_use(session.id.as_str(), LastUsed::Session(session.id.clone(), now));
+                AuthMethod::Session(session.id.clone())
             }
             (None, Some(token)) => {
-                self.used(token.id.as_str(), Used::Token(token.id.clone(), now));
-                Via::Token { id: token.id.clone(), name: token.name.clone() }
+                self.record_use(token.id.as_str(), LastUsed::Token(token.id.clone(), now));
+                AuthMethod::Token { id: token.id.clone(), name: token.name.clone() }
             }
             (None, None) => return None,
         };
-        let proved_at = opened.session.as_ref().map(|session| session.proved_at);
-        let ticket = Some(ticket.clone());
-        Some(Person {
+        let proved_at = opened.session.as_ref().map(|session| session.reauthenticated_at);
+        let ticket = Some(credential.clone());
+        Some(Principal {
             name: user.name.clone(),
             user: Some(user.id.clone()),
             via,
             permissions,
-            proved_at,
+            reauthenticated_at: proved_at,
             unread_notices: user.unread_notices,
-            ticket,
+            credential: ticket,
         })
     }
 
-    fn used(&self, key: &str, used: Used) {
-        self.doors.used.lock().expect("no panic while it is held").insert(key.to_owned(), used);
+    fn record_use(&self, key: &str, used: LastUsed) {
+        self.authenticator.last_used.lock().expect("no panic while it is held").insert(key.to_owned(), used);
     }
 }
 
-/// What somebody may do with what they came with; none if it opens nothing any more.
-fn permissions(opened: &Opened, now: Timestamp, idle: Millis) -> Option<Permissions> {
-    let over = |session: &StoredSession| session.expires_at <= now || session.seen_at + idle <= now;
+/// Returns the current permissions of a credential; `None` if it is no longer valid.
+fn effective_permissions(opened: &ResolvedCredential, now: Timestamp, idle: Millis) -> Option<Permissions> {
+    let over = |session: &StoredSession| session.expires_at <= now || session.last_used_at + idle <= now;
     let expired = opened.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
     if opened.user.disabled_at.is_some() || expired || opened.session.as_deref().is_some_and(over) {
         return None;
     }
     let scopes = opened.token.as_ref().and_then(|token| token.scopes);
     let role = opened.user.role.permissions();
-    Some(scopes.map_or(role, |scopes| role.and(scopes)))
+    Some(scopes.map_or(role, |scopes| role.intersection(scopes)))
 }

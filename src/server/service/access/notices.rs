@@ -1,29 +1,29 @@
-//! What people are told of their accounts: unfamiliar logins, and changes of how they log in.
+//! Notices to users about their accounts: unfamiliar logins, and changes of credentials.
 
 use std::sync::Arc;
 
 use app::domain::ids::{SessionId, UserId};
-use app::domain::notice::{Familiarity, NoticeKind, network_of};
+use app::domain::notice::{LoginFamiliarity, NoticeKind, login_network};
 use app::domain::time::Timestamp;
 use app::protocol::notices::{NoticeView, NoticesPage};
 use app::protocol::topic::Topic;
 
-use super::login::Browser;
-use super::{DEVICE, Person, Via};
+use super::login::BrowserInfo;
+use super::{AuthMethod, DEVICE_LIFETIME, Principal};
 use crate::service::Core;
-use crate::service::refusal::Refusal;
-use crate::service::unit::{Caller, Unit};
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
 use crate::store::notices::StoredNotice;
 use crate::tokens;
 
-/// How many are kept of a person.
-pub const MOST: u32 = 50;
+/// The number of notices kept per user.
+pub const MAX_NOTICES: u32 = 50;
 
 impl Core {
-    /// One's own notices, the newest first.
-    pub async fn notices_page(&self, person: &Person) -> Result<NoticesPage, Refusal> {
-        let user = person.account()?;
+    /// Returns the caller's notices, newest first.
+    pub async fn notices_page(&self, principal: &Principal) -> Result<NoticesPage, ServiceError> {
+        let user = principal.account_id()?;
         let mut tx = self.read().await?;
         let (notices, sessions) = (tx.notices(&user).await?, tx.sessions(&user).await?);
         let lives = |id: &SessionId| sessions.iter().any(|session| session.id == *id);
@@ -31,26 +31,26 @@ impl Core {
             kind: notice.kind.as_str().to_owned(),
             at: notice.at,
             host: notice.host,
-            agent: notice.agent,
+            agent: notice.user_agent,
             actor: notice.actor,
             session: notice.session.filter(lives),
         };
         Ok(NoticesPage { notices: notices.into_iter().map(view).collect() })
     }
 
-    /// Removes one's own notices up to the newest that was seen.
+    /// Removes the caller's notices up to the newest one seen.
     pub async fn read_notices(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
+        principal: &Principal,
         until: Timestamp,
-    ) -> Result<(), Refusal> {
-        let user = person.account()?;
+    ) -> Result<(), ServiceError> {
+        let user = principal.account_id()?;
         self.change(caller, move |unit| {
             let user = user.clone();
             Box::pin(async move {
                 unit.tx.clear_notices(&user, until).await?;
-                unit.touch(Topic::Access(user));
+                unit.notify(Topic::Access(user));
                 Ok(())
             })
         })
@@ -58,80 +58,79 @@ impl Core {
     }
 }
 
-/// Adds a notice.
-pub(super) async fn notify(unit: &mut Unit<'_>, notice: &StoredNotice) -> Result<(), Refusal> {
-    unit.tx.add_notice(notice, MOST).await?;
-    unit.touch(Topic::Access(notice.user.clone()));
+pub(super) async fn add_notice(unit: &mut UnitOfWork<'_>, notice: &StoredNotice) -> Result<(), ServiceError> {
+    unit.tx.add_notice(notice, MAX_NOTICES).await?;
+    unit.notify(Topic::Access(notice.user.clone()));
     Ok(())
 }
 
-/// Adds a notice about what somebody did to their own account, or an admin to theirs.
-pub(super) async fn notify_of_change(
-    unit: &mut Unit<'_>,
+/// Notifies a user of a change of their account, by themselves or by an admin.
+pub(super) async fn notify_change(
+    unit: &mut UnitOfWork<'_>,
     user: &UserId,
     kind: NoticeKind,
-    by: &Changer,
-) -> Result<(), Refusal> {
+    by: &ChangeAuthor,
+) -> Result<(), ServiceError> {
     let session = match &by.session {
         Some(id) => unit.tx.session(id).await?,
         None => None,
     };
-    let (host, agent) = session.map(|session| (session.host, session.agent)).unwrap_or_default();
+    let (host, agent) = session.map(|session| (session.host, session.user_agent)).unwrap_or_default();
     let (actor, at) = (by.actor.clone(), unit.now);
-    notify(unit, &StoredNotice { user: user.clone(), kind, host, agent, actor, at, session: None }).await
+    add_notice(unit, &StoredNotice { user: user.clone(), kind, host, user_agent: agent, actor, at, session: None })
+        .await
 }
 
 /// Who changes an account, and in which session.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Changer {
+pub(super) struct ChangeAuthor {
     actor: String,
     session: Option<SessionId>,
 }
 
-impl Changer {
-    /// A person.
-    pub fn of(person: &Person) -> Self {
-        let session = match &person.via {
-            Via::Session(session) => Some(session.clone()),
-            Via::Loopback | Via::Host | Via::Token { .. } => None,
+impl ChangeAuthor {
+    pub fn from_principal(principal: &Principal) -> Self {
+        let session = match &principal.via {
+            AuthMethod::Session(session) => Some(session.clone()),
+            AuthMethod::Loopback | AuthMethod::Host | AuthMethod::Token { .. } => None,
         };
-        Self { actor: person.actor(), session }
+        Self { actor: principal.actor(), session }
     }
 
-    /// Somebody at the login, or an admin: only the name is known.
+    /// A user during the login, or an admin: only the name is known.
     pub fn named(actor: &str) -> Self {
         Self { actor: actor.to_owned(), session: None }
     }
 }
 
-/// Remembers from where somebody logs in, and tells them if it looks unfamiliar.
-pub(super) async fn note_login(
-    unit: &mut Unit<'_>,
+/// Records the origin of a login, and notifies the user if it is unfamiliar.
+pub(super) async fn record_login(
+    unit: &mut UnitOfWork<'_>,
     user: &StoredUser,
-    browser: &Browser,
+    browser: &BrowserInfo,
     session: &SessionId,
-) -> Result<(), Refusal> {
+) -> Result<(), ServiceError> {
     let Ok(host) = browser.host.parse() else { return Ok(()) };
-    let network = network_of(host).to_string();
+    let network = login_network(host).to_string();
     let before = unit.tx.login_networks(&user.id).await?;
-    let forget = Timestamp(unit.now.0 - DEVICE.0);
-    unit.tx.note_login_network(&user.id, &network, unit.now, forget).await?;
+    let forget = Timestamp(unit.now.0 - DEVICE_LIFETIME.0);
+    unit.tx.record_login_network(&user.id, &network, unit.now, forget).await?;
     let known = browser.device.as_deref();
-    let known = known.and_then(|cookie| tokens::known_device(&unit.core.job_token_key, cookie, unit.now));
-    let familiarity = Familiarity {
-        person: !before.is_empty(),
-        browser: known.is_some_and(|(owner, _)| owner == user.id),
-        network: before.contains(&network),
+    let known = known.and_then(|cookie| tokens::verify_device_cookie(&unit.core.job_token_key, cookie, unit.now));
+    let familiarity = LoginFamiliarity {
+        has_logged_in: !before.is_empty(),
+        is_known_browser: known.is_some_and(|(owner, _)| owner == user.id),
+        is_known_network: before.contains(&network),
     };
     let Some(kind) = familiarity.notice() else { return Ok(()) };
     let notice = StoredNotice {
         user: user.id.clone(),
         kind,
         host: browser.host.clone(),
-        agent: browser.kept_agent(),
+        user_agent: browser.stored_user_agent(),
         actor: user.name.clone(),
         at: unit.now,
         session: Some(session.clone()),
     };
-    notify(unit, &notice).await
+    add_notice(unit, &notice).await
 }

@@ -1,40 +1,40 @@
-//! Whoever is on the server's host: with a token of this life of the server, which only the server's own user and root
-//! can read. It is in memory as its digest, and nowhere else but in that file.
+//! The operator on the server's host. Each start of the server creates a token that only the server's user and root can read.
+//! Memory holds only its digest; the token itself is in that file only.
 
-use app::domain::access::{Permissions, is_name};
+use app::domain::access::{Permissions, is_valid_name};
 use subtle::ConstantTimeEq;
 
-use super::{Person, Via};
+use super::{AuthMethod, Principal};
 use crate::service::Core;
 use crate::tokens;
 
-/// How the token begins.
-const PREFIX: &str = "ot_";
+/// The prefix of operator tokens.
+const TOKEN_PREFIX: &str = "ot_";
 
 impl Core {
-    /// At start: a token for the host. One that was given out before opens nothing any more.
-    pub fn operator_token(&self) -> String {
-        let token = tokens::mint(PREFIX, &*self.random);
-        *self.doors.operator.lock().expect("no panic while it is held") = Some(tokens::digest(&token));
+    /// Creates the operator token at start; earlier ones are no longer valid.
+    pub fn issue_operator_token(&self) -> String {
+        let token = tokens::generate(TOKEN_PREFIX, &*self.random);
+        *self.authenticator.operator.lock().expect("no panic while it is held") = Some(tokens::digest(&token));
         token
     }
 
-    /// Whoever has it, with the name by which they say the host knows them.
-    pub fn operator(&self, token: &str, said: Option<&str>) -> Option<Person> {
-        if !token.starts_with(PREFIX) {
+    /// Authenticates an operator token; `user_name` is the name of the operating system user.
+    pub fn authenticate_operator(&self, token: &str, user_name: Option<&str>) -> Option<Principal> {
+        if !token.starts_with(TOKEN_PREFIX) {
             return None;
         }
-        let expected = self.doors.operator.lock().expect("no panic while it is held").clone()?;
+        let expected = self.authenticator.operator.lock().expect("no panic while it is held").clone()?;
         let fits: bool = expected.as_bytes().ct_eq(tokens::digest(token).as_bytes()).into();
-        fits.then(|| Person {
-            // No account can be called so.
-            name: format!("host:{}", said.filter(|name| is_name(name)).unwrap_or("somebody")),
+        fits.then(|| Principal {
+            // No account can have this name.
+            name: format!("host:{}", user_name.filter(|name| is_valid_name(name)).unwrap_or("somebody")),
             user: None,
-            via: Via::Host,
+            via: AuthMethod::Host,
             permissions: Permissions::all(),
-            proved_at: None,
+            reauthenticated_at: None,
             unread_notices: 0,
-            ticket: None,
+            credential: None,
         })
     }
 }

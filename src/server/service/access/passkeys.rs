@@ -1,15 +1,15 @@
-//! Passkeys: how they are added and removed, and what they sign when somebody logs in. The protocol is `webauthn-rs`'s; its
-//! second-factor half, because the password was given before: whether the key also asks for a PIN or a finger is up to it.
+//! Passkeys: adding, removing, and verifying at login. The protocol is implemented by `webauthn-rs`, as a second factor because
+//! the password was given before: whether the key also asks for a PIN or a fingerprint is up to the key.
 
 use std::sync::Arc;
 
-use app::domain::audit::Action;
-use app::domain::factor::Ways;
+use app::domain::audit::AuditAction;
 use app::domain::ids::{PasskeyId, SessionId, UserId};
 use app::domain::notice::NoticeKind;
-use app::domain::passkey::{LONGEST_NAME, MOST, NoPasskeys, Origin, name_of};
+use app::domain::passkey::{MAX_NAME_CHARS, MAX_PASSKEYS, PasskeyOrigin, PasskeyOriginError, parse_name};
+use app::domain::second_factor::AvailableFactors;
 use app::domain::time::Timestamp;
-use app::protocol::factors::{AddedPasskey, ConfirmPasskey, PasskeyEnrolment, PasskeyView};
+use app::protocol::factors::{AddedPasskey, ConfirmPasskey, PasskeyEnrollment, PasskeyView};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Serialize;
@@ -21,208 +21,214 @@ use webauthn_rs::prelude::{
     SecurityKeyAuthentication, SecurityKeyRegistration, Url, Uuid, Webauthn, WebauthnBuilder, WebauthnError,
 };
 
-use super::factors::{codes_left, digests, forget_useless_codes, has_app, has_factor, new_codes};
-use super::notices::{Changer, notify_of_change};
-use super::{PENDING, Person, Via};
+use super::factors::{code_digests, generate_codes, has_factor, has_totp, remove_orphaned_codes, unused_code_count};
+use super::notices::{ChangeAuthor, notify_change};
+use super::{AuthMethod, PENDING_LOGIN_LIFETIME, Principal};
 use crate::service::Core;
-use crate::service::refusal::{FactorRefusal, Invalid, Refusal};
-use crate::service::unit::{Caller, Unit};
+use crate::service::error::{FactorError, InvalidInput, ServiceError};
+use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::passkeys::{Challenge, Purpose, StoredPasskey};
+use crate::store::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
 
-/// Who a browser says the passkey is for.
+/// The relying-party name that browsers display.
 const RELYING_PARTY: &str = "SimpleTuner";
-/// What the audit trail calls it.
-const FACTOR: &str = "passkey";
+/// The name of the factor in the audit log.
+const FACTOR_NAME: &str = "passkey";
 
-/// What a passkey has signed, and it was right.
+/// A verified passkey signature.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct VerifiedPasskey {
     result: AuthenticationResult,
     asked_at: Timestamp,
 }
 
 impl Core {
-    /// Begins to add a passkey for whoever asks, at the address by which they came.
+    /// Starts adding a passkey for the caller, at the origin of the request.
     pub async fn begin_passkey(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
-        origin: Result<Origin, NoPasskeys>,
-    ) -> Result<PasskeyEnrolment, Refusal> {
-        let id = self.with_password(person).await?;
-        let origin = origin.map_err(FactorRefusal::NoPasskeysHere)?;
+        principal: &Principal,
+        origin: Result<PasskeyOrigin, PasskeyOriginError>,
+    ) -> Result<PasskeyEnrollment, ServiceError> {
+        let id = self.require_password_session(principal).await?;
+        let origin = origin.map_err(FactorError::PasskeysUnavailable)?;
         let known = self.read().await?.passkeys(&id).await?;
-        check_room(known.len())?;
-        let known = known.iter().map(|key| Ok(read::<SecurityKey>(&key.credential)?.cred_id().clone()));
-        let known = known.collect::<Result<Vec<CredentialID>, Refusal>>()?;
+        check_passkey_limit(known.len())?;
+        let known = known.iter().map(|key| Ok(from_json::<SecurityKey>(&key.credential)?.cred_id().clone()));
+        let known = known.collect::<Result<Vec<CredentialID>, ServiceError>>()?;
         let (mut options, state) = relying_party(&origin)?
-            .start_securitykey_registration(handle(&id), &person.name, &person.name, Some(known), None, None)
-            .map_err(|error| broken(&error))?;
-        // Any kind of passkey is welcome, and a key without a PIN would never show one that is bound to its PIN.
+            .start_securitykey_registration(user_handle(&id), &principal.name, &principal.name, Some(known), None, None)
+            .map_err(|error| internal_error(&error))?;
+        // Any kind of passkey is accepted, and a key without a PIN would never show one that is bound to its PIN.
         (options.public_key.hints, options.public_key.extensions) = (None, None);
-        let options = serde_json::to_value(&options.public_key).map_err(|error| broken(&error))?;
-        let challenge = self.challenge_of(&id, &origin, &options, &state)?;
-        self.keep_challenge(caller, Purpose::SetUp, holder(person)?.as_str(), challenge).await?;
-        Ok(PasskeyEnrolment { options })
+        let options = serde_json::to_value(&options.public_key).map_err(|error| internal_error(&error))?;
+        let challenge = self.new_challenge(&id, &origin, &options, &state)?;
+        self.store_challenge(caller, ChallengePurpose::Registration, challenge_holder(principal)?.as_str(), challenge)
+            .await?;
+        Ok(PasskeyEnrollment { options })
     }
 
-    /// The passkey that whoever asks is adding.
-    pub async fn own_passkey_enrolment(&self, person: &Person) -> Result<PasskeyEnrolment, Refusal> {
-        self.with_password(person).await?;
-        let found = self.read().await?.challenge(Purpose::SetUp, holder(person)?.as_str()).await?;
-        let found = found.filter(|challenge| challenge.ends_at > self.now()).ok_or(FactorRefusal::NothingAsked)?;
-        Ok(PasskeyEnrolment { options: read(&found.options)? })
+    /// Returns the passkey that the caller is adding.
+    pub async fn own_passkey_enrolment(&self, principal: &Principal) -> Result<PasskeyEnrollment, ServiceError> {
+        self.require_password_session(principal).await?;
+        let found =
+            self.read().await?.challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str()).await?;
+        let found = found.filter(|challenge| challenge.expires_at > self.now()).ok_or(FactorError::PasskeyExpired)?;
+        Ok(PasskeyEnrollment { options: from_json(&found.options)? })
     }
 
-    /// Adds the passkey that a browser has made.
+    /// Adds the passkey that a browser has created.
     pub async fn confirm_passkey(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
+        principal: &Principal,
         confirm: ConfirmPasskey,
-    ) -> Result<AddedPasskey, Refusal> {
-        let user = self.with_password(person).await?;
-        let allowed = "1 to 64 characters that can be seen";
-        const { assert!(LONGEST_NAME == 64) };
-        let name = name_of(&confirm.name).ok_or(Invalid::Range { field: "name", allowed })?.to_owned();
-        let challenge = self.take_challenge(Purpose::SetUp, holder(person)?.as_str(), &user).await?;
-        let credential = checked(&challenge, confirm.credential)?;
+    ) -> Result<AddedPasskey, ServiceError> {
+        let user = self.require_password_session(principal).await?;
+        let allowed = "1 to 64 visible characters";
+        const { assert!(MAX_NAME_CHARS == 64) };
+        let name = parse_name(&confirm.name).ok_or(InvalidInput::OutOfRange { field: "name", allowed })?.to_owned();
+        let challenge =
+            self.take_challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str(), &user).await?;
+        let credential = verify_registration(&challenge, confirm.credential)?;
         let passkey = StoredPasskey {
             id: PasskeyId::new(self.now(), self.entropy()),
             user,
             name,
             origin: challenge.origin,
             credential_id: BASE64_URL_SAFE_NO_PAD.encode(credential.cred_id()),
-            credential: written(&credential)?,
+            credential: to_json(&credential)?,
             created_at: self.now(),
             used_at: None,
         };
-        let codes = new_codes(&*self.random);
-        let added = view(passkey.clone());
-        let shared = Arc::new((passkey, digests(&codes), Changer::of(person), person.name.clone()));
+        let codes = generate_codes(&*self.random);
+        let added = passkey_view(passkey.clone());
+        let shared =
+            Arc::new((passkey, code_digests(&codes), ChangeAuthor::from_principal(principal), principal.name.clone()));
         let is_first = self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (passkey, digests, by, name) = &*shared;
-                add(unit, passkey, digests, by, name).await
+                add_passkey(unit, passkey, digests, by, name).await
             })
         });
         Ok(AddedPasskey { recovery_codes: if is_first.await? { codes } else { Vec::new() }, passkey: added })
     }
 
-    /// Removes one of one's own passkeys.
+    /// Removes one of the caller's passkeys.
     pub async fn remove_passkey(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
+        principal: &Principal,
         id: PasskeyId,
-    ) -> Result<(), Refusal> {
-        let user = self.with_password(person).await?;
-        let shared = Arc::new((user, id, Changer::of(person), person.name.clone()));
+    ) -> Result<(), ServiceError> {
+        let user = self.require_password_session(principal).await?;
+        let shared = Arc::new((user, id, ChangeAuthor::from_principal(principal), principal.name.clone()));
         self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (user, id, by, name) = &*shared;
                 let found = unit.tx.passkeys(user).await?.into_iter().find(|passkey| passkey.id == *id);
-                let passkey = found.ok_or(FactorRefusal::NoPasskey)?;
+                let passkey = found.ok_or(FactorError::PasskeyNotFound)?;
                 unit.tx.delete_passkey(id).await?;
-                forget_useless_codes(unit.tx, user).await?;
-                notify_of_change(unit, user, NoticeKind::PasskeyRemoved, by).await?;
-                unit.record(Action::FactorRemoved, name, &json!({"factor": FACTOR, "name": passkey.name})).await
+                remove_orphaned_codes(unit.tx, user).await?;
+                notify_change(unit, user, NoticeKind::PasskeyRemoved, by).await?;
+                unit.record(AuditAction::FactorRemoved, name, &json!({"factor": FACTOR_NAME, "name": passkey.name}))
+                    .await
             })
         })
         .await
     }
 
-    /// Asks for one of the passkeys that somebody has for this address, if there are any.
-    pub(super) async fn ask_for_passkey(
+    /// Creates a challenge for the user's passkeys at this origin, if there are any.
+    pub(super) async fn request_passkey(
         self: &Arc<Self>,
         user: &UserId,
-        purpose: Purpose,
+        purpose: ChallengePurpose,
         holder: &str,
-        origin: Option<&Origin>,
-    ) -> Result<(), Refusal> {
+        origin: Option<&PasskeyOrigin>,
+    ) -> Result<(), ServiceError> {
         let Some(origin) = origin else { return Ok(()) };
         let mut keys = self.read().await?.passkeys(user).await?;
         keys.retain(|key| key.origin == origin.url);
         if keys.is_empty() {
             return Ok(());
         }
-        let keys = keys.iter().map(|key| read(&key.credential)).collect::<Result<Vec<SecurityKey>, Refusal>>()?;
+        let keys =
+            keys.iter().map(|key| from_json(&key.credential)).collect::<Result<Vec<SecurityKey>, ServiceError>>()?;
         let started = relying_party(origin)?.start_securitykey_authentication(&keys);
-        let (mut options, state) = started.map_err(|error| broken(&error))?;
+        let (mut options, state) = started.map_err(|error| internal_error(&error))?;
         options.public_key.hints = None;
-        let options = serde_json::to_value(&options.public_key).map_err(|error| broken(&error))?;
-        let challenge = self.challenge_of(user, origin, &options, &state)?;
-        self.keep_challenge(Caller::system(), purpose, holder, challenge).await
+        let options = serde_json::to_value(&options.public_key).map_err(|error| internal_error(&error))?;
+        let challenge = self.new_challenge(user, origin, &options, &state)?;
+        self.store_challenge(Caller::system(), purpose, holder, challenge).await
     }
 
-    /// The second factors that a person can use here.
-    pub(super) async fn ways_of(
+    /// Returns the second factors that a user can use at this origin.
+    pub(super) async fn available_factors(
         &self,
         user: &UserId,
-        purpose: Purpose,
+        purpose: ChallengePurpose,
         holder: &str,
-        origin: Option<&Origin>,
-    ) -> Result<Ways, Refusal> {
+        origin: Option<&PasskeyOrigin>,
+    ) -> Result<AvailableFactors, ServiceError> {
         let mut tx = self.read().await?;
         let asked = tx.challenge(purpose, holder).await?;
-        let asked = asked.filter(|challenge| challenge.user == *user && challenge.ends_at > self.now());
+        let asked = asked.filter(|challenge| challenge.user == *user && challenge.expires_at > self.now());
         let is_elsewhere = |key: &StoredPasskey| origin.is_none_or(|origin| key.origin != origin.url);
         let mut elsewhere = tx.passkeys(user).await?;
         elsewhere.retain(is_elsewhere);
-        Ok(Ways {
-            app: has_app(&mut *tx, user).await?,
-            codes: codes_left(&mut *tx, user).await? > 0,
-            elsewhere: elsewhere.pop().map(|key| key.origin).filter(|_| asked.is_none()),
+        Ok(AvailableFactors {
+            app: has_totp(&mut *tx, user).await?,
+            recovery_codes: unused_code_count(&mut *tx, user).await? > 0,
+            other_origin: elsewhere.pop().map(|key| key.origin).filter(|_| asked.is_none()),
             passkey: asked.map(|challenge| challenge.options),
         })
     }
 
-    /// Checks what a passkey has signed. It was asked for once, and is not any more.
-    pub(super) async fn shown(
+    /// Verifies a passkey's signature. Each challenge is used once.
+    pub(super) async fn verify_passkey(
         self: &Arc<Self>,
-        purpose: Purpose,
+        purpose: ChallengePurpose,
         holder: &str,
         user: &UserId,
         answer: &str,
-    ) -> Result<Shown, Refusal> {
+    ) -> Result<VerifiedPasskey, ServiceError> {
         let challenge = self.take_challenge(purpose, holder, user).await?;
-        let answer: PublicKeyCredential = serde_json::from_str(answer).map_err(|_| FactorRefusal::WrongPasskey)?;
-        let state: SecurityKeyAuthentication = read(&challenge.state)?;
-        let origin = Origin::of_url(&challenge.origin).map_err(FactorRefusal::NoPasskeysHere)?;
+        let answer: PublicKeyCredential = serde_json::from_str(answer).map_err(|_| FactorError::WrongPasskey)?;
+        let state: SecurityKeyAuthentication = from_json(&challenge.state)?;
+        let origin = PasskeyOrigin::from_url(&challenge.origin).map_err(FactorError::PasskeysUnavailable)?;
         match relying_party(&origin)?.finish_securitykey_authentication(&answer, &state) {
-            Ok(result) => Ok(Shown { result, asked_at: challenge.created_at }),
-            Err(WebauthnError::CredentialPossibleCompromise) => Err(FactorRefusal::PasskeyCopied.into()),
-            Err(error) => Err(refused(&error)),
+            Ok(result) => Ok(VerifiedPasskey { result, asked_at: challenge.created_at }),
+            Err(WebauthnError::CredentialPossibleCompromise) => Err(FactorError::PasskeyCopied.into()),
+            Err(error) => Err(passkey_error(&error)),
         }
     }
 
-    fn challenge_of<S: Serialize>(
+    fn new_challenge<S: Serialize>(
         &self,
         user: &UserId,
-        origin: &Origin,
+        origin: &PasskeyOrigin,
         options: &serde_json::Value,
         state: &S,
-    ) -> Result<Challenge, Refusal> {
-        Ok(Challenge {
+    ) -> Result<PasskeyChallenge, ServiceError> {
+        Ok(PasskeyChallenge {
             user: user.clone(),
             origin: origin.url.clone(),
             options: options.to_string(),
-            state: written(state)?,
+            state: to_json(state)?,
             created_at: self.now(),
-            ends_at: self.now() + PENDING,
+            expires_at: self.now() + PENDING_LOGIN_LIFETIME,
         })
     }
 
-    async fn keep_challenge(
+    async fn store_challenge(
         self: &Arc<Self>,
         caller: Caller,
-        purpose: Purpose,
+        purpose: ChallengePurpose,
         holder: &str,
-        challenge: Challenge,
-    ) -> Result<(), Refusal> {
+        challenge: PasskeyChallenge,
+    ) -> Result<(), ServiceError> {
         let shared = Arc::new((holder.to_owned(), challenge));
         self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
@@ -231,71 +237,78 @@ impl Core {
         .await
     }
 
-    /// What is asked of somebody, who answers now. It is gone before the answer is looked at, or a wrong one could be
-    /// followed by another.
+    /// Takes the challenge out of the database before the answer is checked, so that a wrong answer cannot be followed by
+    /// another one.
     async fn take_challenge(
         self: &Arc<Self>,
-        purpose: Purpose,
+        purpose: ChallengePurpose,
         holder: &str,
         user: &UserId,
-    ) -> Result<Challenge, Refusal> {
+    ) -> Result<PasskeyChallenge, ServiceError> {
         let holder = holder.to_owned();
         let taken = self.change(Caller::system(), move |unit| {
             let holder = holder.clone();
             Box::pin(async move { Ok(unit.tx.take_challenge(purpose, &holder).await?) })
         });
-        let taken = taken.await?.filter(|challenge| challenge.user == *user && challenge.ends_at > self.now());
-        Ok(taken.ok_or(FactorRefusal::NothingAsked)?)
+        let taken = taken.await?.filter(|challenge| challenge.user == *user && challenge.expires_at > self.now());
+        Ok(taken.ok_or(FactorError::PasskeyExpired)?)
     }
 }
 
-/// Checks what a browser has made of a passkey that is being added.
-fn checked(challenge: &Challenge, credential: serde_json::Value) -> Result<SecurityKey, Refusal> {
+/// Verifies a browser's registration of a new passkey.
+fn verify_registration(
+    challenge: &PasskeyChallenge,
+    credential: serde_json::Value,
+) -> Result<SecurityKey, ServiceError> {
     let answer: RegisterPublicKeyCredential =
-        serde_json::from_value(credential).map_err(|_| FactorRefusal::WrongPasskey)?;
-    let state: SecurityKeyRegistration = read(&challenge.state)?;
-    let origin = Origin::of_url(&challenge.origin).map_err(FactorRefusal::NoPasskeysHere)?;
-    relying_party(&origin)?.finish_securitykey_registration(&answer, &state).map_err(|error| refused(&error))
+        serde_json::from_value(credential).map_err(|_| FactorError::WrongPasskey)?;
+    let state: SecurityKeyRegistration = from_json(&challenge.state)?;
+    let origin = PasskeyOrigin::from_url(&challenge.origin).map_err(FactorError::PasskeysUnavailable)?;
+    relying_party(&origin)?.finish_securitykey_registration(&answer, &state).map_err(|error| passkey_error(&error))
 }
 
-/// Adds a passkey; whether it is the first second factor, for which the recovery codes were kept.
-async fn add(
-    unit: &mut Unit<'_>,
+/// Adds a passkey; returns whether it is the first second factor, so that recovery codes were stored.
+async fn add_passkey(
+    unit: &mut UnitOfWork<'_>,
     passkey: &StoredPasskey,
     digests: &[String],
-    by: &Changer,
+    by: &ChangeAuthor,
     name: &str,
-) -> Result<bool, Refusal> {
+) -> Result<bool, ServiceError> {
     if unit.tx.has_credential(&passkey.credential_id).await? {
-        return Err(FactorRefusal::PasskeyThere.into());
+        return Err(FactorError::PasskeyExists.into());
     }
-    check_room(unit.tx.passkeys(&passkey.user).await?.len())?;
+    check_passkey_limit(unit.tx.passkeys(&passkey.user).await?.len())?;
     let is_first = !has_factor(unit.tx, &passkey.user).await?;
     unit.tx.insert_passkey(passkey).await?;
     if is_first {
         unit.tx.put_recovery_codes(&passkey.user, digests).await?;
     }
-    notify_of_change(unit, &passkey.user, NoticeKind::PasskeyAdded, by).await?;
-    unit.record(Action::FactorAdded, name, &json!({"factor": FACTOR, "name": passkey.name})).await?;
+    notify_change(unit, &passkey.user, NoticeKind::PasskeyAdded, by).await?;
+    unit.record(AuditAction::FactorAdded, name, &json!({"factor": FACTOR_NAME, "name": passkey.name})).await?;
     Ok(is_first)
 }
 
-/// Takes what a passkey has signed for its owner, who still has it; and keeps its counter. One that was used since it was
-/// asked was compared with a counter that is old.
-pub(super) async fn use_passkey(unit: &mut Unit<'_>, user: &StoredUser, shown: &Shown) -> Result<(), Refusal> {
+/// Accepts a passkey's signature, if its owner still has the passkey, and stores its counter. Fails if the passkey was used
+/// since the challenge, because an old counter was compared then.
+pub(super) async fn use_passkey(
+    unit: &mut UnitOfWork<'_>,
+    user: &StoredUser,
+    shown: &VerifiedPasskey,
+) -> Result<(), ServiceError> {
     let credential_id = BASE64_URL_SAFE_NO_PAD.encode(shown.result.cred_id());
     let found = unit.tx.passkeys(&user.id).await?.into_iter().find(|key| key.credential_id == credential_id);
-    let passkey = found.ok_or(FactorRefusal::WrongPasskey)?;
+    let passkey = found.ok_or(FactorError::WrongPasskey)?;
     if passkey.used_at.is_some_and(|at| at > shown.asked_at) {
-        return Err(FactorRefusal::NothingAsked.into());
+        return Err(FactorError::PasskeyExpired.into());
     }
-    let mut credential: SecurityKey = read(&passkey.credential)?;
+    let mut credential: SecurityKey = from_json(&passkey.credential)?;
     credential.update_credential(&shown.result);
-    Ok(unit.tx.note_passkey(&passkey.id, &written(&credential)?, unit.now).await?)
+    Ok(unit.tx.record_passkey_use(&passkey.id, &to_json(&credential)?, unit.now).await?)
 }
 
-/// As its owner is shown it.
-pub(super) fn view(passkey: StoredPasskey) -> PasskeyView {
+/// Converts to the view for its owner.
+pub(super) fn passkey_view(passkey: StoredPasskey) -> PasskeyView {
     PasskeyView {
         id: passkey.id,
         name: passkey.name,
@@ -305,44 +318,45 @@ pub(super) fn view(passkey: StoredPasskey) -> PasskeyView {
     }
 }
 
-fn check_room(there: usize) -> Result<(), Refusal> {
-    let limit = u64::try_from(MOST).unwrap_or(u64::MAX);
-    if there < MOST { Ok(()) } else { Err(Invalid::TooMuch { what: "passkeys", limit }.into()) }
+fn check_passkey_limit(there: usize) -> Result<(), ServiceError> {
+    let limit = u64::try_from(MAX_PASSKEYS).unwrap_or(u64::MAX);
+    if there < MAX_PASSKEYS { Ok(()) } else { Err(InvalidInput::TooMuch { what: "passkeys", limit }.into()) }
 }
 
-/// The session of whoever asks.
-fn holder(person: &Person) -> Result<&SessionId, Refusal> {
-    match &person.via {
-        Via::Session(session) => Ok(session),
-        Via::Loopback | Via::Host | Via::Token { .. } => Err(FactorRefusal::NoPasswordSession.into()),
+fn challenge_holder(principal: &Principal) -> Result<&SessionId, ServiceError> {
+    match &principal.via {
+        AuthMethod::Session(session) => Ok(session),
+        AuthMethod::Loopback | AuthMethod::Host | AuthMethod::Token { .. } => {
+            Err(FactorError::NoPasswordSession.into())
+        }
     }
 }
 
-/// How an authenticator knows a person again: it tells them nothing.
-fn handle(user: &UserId) -> Uuid {
+/// The user handle for authenticators; it reveals nothing about the user.
+fn user_handle(user: &UserId) -> Uuid {
     let digest = Sha256::digest(user.as_str().as_bytes());
     Uuid::from_slice(&digest[..16]).unwrap_or_default()
 }
 
-fn relying_party(origin: &Origin) -> Result<Webauthn, Refusal> {
-    let url = Url::parse(&origin.url).map_err(|error| broken(&error))?;
+fn relying_party(origin: &PasskeyOrigin) -> Result<Webauthn, ServiceError> {
+    let url = Url::parse(&origin.url).map_err(|error| internal_error(&error))?;
     let builder = WebauthnBuilder::new(&origin.host, &url).map(|builder| builder.rp_name(RELYING_PARTY));
-    builder.and_then(WebauthnBuilder::build).map_err(|error| broken(&error))
+    builder.and_then(WebauthnBuilder::build).map_err(|error| internal_error(&error))
 }
 
-fn refused(error: &WebauthnError) -> Refusal {
-    tracing::info!(%error, "a passkey was refused");
-    FactorRefusal::WrongPasskey.into()
+fn passkey_error(error: &WebauthnError) -> ServiceError {
+    tracing::info!(%error, "rejected a passkey");
+    FactorError::WrongPasskey.into()
 }
 
-fn broken(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal::Files(format!("a passkey is not usable: {error}"))
+fn internal_error(error: &dyn std::fmt::Display) -> ServiceError {
+    ServiceError::FilesUnavailable(format!("invalid passkey: {error}"))
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
-    serde_json::from_str(text).map_err(|error| broken(&error))
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, ServiceError> {
+    serde_json::from_str(text).map_err(|error| internal_error(&error))
 }
 
-fn written<T: Serialize>(what: &T) -> Result<String, Refusal> {
-    serde_json::to_string(what).map_err(|error| broken(&error))
+fn to_json<T: Serialize>(what: &T) -> Result<String, ServiceError> {
+    serde_json::to_string(what).map_err(|error| internal_error(&error))
 }

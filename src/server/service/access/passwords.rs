@@ -1,79 +1,95 @@
-//! Passwords: Argon2id with the parameters that OWASP names first for servers (19 MiB, two passes, one lane).
+//! Passwords: Argon2id with OWASP's first recommendation for servers (19 MiB, two passes, one lane).
 
 use std::sync::Arc;
 
-use app::domain::password::{Weakness, check_length};
+use app::domain::password::{PasswordWeakness, check_length};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use zxcvbn::{Score, zxcvbn};
 
-use super::blocklist::BREACHED;
+use super::blocklist::BREACHED_PASSWORDS;
+use super::users::invalid_name_field;
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal};
+use crate::service::error::{InvalidField, InvalidInput, ServiceError, require_valid};
 
-/// Words that a guesser tries first on this server.
-const OBVIOUS: [&str; 4] = ["simpletuner", "orchestrator", "training", "dashboard"];
+/// Words that an attacker tries first on this server.
+const OBVIOUS_WORDS: [&str; 4] = ["simpletuner", "orchestrator", "training", "dashboard"];
 
-/// Of nobody's password.
-const NOBODYS: &str =
+/// A hash for users that do not exist, so that the check takes as long.
+const DUMMY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Whether fewer than 10^8 guesses find it: a common password, a pattern of keys, a date, or the person's own name. The
-/// estimate looks at the first 100 characters.
+/// Returns whether fewer than 10^8 guesses find the password: a common one, a keyboard pattern, a date, or the user's name. The
+/// estimate uses the first 100 characters.
 fn is_guessable(name: &str, password: &str) -> bool {
-    let obvious: Vec<&str> = OBVIOUS.into_iter().chain([name]).collect();
+    let obvious: Vec<&str> = OBVIOUS_WORDS.into_iter().chain([name]).collect();
     zxcvbn(password, &obvious).score() < Score::Three
 }
 
 impl Core {
-    /// Refuses a password of this person's that is too short, or that somebody would guess.
-    pub(super) async fn check_password(&self, name: &str, password: &str) -> Result<(), Refusal> {
-        check_length(password).map_err(Invalid::Password)?;
-        if self.doors.blocklist.has(password) {
-            return Err(Invalid::Password(Weakness::Listed).into());
+    /// Rejects a password that is too short or guessable.
+    pub(super) async fn check_password(&self, name: &str, password: &str) -> Result<(), ServiceError> {
+        check_length(password).map_err(InvalidInput::Password)?;
+        if self.authenticator.blocklist.contains(password) {
+            return Err(InvalidInput::Password(PasswordWeakness::Listed).into());
         }
         let (name, text) = (name.to_owned(), password.to_owned());
-        let guessable = self.hashing(move || Ok(is_guessable(&name, &text))).await?;
-        match (guessable, BREACHED.has(password)) {
-            (true, _) => Err(Invalid::Password(Weakness::Guessable).into()),
-            (_, true) => Err(Invalid::Password(Weakness::Breached).into()),
+        let guessable = self.run_hashing(move || Ok(is_guessable(&name, &text))).await?;
+        match (guessable, BREACHED_PASSWORDS.contains(password)) {
+            (true, _) => Err(InvalidInput::Password(PasswordWeakness::Guessable).into()),
+            (_, true) => Err(InvalidInput::Password(PasswordWeakness::Breached).into()),
             _ => Ok(()),
         }
     }
 
-    /// What is kept of a password.
-    pub(super) async fn hashed(&self, password: &str) -> Result<String, Refusal> {
+    /// Rejects an invalid name or password of a new user.
+    pub(super) async fn check_new_user(&self, name: &str, password: Option<&str>) -> Result<(), ServiceError> {
+        let mut wrong: Vec<InvalidField> = invalid_name_field(name).into_iter().collect();
+        if let Some(password) = password {
+            match self.check_password(name, password).await {
+                Ok(()) => {}
+                Err(ServiceError::Invalid(invalid)) => wrong.push(InvalidField::new("password", invalid)),
+                Err(other) => return Err(other),
+            }
+        }
+        require_valid(wrong)
+    }
+
+    /// Hashes a password for storage.
+    pub(super) async fn hash_password(&self, password: &str) -> Result<String, ServiceError> {
         let (password, salt) = (password.to_owned(), self.random.bytes::<16>());
-        self.hashing(move || {
+        self.run_hashing(move || {
             let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
-            hash.map(|hash| hash.to_string()).map_err(|error| Refusal::Files(error.to_string()))
+            hash.map(|hash| hash.to_string()).map_err(|error| ServiceError::FilesUnavailable(error.to_string()))
         })
         .await
     }
 
-    /// Whether it is the password that this is kept of. Without one it takes as long, and is not.
-    pub(super) async fn is_password(&self, hash: Option<String>, password: &str) -> Result<bool, Refusal> {
+    /// Verifies a password. Without a hash it takes as long, and returns `false`.
+    pub(super) async fn verify_password(&self, hash: Option<String>, password: &str) -> Result<bool, ServiceError> {
         let password = password.to_owned();
-        self.hashing(move || {
-            let kept = hash.as_deref().unwrap_or(NOBODYS);
-            let parsed = PasswordHash::new(kept).map_err(|error| Refusal::Files(error.to_string()))?;
+        self.run_hashing(move || {
+            let kept = hash.as_deref().unwrap_or(DUMMY_HASH);
+            let parsed = PasswordHash::new(kept).map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
             Ok(Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some())
         })
         .await
     }
 
-    async fn hashing<T: Send + 'static>(
+    async fn run_hashing<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let turn = Arc::clone(&self.doors.hashing).acquire_owned().await;
-        let turn = turn.map_err(|error| Refusal::Files(error.to_string()))?;
-        // It goes on when whoever asked hangs up, and so does its turn.
+        work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let turn = Arc::clone(&self.authenticator.hashing).acquire_owned().await;
+        let turn = turn.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+        // The work continues if the client disconnects, and holds its permit until its end.
         let work = move || {
             let _turn = turn;
             work()
         };
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Files(error.to_string())))
+        tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
     }
 }
 
@@ -82,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_passwords_patterns_and_ones_own_name_are_guessable() {
+    fn common_passwords_patterns_and_own_name_are_guessable() {
         let guessed = [
             "password1234",
             "Password1234!",
@@ -110,17 +126,17 @@ mod tests {
         }
     }
 
-    /// Up to the salt: what a hash costs.
+    /// The part of a hash up to the salt: algorithm and cost.
     fn cost(hash: &str) -> Vec<&str> {
         hash.split('$').take(4).collect()
     }
 
     #[test]
-    fn a_name_that_is_not_there_costs_what_a_wrong_password_does() {
+    fn unknown_user_costs_as_much_as_a_wrong_password() {
         let real = Argon2::default().hash_password_with_salt(b"a password", &[7; 16]).expect("a hash").to_string();
-        assert_eq!(cost(NOBODYS), cost(&real));
-        // One that does not parse would be refused without any work.
-        let parsed = PasswordHash::new(NOBODYS).expect("a hash");
+        assert_eq!(cost(DUMMY_HASH), cost(&real));
+        // A hash that does not parse would be rejected without any work.
+        let parsed = PasswordHash::new(DUMMY_HASH).expect("a hash");
         let verdict = Argon2::default().verify_password(b"a password", &parsed);
         assert_eq!(verdict, Err(argon2::password_hash::Error::PasswordInvalid));
     }

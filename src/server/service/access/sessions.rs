@@ -1,153 +1,158 @@
-//! The sessions of a person: how they end, and what a session proves.
+//! Sessions of a user: re-authentication and end.
 
 use std::sync::Arc;
 
-use app::domain::audit::Action;
-use app::domain::factor::Ways;
+use app::domain::audit::AuditAction;
 use app::domain::ids::SessionId;
 use app::domain::notice::NoticeKind;
-use app::domain::passkey::Origin;
+use app::domain::passkey::PasskeyOrigin;
+use app::domain::second_factor::AvailableFactors;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::factors::{has_factor, use_code};
-use super::notices::{Changer, notify_of_change};
-use super::passkeys::{Shown, use_passkey};
-use super::{Person, Via};
+use super::notices::{ChangeAuthor, notify_change};
+use super::passkeys::{VerifiedPasskey, use_passkey};
+use super::{AuthMethod, Principal};
 use crate::service::Core;
-use crate::service::refusal::{FactorRefusal, Refusal};
-use crate::service::unit::{Caller, Unit};
+use crate::service::error::{FactorError, ServiceError};
+use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::passkeys::Purpose;
+use crate::store::passkeys::ChallengePurpose;
 use crate::tokens;
 
-/// What somebody gives who proves once more who they are.
+/// The proof for re-authentication.
 #[derive(Debug, Default)]
-pub struct Proof {
-    /// The password, or the API token that the session was opened with.
+pub struct ReauthProof {
+    /// The password, or the API token that opened the session.
     pub secret: String,
     /// A code of the second factor.
     pub code: Option<String>,
-    /// What a passkey has signed.
+    /// A passkey's signature.
     pub credential: Option<String>,
 }
 
-/// A second factor that was given.
-enum Factor {
+/// The second factor that was given.
+enum GivenFactor {
     None,
     Code(String),
-    Passkey(Shown),
+    Passkey(VerifiedPasskey),
 }
 
 impl Core {
-    /// Gives a session's password, or the token that opened it, once more; with a password also the second factor of whoever
-    /// has one.
-    pub async fn prove(self: &Arc<Self>, caller: Caller, person: &Person, proof: Proof) -> Result<(), Refusal> {
-        let Via::Session(session) = person.via.clone() else { return Ok(()) };
-        let found = self.read().await?.session(&session).await?.ok_or(Refusal::Nobody)?;
+    /// Re-authenticates a session with its password (and second factor, if the user has one), or with the token that opened it.
+    pub async fn reauthenticate(
+        self: &Arc<Self>,
+        caller: Caller,
+        principal: &Principal,
+        proof: ReauthProof,
+    ) -> Result<(), ServiceError> {
+        let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
+        let found = self.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
         let right = if let Some(token) = &found.token {
-            let opened = self.read().await?.by_token(&tokens::digest(proof.secret.trim())).await?;
+            let opened = self.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
             opened.and_then(|opened| opened.token).is_some_and(|given| given.id == *token)
         } else {
-            let kept = self.read().await?.password(&found.user).await?;
-            self.is_password(kept, &proof.secret).await?
+            let kept = self.read().await?.password_hash(&found.user).await?;
+            self.verify_password(kept, &proof.secret).await?
         };
         if !right {
-            return Err(Refusal::WrongPassword);
+            return Err(ServiceError::WrongPassword);
         }
         let asks = found.token.is_none() && has_factor(&mut *self.read().await?, &found.user).await?;
         let factor = match (proof.credential, proof.code) {
-            _ if !asks => Factor::None,
-            (Some(answer), _) => {
-                Factor::Passkey(self.shown(Purpose::Proof, session.as_str(), &found.user, &answer).await?)
-            }
-            (None, Some(code)) => Factor::Code(code),
-            (None, None) => return Err(FactorRefusal::Wanted.into()),
+            _ if !asks => GivenFactor::None,
+            (Some(answer), _) => GivenFactor::Passkey(
+                self.verify_passkey(ChallengePurpose::Reauthentication, session.as_str(), &found.user, &answer).await?,
+            ),
+            (None, Some(code)) => GivenFactor::Code(code),
+            (None, None) => return Err(FactorError::Required.into()),
         };
-        let shared = Arc::new((session, person.name.clone(), found.user, factor));
+        let shared = Arc::new((session, principal.name.clone(), found.user, factor));
         self.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (session, name, user, factor) = &*shared;
-                let user = unit.tx.user(user).await?.ok_or(Refusal::Nobody)?;
+                let user = unit.tx.user(user).await?.ok_or(ServiceError::NotAuthenticated)?;
                 match factor {
-                    Factor::None => {}
-                    Factor::Code(code) => use_code(unit, &user, code).await?,
-                    Factor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
+                    GivenFactor::None => {}
+                    GivenFactor::Code(code) => use_code(unit, &user, code).await?,
+                    GivenFactor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
                 }
-                unit.tx.prove_session(session, unit.now).await?;
-                unit.record(Action::SessionProved, name, &json!({"session": session})).await
+                unit.tx.reauthenticate_session(session, unit.now).await?;
+                unit.record(AuditAction::SessionReauthenticated, name, &json!({"session": session})).await
             })
         })
         .await
     }
 
-    /// By what whoever asks can give their second factor besides the password; none where it is not asked for. A passkey is
-    /// asked for something else after each answer.
-    pub async fn ways_to_prove(
+    /// Returns the second factors that the caller can use for re-authentication; `None` if none is required. Each answer needs
+    /// a new passkey challenge.
+    pub async fn reauth_factors(
         self: &Arc<Self>,
-        person: &Person,
-        origin: Option<Origin>,
-    ) -> Result<Option<Ways>, Refusal> {
-        let (Via::Session(session), Some(user)) = (&person.via, &person.user) else { return Ok(None) };
+        principal: &Principal,
+        origin: Option<PasskeyOrigin>,
+    ) -> Result<Option<AvailableFactors>, ServiceError> {
+        let (AuthMethod::Session(session), Some(user)) = (&principal.via, &principal.user) else { return Ok(None) };
         let found = self.read().await?.session(session).await?;
         if found.is_none_or(|found| found.token.is_some()) || !has_factor(&mut *self.read().await?, user).await? {
             return Ok(None);
         }
         let (holder, origin) = (session.as_str(), origin.as_ref());
-        let ways = self.ways_of(user, Purpose::Proof, holder, origin).await?;
+        let ways = self.available_factors(user, ChallengePurpose::Reauthentication, holder, origin).await?;
         if ways.passkey.is_some() {
             return Ok(Some(ways));
         }
-        self.ask_for_passkey(user, Purpose::Proof, holder, origin).await?;
-        self.ways_of(user, Purpose::Proof, holder, origin).await.map(Some)
+        self.request_passkey(user, ChallengePurpose::Reauthentication, holder, origin).await?;
+        self.available_factors(user, ChallengePurpose::Reauthentication, holder, origin).await.map(Some)
     }
 
-    /// Ends the session that somebody came with.
-    pub async fn log_out(self: &Arc<Self>, caller: Caller, person: &Person) -> Result<(), Refusal> {
-        let Via::Session(session) = person.via.clone() else { return Ok(()) };
-        let (name, user) = (person.name.clone(), person.user.clone());
+    /// Ends the caller's session.
+    pub async fn log_out(self: &Arc<Self>, caller: Caller, principal: &Principal) -> Result<(), ServiceError> {
+        let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
+        let (name, user) = (principal.name.clone(), principal.user.clone());
         self.change(caller, move |unit| {
             let (session, name, user) = (session.clone(), name.clone(), user.clone());
             Box::pin(async move {
                 unit.tx.delete_session(&session).await?;
                 if let Some(user) = user {
-                    unit.touch(Topic::Access(user));
+                    unit.notify(Topic::Access(user));
                 }
-                unit.record(Action::LoggedOut, &name, &json!({"session": session})).await
+                unit.record(AuditAction::LoggedOut, &name, &json!({"session": session})).await
             })
         })
         .await
     }
 
-    /// Ends a session: one's own, or that of somebody with no more permissions.
+    /// Ends a session: the caller's own, or one of a user with no more permissions.
     pub async fn end_session(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
+        principal: &Principal,
         session: SessionId,
-    ) -> Result<(), Refusal> {
-        let person = person.clone();
+    ) -> Result<(), ServiceError> {
+        let person = principal.clone();
         self.change(caller, move |unit| {
             let (person, session) = (person.clone(), session.clone());
             Box::pin(async move {
-                let found = unit.tx.session(&session).await?.filter(|session| person.manages(&session.user));
-                let found = found.ok_or_else(|| Refusal::NoSession(session.clone()))?;
-                let owner = unit.tx.user(&found.user).await?.ok_or_else(|| Refusal::NoSession(session.clone()))?;
+                let found = unit.tx.session(&session).await?.filter(|session| person.can_manage(&session.user));
+                let found = found.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
+                let owner =
+                    unit.tx.user(&found.user).await?.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
                 if person.user.as_ref() != Some(&owner.id) {
-                    unit.covers(owner.role.permissions())?;
+                    unit.require_covered(owner.role.permissions())?;
                 }
                 unit.tx.delete_session(&session).await?;
-                unit.touch(Topic::Access(owner.id.clone()));
-                unit.record(Action::SessionEnded, &owner.name, &json!({"session": session})).await
+                unit.notify(Topic::Access(owner.id.clone()));
+                unit.record(AuditAction::SessionEnded, &owner.name, &json!({"session": session})).await
             })
         })
         .await
     }
 
-    /// Removes sessions that are over.
-    pub async fn sweep_sessions(self: &Arc<Self>) -> Result<(), Refusal> {
-        self.flush_used().await?;
+    /// Removes expired sessions.
+    pub async fn sweep_sessions(self: &Arc<Self>) -> Result<(), ServiceError> {
+        self.flush_last_used().await?;
         self.change(Caller::system(), |unit| {
             let idle_since = app::domain::time::Timestamp(unit.now.0 - unit.core.policy.accounts.session_idle.0);
             Box::pin(async move { Ok(unit.tx.sweep_sessions(unit.now, idle_since).await?) })
@@ -155,36 +160,36 @@ impl Core {
         .await
     }
 
-    /// Gives a person another password, who must know the one before; other browsers of theirs are logged out.
+    /// Changes the caller's password, given the current one; ends their other sessions.
     pub async fn change_password(
         self: &Arc<Self>,
         caller: Caller,
-        person: &Person,
+        principal: &Principal,
         old: &str,
         new: &str,
-    ) -> Result<(), Refusal> {
-        let user = person.account()?;
-        self.check_password(&person.name, new).await?;
-        let kept = self.read().await?.password(&user).await?;
-        if !self.is_password(kept.clone(), old).await? {
-            return Err(Refusal::WrongPassword);
+    ) -> Result<(), ServiceError> {
+        let user = principal.account_id()?;
+        self.check_password(&principal.name, new).await?;
+        let kept = self.read().await?.password_hash(&user).await?;
+        if !self.verify_password(kept.clone(), old).await? {
+            return Err(ServiceError::WrongPassword);
         }
-        let hash = self.hashed(new).await?;
-        let by = Changer::of(person);
-        let stays = match &person.via {
-            Via::Session(session) => Some(session.clone()),
-            Via::Loopback | Via::Host | Via::Token { .. } => None,
+        let hash = self.hash_password(new).await?;
+        let by = ChangeAuthor::from_principal(principal);
+        let stays = match &principal.via {
+            AuthMethod::Session(session) => Some(session.clone()),
+            AuthMethod::Loopback | AuthMethod::Host | AuthMethod::Token { .. } => None,
         };
         self.change(caller, move |unit| {
             let (user, kept, hash, stays) = (user.clone(), kept.clone(), hash.clone(), stays.clone());
             let by = by.clone();
             Box::pin(async move {
-                // Somebody may have changed it since.
-                let same = unit.tx.password(&user).await? == kept;
-                let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(Refusal::WrongPassword)?;
+                // Another request may have changed it since.
+                let same = unit.tx.password_hash(&user).await? == kept;
+                let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
                 unit.tx.put_password(&user.id, &hash).await?;
-                unit.record(Action::PasswordChanged, &user.name, &json!({})).await?;
-                notify_of_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
+                unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;
+                notify_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
                 end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
             })
         })
@@ -192,17 +197,17 @@ impl Core {
     }
 }
 
-/// Ends the sessions of somebody, but for one; returns how many.
+/// Ends a user's sessions except one; returns their number.
 pub(super) async fn end_sessions(
-    unit: &mut Unit<'_>,
+    unit: &mut UnitOfWork<'_>,
     user: &StoredUser,
-    but: Option<&SessionId>,
-) -> Result<u64, Refusal> {
+    except: Option<&SessionId>,
+) -> Result<u64, ServiceError> {
     let mut ended = 0;
-    for session in unit.tx.sessions(&user.id).await?.into_iter().filter(|session| Some(&session.id) != but) {
+    for session in unit.tx.sessions(&user.id).await?.into_iter().filter(|session| Some(&session.id) != except) {
         unit.tx.delete_session(&session.id).await?;
-        unit.touch(Topic::Access(user.id.clone()));
-        unit.record(Action::SessionEnded, &user.name, &json!({"session": session.id})).await?;
+        unit.notify(Topic::Access(user.id.clone()));
+        unit.record(AuditAction::SessionEnded, &user.name, &json!({"session": session.id})).await?;
         ended += 1;
     }
     Ok(ended)

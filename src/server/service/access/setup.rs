@@ -4,31 +4,31 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use app::domain::access::Role;
-use app::domain::audit::Action;
+use app::domain::audit::AuditAction;
 use app::domain::ids::{TokenId, UserId};
 use app::protocol::topic::Topic;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
-use super::login::{Browser, Login, PendingLogin};
-use super::users::{check_name, new_user};
+use super::login::{BrowserInfo, LoginOutcome, PendingLogin};
+use super::users::insert_user;
 use crate::random::Random;
 use crate::service::Core;
-use crate::service::refusal::Refusal;
-use crate::service::unit::{Caller, Unit};
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::Store;
 use crate::store::access::StoredToken;
 use crate::tokens;
 
-/// The setting that holds the setup code's digest.
-pub(super) const SETUP_CODE: &str = "setup_code";
-const JOB_TOKEN_KEY: &str = "job_token_key";
-/// Who has the token of the environment, and what it is called.
-const BOOTSTRAPPED: (&str, &str) = ("admin", "bootstrap");
+/// The setting with the digest of the setup code.
+pub(super) const SETUP_CODE_SETTING: &str = "setup_code";
+const JOB_TOKEN_KEY_SETTING: &str = "job_token_key";
+/// Owner and name of the bootstrap token.
+const BOOTSTRAP_NAMES: (&str, &str) = ("admin", "bootstrap");
 
 impl Core {
-    /// At start: a setup code to print, if nobody can log in yet. Each start makes a new one.
-    pub async fn setup_code(self: &Arc<Self>) -> Result<Option<String>, Refusal> {
+    /// Returns, at start, a new setup code to print if there is no user yet.
+    pub async fn issue_setup_code(self: &Arc<Self>) -> Result<Option<String>, ServiceError> {
         let code = tokens::setup_code(&*self.random);
         let code = self.change(Caller::system(), move |unit| {
             let code = code.clone();
@@ -36,76 +36,79 @@ impl Core {
                 if !unit.tx.users().await?.is_empty() {
                     return Ok(None);
                 }
-                unit.tx.put_setting(SETUP_CODE, Some(&tokens::digest(&code))).await?;
+                unit.tx.put_setting(SETUP_CODE_SETTING, Some(&tokens::digest(&code))).await?;
                 Ok(Some(code))
             })
         });
         let code = code.await?;
-        self.doors.unclaimed.store(code.is_some(), Ordering::Relaxed);
+        self.authenticator.setup_pending.store(code.is_some(), Ordering::Relaxed);
         Ok(code)
     }
 
-    /// Exchanges the setup code for the first admin, whose login begins at once.
-    pub async fn set_up(
+    /// Creates the first admin with the setup code, and logs them in.
+    pub async fn create_first_admin(
         self: &Arc<Self>,
         caller: Caller,
         code: &str,
         name: &str,
         password: &str,
-        browser: Browser,
-    ) -> Result<Login, Refusal> {
-        check_name(name)?;
-        self.check_password(name, password).await?;
-        let hash = self.hashed(password).await?;
+        browser: BrowserInfo,
+    ) -> Result<LoginOutcome, ServiceError> {
+        self.check_new_user(name, Some(password)).await?;
+        let hash = self.hash_password(password).await?;
         let id = UserId::new(self.now(), self.entropy());
         let (code, name, kept) = (tokens::digest(code.trim()), name.to_owned(), hash.clone());
         let user = self.change(caller.clone(), move |unit| {
             let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
             Box::pin(async move {
-                let expected = unit.tx.setting(SETUP_CODE).await?;
+                let expected = unit.tx.setting(SETUP_CODE_SETTING).await?;
                 let fits = expected.is_some_and(|expected| expected.as_bytes().ct_eq(code.as_bytes()).into());
                 if !fits {
-                    return Err(Refusal::WrongToken);
+                    return Err(ServiceError::WrongToken);
                 }
-                unit.tx.put_setting(SETUP_CODE, None).await?;
-                let user = new_user(unit, id, &name, Role::Admin).await?;
+                unit.tx.put_setting(SETUP_CODE_SETTING, None).await?;
+                let user = insert_user(unit, id, &name, Role::Admin).await?;
                 unit.tx.put_password(&user.id, &hash).await?;
-                unit.record(Action::SetupCompleted, &name, &json!({})).await?;
+                unit.record(AuditAction::SetupCompleted, &name, &json!({})).await?;
                 Ok(user)
             })
         });
         let user = user.await?;
-        self.doors.unclaimed.store(false, Ordering::Relaxed);
-        self.begin_session(caller, PendingLogin::of(user, kept), browser).await
+        self.authenticator.setup_pending.store(false, Ordering::Relaxed);
+        self.begin_session(caller, PendingLogin::new(user, kept), browser).await
     }
 
-    /// At start: takes the token that the environment names as the admin's, if it is not already.
-    pub async fn bootstrap_token(self: &Arc<Self>, token: &str) -> Result<(), Refusal> {
+    /// Adds, at start, the bootstrap token of the environment for the admin, unless it exists.
+    pub async fn apply_bootstrap_token(self: &Arc<Self>, token: &str) -> Result<(), ServiceError> {
         let digest = tokens::digest(token.trim());
         let ids = (UserId::new(self.now(), self.entropy()), TokenId::new(self.now(), self.entropy()));
         self.change(Caller::system(), move |unit| {
             let (digest, ids) = (digest.clone(), ids.clone());
             Box::pin(async move {
-                if unit.tx.by_token(&digest).await?.is_some() {
+                if unit.tx.resolve_token(&digest).await?.is_some() {
                     return Ok(());
                 }
-                put_bootstrapped(unit, ids, &digest).await
+                put_bootstrap_token(unit, ids, &digest).await
             })
         })
         .await
     }
 }
 
-async fn put_bootstrapped(unit: &mut Unit<'_>, ids: (UserId, TokenId), digest: &str) -> Result<(), Refusal> {
-    let (owner, name) = BOOTSTRAPPED;
+async fn put_bootstrap_token(
+    unit: &mut UnitOfWork<'_>,
+    ids: (UserId, TokenId),
+    digest: &str,
+) -> Result<(), ServiceError> {
+    let (owner, name) = BOOTSTRAP_NAMES;
     let user = match unit.tx.user_by_name(owner).await? {
         Some(user) => user,
-        None => new_user(unit, ids.0, owner, Role::Admin).await?,
+        None => insert_user(unit, ids.0, owner, Role::Admin).await?,
     };
     for old in unit.tx.api_tokens(&user.id).await?.into_iter().filter(|token| token.name == name) {
         unit.tx.delete_api_token(&old.id).await?;
-        unit.touch(Topic::Access(user.id.clone()));
-        unit.record(Action::TokenRevoked, owner, &json!({"token": old.id, "name": name})).await?;
+        unit.notify(Topic::Access(user.id.clone()));
+        unit.record(AuditAction::TokenRevoked, owner, &json!({"token": old.id, "name": name})).await?;
     }
     let token = StoredToken {
         id: ids.1,
@@ -117,22 +120,22 @@ async fn put_bootstrapped(unit: &mut Unit<'_>, ids: (UserId, TokenId), digest: &
         used_at: None,
     };
     unit.tx.insert_api_token(&token, digest).await?;
-    unit.tx.put_setting(SETUP_CODE, None).await?;
-    unit.record(Action::TokenBootstrapped, owner, &json!({"token": token.id})).await
+    unit.tx.put_setting(SETUP_CODE_SETTING, None).await?;
+    unit.record(AuditAction::TokenBootstrapped, owner, &json!({"token": token.id})).await
 }
 
-/// At start: the key that job tokens are derived from, made once for each database. Servers that start at once find the
-/// same one.
-pub async fn job_token_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, Refusal> {
+/// Loads, at start, the key from which job tokens are derived; creates it once per database. Servers that start at the same
+/// time get the same key.
+pub async fn load_job_token_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, ServiceError> {
     let fresh = tokens::hex(&random.bytes::<32>());
     let found = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&found);
     let write = store.write(Box::new(move |tx| {
         let (fresh, note) = (fresh.clone(), Arc::clone(&note));
         Box::pin(async move {
-            let kept = tx.setting(JOB_TOKEN_KEY).await?;
+            let kept = tx.setting(JOB_TOKEN_KEY_SETTING).await?;
             if kept.is_none() {
-                tx.put_setting(JOB_TOKEN_KEY, Some(&fresh)).await?;
+                tx.put_setting(JOB_TOKEN_KEY_SETTING, Some(&fresh)).await?;
             }
             *note.lock().expect("no panic while it is held") = kept.unwrap_or(fresh).into_bytes();
             Ok(())

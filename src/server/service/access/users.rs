@@ -1,11 +1,11 @@
-//! People: who there is, and what they are here.
+//! Users and their roles.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use app::domain::access::{Role, is_name};
-use app::domain::audit::Action;
+use app::domain::access::{Role, is_valid_name};
+use app::domain::audit::AuditAction;
 use app::domain::ids::UserId;
 use app::domain::notice::NoticeKind;
 use app::protocol::access::{
@@ -14,38 +14,38 @@ use app::protocol::access::{
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use super::Person;
-use super::notices::{Changer, notify_of_change};
+use super::Principal;
+use super::notices::{ChangeAuthor, notify_change};
 use super::sessions::end_sessions;
-use super::setup::SETUP_CODE;
+use super::setup::SETUP_CODE_SETTING;
 use super::tokens::revoke_tokens;
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal};
-use crate::service::unit::{Caller, Unit};
-use crate::store::access::{Activity, StoredUser};
+use crate::service::error::{InvalidField, ServiceError};
+use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::store::access::{StoredUser, UserActivity};
 
 impl Core {
-    /// Whoever is asked for, and how many there are of each kind.
-    pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, Refusal> {
+    /// Returns the users that match the query, and their number per kind.
+    pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, ServiceError> {
         let mut tx = self.read().await?;
-        let (all, used, with_factors) = (tx.users().await?, tx.activity().await?, tx.with_factors().await?);
+        let (all, used, with_factors) = (tx.users().await?, tx.user_activity().await?, tx.users_with_factors().await?);
         drop(tx);
         let with_factors: HashSet<UserId> = with_factors.into_iter().collect();
-        let used: HashMap<UserId, Activity> = used.into_iter().map(|used| (used.user.clone(), used)).collect();
+        let used: HashMap<UserId, UserActivity> = used.into_iter().map(|used| (used.user.clone(), used)).collect();
         let part = query.q.as_deref().unwrap_or_default().to_lowercase();
         let named: Vec<UserView> =
-            all.into_iter().map(view).filter(|user| user.name.to_lowercase().contains(&part)).collect();
+            all.into_iter().map(user_view).filter(|user| user.name.to_lowercase().contains(&part)).collect();
         let mut counts = UserCounts::default();
         for user in &named {
             counts.add(user);
         }
         let after = |user: &UserView| query.cursor.as_ref().is_none_or(|cursor| user.name > *cursor);
-        let mut rest = named.into_iter().filter(|user| is_asked(query, user) && after(user));
+        let mut rest = named.into_iter().filter(|user| matches_query(query, user) && after(user));
         let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
         let listed = |user: UserView| {
             let used = used.get(&user.id);
             ListedUser {
-                last_used_at: used.and_then(|used| used.at),
+                last_used_at: used.and_then(|used| used.last_used_at),
                 tokens: used.map_or(0, |used| used.tokens),
                 second_factor: with_factors.contains(&user.id),
                 user,
@@ -56,54 +56,55 @@ impl Core {
         Ok(UsersPage { users, counts, next_cursor })
     }
 
-    /// Somebody, with their tokens and sessions.
-    pub async fn user_detail(&self, person: &Person, id: &UserId) -> Result<UserDetail, Refusal> {
-        let user = self.read().await?.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
-        let (tokens, sessions) = (self.tokens_of(id).await?, self.sessions_of(person, id).await?);
-        Ok(UserDetail { user: view(user), tokens, sessions, factors: self.factors_of(id).await? })
+    /// Returns a user with their tokens and sessions.
+    pub async fn user_detail(&self, principal: &Principal, id: &UserId) -> Result<UserDetail, ServiceError> {
+        let user = self.read().await?.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+        let (tokens, sessions) = (self.user_tokens(id).await?, self.user_sessions(principal, id).await?);
+        Ok(UserDetail { user: user_view(user), tokens, sessions, factors: self.user_factors(id).await? })
     }
 
-    /// Whether there is somebody of this name.
-    pub async fn is_somebody(&self, name: &str) -> bool {
-        let found = async { Ok::<_, Refusal>(self.read().await?.user_by_name(name).await?) };
+    pub async fn user_exists(&self, name: &str) -> bool {
+        let found = async { Ok::<_, ServiceError>(self.read().await?.user_by_name(name).await?) };
         found.await.is_ok_and(|user| user.is_some())
     }
 
-    /// Adds somebody. Without a password they use API tokens that an admin makes, until an admin gives them one.
-    pub async fn create_user(self: &Arc<Self>, caller: Caller, create: CreateUser) -> Result<UserView, Refusal> {
-        check_name(&create.name)?;
+    /// Creates a user. Without a password they can only use API tokens from an admin, until an admin sets a password.
+    pub async fn create_user(self: &Arc<Self>, caller: Caller, create: CreateUser) -> Result<UserView, ServiceError> {
+        self.check_new_user(&create.name, create.password.as_deref()).await?;
         let hash = match &create.password {
             None => None,
-            Some(password) => {
-                self.check_password(&create.name, password).await?;
-                Some(self.hashed(password).await?)
-            }
+            Some(password) => Some(self.hash_password(password).await?),
         };
         let (id, role) = (UserId::new(self.now(), self.entropy()), create.role);
         let created = self.change(caller, move |unit| {
             let (id, hash, name) = (id.clone(), hash.clone(), create.name.clone());
             Box::pin(async move {
-                unit.covers(role.permissions())?;
-                let user = new_user(unit, id, &name, role).await?;
+                unit.require_covered(role.permissions())?;
+                let user = insert_user(unit, id, &name, role).await?;
                 if let Some(hash) = hash {
                     unit.tx.put_password(&user.id, &hash).await?;
                 }
                 if role == Role::Admin {
-                    unit.tx.put_setting(SETUP_CODE, None).await?;
+                    unit.tx.put_setting(SETUP_CODE_SETTING, None).await?;
                 }
-                Ok(view(user))
+                Ok(user_view(user))
             })
         });
         let created = created.await?;
-        // The host's operator made the first admin: what the setup code was for is done.
+        // The host's operator has created the first admin, so the setup code is no longer needed.
         if role == Role::Admin {
-            self.doors.unclaimed.store(false, Ordering::Relaxed);
+            self.authenticator.setup_pending.store(false, Ordering::Relaxed);
         }
         Ok(created)
     }
 
-    /// Changes somebody's role, or whether they are let in. Who is shut out is logged out at once.
-    pub async fn edit_user(self: &Arc<Self>, caller: Caller, id: UserId, edit: EditUser) -> Result<UserView, Refusal> {
+    /// Changes a user's role, or disables or enables a user. A disabled user is logged out immediately.
+    pub async fn edit_user(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: UserId,
+        edit: EditUser,
+    ) -> Result<UserView, ServiceError> {
         self.change(caller, move |unit| {
             let id = id.clone();
             Box::pin(async move { edit_in(unit, &id, edit).await })
@@ -111,26 +112,26 @@ impl Core {
         .await
     }
 
-    /// Sets somebody's password without the old one. Whoever had the account may have made sessions and API tokens, so all
-    /// of them end.
+    /// Sets a user's password without the old one. Whoever controlled the account may have created sessions and API tokens, so
+    /// all of them are revoked.
     pub async fn reset_password(
         self: &Arc<Self>,
         caller: Caller,
         id: UserId,
         password: &str,
-    ) -> Result<PasswordReset, Refusal> {
-        let by = Changer::named(&caller.actor);
-        let user = self.read().await?.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+    ) -> Result<PasswordReset, ServiceError> {
+        let by = ChangeAuthor::named(&caller.actor);
+        let user = self.read().await?.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
         self.check_password(&user.name, password).await?;
-        let hash = self.hashed(password).await?;
+        let hash = self.hash_password(password).await?;
         self.change(caller, move |unit| {
             let (id, hash, by) = (id.clone(), hash.clone(), by.clone());
             Box::pin(async move {
-                let user = unit.tx.user(&id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
-                unit.covers(user.role.permissions())?;
+                let user = unit.tx.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+                unit.require_covered(user.role.permissions())?;
                 unit.tx.put_password(&id, &hash).await?;
-                unit.record(Action::PasswordReset, &user.name, &json!({})).await?;
-                notify_of_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
+                unit.record(AuditAction::PasswordReset, &user.name, &json!({})).await?;
+                notify_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
                 let sessions_ended = end_sessions(unit, &user, None).await?;
                 let tokens_revoked = revoke_tokens(unit, &user).await?;
                 Ok(PasswordReset { success: true, sessions_ended, tokens_revoked })
@@ -140,8 +141,8 @@ impl Core {
     }
 }
 
-async fn edit_in(unit: &mut Unit<'_>, id: &UserId, edit: EditUser) -> Result<UserView, Refusal> {
-    let before = unit.tx.user(id).await?.ok_or_else(|| Refusal::NoUser(id.clone()))?;
+async fn edit_in(unit: &mut UnitOfWork<'_>, id: &UserId, edit: EditUser) -> Result<UserView, ServiceError> {
+    let before = unit.tx.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
     let mut after = before.clone();
     after.role = edit.role.unwrap_or(before.role);
     match edit.disabled {
@@ -150,48 +151,53 @@ async fn edit_in(unit: &mut Unit<'_>, id: &UserId, edit: EditUser) -> Result<Use
         None => {}
     }
     if after == before {
-        return Ok(view(after));
+        return Ok(user_view(after));
     }
-    unit.covers(before.role.permissions())?;
-    unit.covers(after.role.permissions())?;
+    unit.require_covered(before.role.permissions())?;
+    unit.require_covered(after.role.permissions())?;
     let is_admin = |user: &StoredUser| user.role == Role::Admin && user.disabled_at.is_none();
     let others = unit.tx.users().await?;
     if is_admin(&before) && !is_admin(&after) && !others.iter().any(|user| user.id != *id && is_admin(user)) {
-        return Err(Refusal::LastAdmin);
+        return Err(ServiceError::LastAdmin);
     }
     unit.tx.update_user(&after).await?;
     let detail = json!({"role": after.role, "disabled": after.disabled_at.is_some()});
-    unit.record(Action::UserEdited, &after.name, &detail).await?;
-    unit.touch(Topic::Access(id.clone()));
+    unit.record(AuditAction::UserEdited, &after.name, &detail).await?;
+    unit.notify(Topic::Access(id.clone()));
     if after.disabled_at.is_some() {
         end_sessions(unit, &after, None).await?;
     }
-    Ok(view(after))
+    Ok(user_view(after))
 }
 
-/// Adds somebody who has no password yet.
-pub(super) async fn new_user(unit: &mut Unit<'_>, id: UserId, name: &str, role: Role) -> Result<StoredUser, Refusal> {
+pub(super) async fn insert_user(
+    unit: &mut UnitOfWork<'_>,
+    id: UserId,
+    name: &str,
+    role: Role,
+) -> Result<StoredUser, ServiceError> {
     if unit.tx.user_by_name(name).await?.is_some() {
-        return Err(Refusal::PersonThere(name.to_owned()));
+        return Err(ServiceError::UserExists(name.to_owned()));
     }
     let user =
         StoredUser { id, name: name.to_owned(), role, created_at: unit.now, disabled_at: None, unread_notices: 0 };
     unit.tx.insert_user(&user).await?;
-    unit.record(Action::UserCreated, name, &json!({"role": role})).await?;
+    unit.record(AuditAction::UserCreated, name, &json!({"role": role})).await?;
     Ok(user)
 }
 
-pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
-    let allowed = "1 to 32 lower-case letters, digits, `.`, `_` and `-`";
-    if is_name(name) { Ok(()) } else { Err(Invalid::Range { field: "name", allowed }.into()) }
+/// Checks the name of a user or a token.
+pub(super) fn invalid_name_field(name: &str) -> Option<InvalidField> {
+    (!is_valid_name(name))
+        .then(|| InvalidField::out_of_range("name", "1 to 32 lower-case letters, digits, `.`, `_` and `-`"))
 }
 
-fn is_asked(query: &UsersQuery, user: &UserView) -> bool {
+fn matches_query(query: &UsersQuery, user: &UserView) -> bool {
     let is_such = query.role.is_none_or(|role| user.role == role && !user.disabled);
     is_such && query.disabled.is_none_or(|disabled| user.disabled == disabled)
 }
 
-fn view(user: StoredUser) -> UserView {
+fn user_view(user: StoredUser) -> UserView {
     UserView {
         id: user.id,
         name: user.name,

@@ -1,9 +1,9 @@
-//! The audit trail beyond writing to it (see [`unit`](super::unit)): reading, verifying, signing and shortening it, and
-//! what goes on record of those who are refused.
+//! The audit log beyond writing to it (see [`unit_of_work`](super::unit_of_work)): reading, verification, signatures,
+//! retention, and the records of rejected requests.
 
 pub mod checkpoint;
-pub mod evidence;
-pub mod refused;
+pub mod refusals;
 pub mod retention;
+pub mod signatures;
 pub mod trail;
 pub mod verify;

@@ -1,118 +1,157 @@
-//! The audit trail as people read it: all chains together, in the order of time.
+//! The audit log for users: all chains together, ordered by time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use app::domain::audit::Action;
+use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
-use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, worker_id};
+use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, strip_worker_prefix};
 use futures_util::Stream;
 use serde_json::Value;
 
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal, moment};
-use crate::store::audit::{Actions, AuditFilter, Place, Reading, StoredEntry};
-use crate::store::known::Known;
+use crate::service::error::{InvalidInput, ServiceError, parse_moment};
+use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
+use crate::store::fleet_state::FleetState;
 use crate::store::{Store, Tx};
 
-/// Entries on a page if nothing else was asked for.
-const PAGE: u32 = 100;
-/// Entries on a page at most, and in one portion of an export.
-const LONGEST_PAGE: u32 = 1_000;
+/// Default number of entries per page.
+const DEFAULT_PAGE: u32 = 100;
+/// Maximum number of entries per page, and per batch of an export.
+const MAX_PAGE: u32 = 1_000;
 
 impl Core {
-    /// A page of the trail, newest first.
-    pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, Refusal> {
-        let filter = filter(&query.filters)?;
-        let from = Reading::Back(query.cursor.as_deref().map(place).transpose()?);
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
-        let mut entries = self.read().await?.audit_page(&filter, &from, limit + 1).await?;
+    /// Returns a page of the log, newest first.
+    pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, ServiceError> {
+        let mut filter = parse_filter(&query.filters)?;
+        let from = AuditOrder::NewestFirst(query.cursor.as_deref().map(parse_cursor).transpose()?);
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let mut tx = self.read().await?;
+        let asked = resolve_worker_name(&mut *tx, &mut filter).await?;
+        let mut entries = tx.audit_page(&filter, &from, limit + 1).await?;
+        drop(tx);
         let more = entries.len() > limit as usize;
         entries.truncate(limit as usize);
         Ok(AuditPage {
-            worker_names: self.recent().await?.see(|known| worker_names(known, &entries)).await?,
-            next_cursor: entries.last().filter(|_| more).map(|entry| cursor(&entry.place())),
-            entries: entries.into_iter().map(view).collect(),
+            worker_names: self.read_recent().await?.with_state(|known| worker_names(known, &entries, asked)).await?,
+            next_cursor: entries.last().filter(|_| more).map(|entry| format_cursor(&entry.cursor())),
+            entries: entries.into_iter().map(entry_view).collect(),
             server_time: self.now(),
         })
     }
 }
 
-/// The newest entry about something of this action, not older than `since`.
-pub async fn newest(
+/// Returns the newest entry with this target and action, not older than `since`.
+pub async fn newest_entry(
     tx: &mut dyn Tx,
-    action: Action,
+    action: AuditAction,
     target: &str,
     since: Option<Timestamp>,
-) -> Result<Option<StoredEntry>, Refusal> {
-    let action = Some(Actions::Is(action.as_str().to_owned()));
-    let filter = AuditFilter { action, target: Some(target.to_owned()), since, ..AuditFilter::default() };
-    Ok(tx.audit_page(&filter, &Reading::Back(None), 1).await?.pop())
+) -> Result<Option<StoredAuditEntry>, ServiceError> {
+    let action = Some(ActionFilter::Is(action.as_str().to_owned()));
+    let filter = AuditFilter { action, targets: vec![target.to_owned()], since, ..AuditFilter::default() };
+    Ok(tx.audit_page(&filter, &AuditOrder::NewestFirst(None), 1).await?.pop())
 }
 
-fn worker_names(known: &Known, entries: &[StoredEntry]) -> BTreeMap<String, String> {
-    let told = entries.iter().flat_map(|entry| [worker_id(&entry.actor), &entry.target]);
-    let workers = told.filter_map(|id| known.worker(&WorkerId::parse(id).ok()?));
-    workers.map(|stored| (stored.worker.id.to_string(), stored.worker.name.clone())).collect()
+/// Resolves a worker's name to all workers that had it, including deleted ones: entries are about ids. Returns the requested
+/// name by id.
+async fn resolve_worker_name(
+    tx: &mut dyn Tx,
+    filter: &mut AuditFilter,
+) -> Result<BTreeMap<String, String>, ServiceError> {
+    let mut called = BTreeMap::new();
+    let [name] = filter.targets.as_slice() else { return Ok(called) };
+    // An id is not a name.
+    if WorkerId::is_generated(name) {
+        return Ok(called);
+    }
+    for (id, detail) in tx.audit_by_worker_name(name).await? {
+        if name_in_detail(&detail).as_ref() == Some(name) {
+            called.insert(id, name.clone());
+        }
+    }
+    filter.targets.extend(called.keys().cloned());
+    Ok(called)
 }
 
-/// All entries, oldest first. Each portion is read by itself, so that a slow reader holds nothing up; what comes after
-/// `now` is left out, so that it ends.
+/// The worker's name in the detail of an entry.
+fn name_in_detail(detail: &str) -> Option<String> {
+    Some(serde_json::from_str::<Value>(detail).ok()?["name"].as_str()?.to_owned())
+}
+
+/// Returns the names of workers; for deleted ones the name that was `asked` for, or the one in the entries themselves.
+fn worker_names(
+    fleet_state: &FleetState,
+    entries: &[StoredAuditEntry],
+    asked: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let gone =
+        entries.iter().filter(|entry| entry.action.starts_with("worker.") && WorkerId::parse(&entry.target).is_ok());
+    let gone = gone.rev().filter_map(|entry| Some((entry.target.clone(), name_in_detail(&entry.detail)?)));
+    let told = entries.iter().flat_map(|entry| [strip_worker_prefix(&entry.actor), &entry.target]);
+    let workers = told.filter_map(|id| fleet_state.worker(&WorkerId::parse(id).ok()?));
+    let workers = workers.map(|stored| (stored.worker.id.to_string(), stored.worker.name.clone()));
+    asked.into_iter().chain(gone).chain(workers).collect()
+}
+
+/// Exports all entries, oldest first. Each batch is read separately, so that a slow reader blocks nothing; entries after `now`
+/// are left out, so that the export ends.
 pub fn export(
     store: Arc<dyn Store>,
     filters: &AuditFilters,
     now: Timestamp,
-) -> Result<impl Stream<Item = Result<AuditEntry, Refusal>> + use<>, Refusal> {
-    let mut filter = filter(filters)?;
+) -> Result<impl Stream<Item = Result<AuditEntry, ServiceError>> + use<>, ServiceError> {
+    let mut filter = parse_filter(filters)?;
     let end = Timestamp(now.0 + 1);
     filter.until = Some(filter.until.map_or(end, |until| until.min(end)));
     Ok(async_stream::try_stream! {
-        let mut from = Reading::Forth(None);
+        resolve_worker_name(&mut *store.read().await?, &mut filter).await?;
+        let mut from = AuditOrder::OldestFirst(None);
         loop {
-            let portion = store.read().await?.audit_page(&filter, &from, LONGEST_PAGE).await?;
+            let portion = store.read().await?.audit_page(&filter, &from, MAX_PAGE).await?;
             let Some(last) = portion.last() else { break };
-            from = Reading::Forth(Some(last.place()));
+            from = AuditOrder::OldestFirst(Some(last.cursor()));
             for entry in portion {
-                yield view(entry);
+                yield entry_view(entry);
             }
         }
     })
 }
 
-/// What was asked for, checked.
-fn filter(asked: &AuditFilters) -> Result<AuditFilter, Refusal> {
-    let action = |word: String| if word.ends_with('.') { Actions::Under(word) } else { Actions::Is(word) };
+/// Validates the filters.
+fn parse_filter(query: &AuditFilters) -> Result<AuditFilter, ServiceError> {
+    let action = |word: String| if word.ends_with('.') { ActionFilter::Prefix(word) } else { ActionFilter::Is(word) };
     Ok(AuditFilter {
-        actor: asked.actor.clone(),
-        action: asked.action.clone().map(action),
-        target: asked.target.clone(),
-        request_id: asked.request_id.clone(),
-        since: moment("since", asked.since.as_deref())?,
-        until: moment("until", asked.until.as_deref())?,
+        actor: query.actor.clone(),
+        action: query.action.clone().map(action),
+        targets: query.target.iter().cloned().collect(),
+        request_id: query.request_id.clone(),
+        since: parse_moment("since", query.since.as_deref())?,
+        until: parse_moment("until", query.until.as_deref())?,
     })
 }
 
-fn cursor(Place { at, chain, seq }: &Place) -> String {
+fn format_cursor(AuditCursor { at, chain, seq }: &AuditCursor) -> String {
     format!("{}.{seq}.{chain}", at.0)
 }
 
-fn place(cursor: &str) -> Result<Place, Refusal> {
+fn parse_cursor(cursor: &str) -> Result<AuditCursor, ServiceError> {
     let parse = || {
         let mut parts = cursor.splitn(3, '.');
         let (at, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some(Place { at: Timestamp(at), seq, chain: parts.next()?.to_owned() })
+        Some(AuditCursor { at: Timestamp(at), seq, chain: parts.next()?.to_owned() })
     };
-    Ok(parse().ok_or(Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?)
+    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
 }
 
-fn view(entry: StoredEntry) -> AuditEntry {
+fn entry_view(entry: StoredAuditEntry) -> AuditEntry {
     AuditEntry {
         at: entry.at,
         actor: entry.actor,
         action: entry.action,
         target: entry.target,
-        // What is no JSON was tampered with, and is shown as it is.
+        // A detail that is not JSON was tampered with, and is shown as it is.
         detail: serde_json::from_str(&entry.detail).unwrap_or(Value::String(entry.detail)),
         request_id: entry.request_id,
         chain: entry.chain,
@@ -127,11 +166,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_names_a_place() {
-        let here = Place { at: Timestamp(5), chain: "c_1.x".to_owned(), seq: 7 };
-        assert_eq!(place(&cursor(&here)), Ok(here));
+    fn cursor_round_trips() {
+        let here = AuditCursor { at: Timestamp(5), chain: "c_1.x".to_owned(), seq: 7 };
+        assert_eq!(parse_cursor(&format_cursor(&here)), Ok(here));
         for bad in ["", "1", "1.2", "a.2.c", "1.b.c"] {
-            assert!(place(bad).is_err(), "{bad}");
+            assert!(parse_cursor(bad).is_err(), "{bad}");
         }
     }
 }

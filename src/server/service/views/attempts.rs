@@ -1,45 +1,42 @@
-//! Attempts as clients see them.
-
 use std::collections::HashMap;
 
-use app::domain::audit::Action;
-use app::domain::ids::Attempt;
+use app::domain::audit::AuditAction;
+use app::domain::ids::AttemptNumber;
 use app::domain::time::Timestamp;
 use app::protocol::queue::AttemptView;
 use serde::Deserialize;
 
 use crate::store::attempts::StoredAttempt;
-use crate::store::audit::StoredEntry;
+use crate::store::audit::StoredAuditEntry;
 
-/// What only the trail knows of an attempt.
+/// Times of an attempt that are only in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moments {
+pub struct AttemptTimes {
     running: Option<Timestamp>,
     cancelling: Option<Timestamp>,
 }
 
-/// The moments of each attempt, by a job's entries in the order of time. The first of its kind counts: an attempt that
-/// was lost and came back runs since before.
-pub fn moments(entries: Vec<StoredEntry>) -> HashMap<Attempt, Moments> {
+/// The times of each attempt, from a job's entries in order. The first entry of each kind counts: a lost attempt that was
+/// re-adopted has run since its first start.
+pub fn attempt_times(entries: Vec<StoredAuditEntry>) -> HashMap<AttemptNumber, AttemptTimes> {
     #[derive(Deserialize)]
     struct Of {
-        attempt: Attempt,
+        attempt: AttemptNumber,
     }
-    let mut found: HashMap<Attempt, Moments> = HashMap::new();
+    let mut found: HashMap<AttemptNumber, AttemptTimes> = HashMap::new();
     for entry in entries {
         let Ok(Of { attempt }) = serde_json::from_str(&entry.detail) else { continue };
         let of = found.entry(attempt).or_default();
-        if entry.action == Action::JobRunning.as_str() {
+        if entry.action == AuditAction::JobRunning.as_str() {
             of.running.get_or_insert(entry.at);
-        } else if entry.action == Action::JobCancelling.as_str() {
+        } else if entry.action == AuditAction::JobCancelling.as_str() {
             of.cancelling.get_or_insert(entry.at);
         }
     }
     found
 }
 
-/// One attempt.
-pub fn attempt_view(stored: StoredAttempt, moments: Moments, log_bytes: u64) -> AttemptView {
+pub fn attempt_view(stored: StoredAttempt, moments: AttemptTimes, log_bytes: u64) -> AttemptView {
     AttemptView {
         attempt: stored.attempt,
         worker_id: stored.worker,
@@ -50,7 +47,7 @@ pub fn attempt_view(stored: StoredAttempt, moments: Moments, log_bytes: u64) -> 
         cancelling_at: moments.cancelling,
         ended_at: stored.ended_at,
         outcome: stored.outcome,
-        // What came back has no end any more.
+        // An attempt that was re-adopted has not ended.
         error_line: stored.error_line.filter(|_| stored.error.is_some()),
         error: stored.error,
         exit_code: stored.exit_code,

@@ -1,129 +1,141 @@
-//! Explanations as clients see them: codes with parameters, and the same in words.
+//! Views of explanations: codes with parameters, and the same as text.
 
-use app::domain::explain::{self, Answer, Explanation, Verdict};
+use app::domain::explain::{self, ExplainVerdict, Explanation, WorkerExplanation};
 use app::domain::gpu::{Withheld, WithheldReason};
 use app::domain::ids::JobId;
-use app::domain::job::{Job, Target};
+use app::domain::job::{Job, JobTarget};
 use app::domain::matching::Blocker;
-use app::domain::plan::Limited;
+use app::domain::plan::ReachedLimit;
 use app::domain::sandbox::SandboxLevel;
 use app::protocol::explain::{
-    BlockerCode, BlockerView, ExplanationView, JobLimit, VerdictCode, WithheldGpu, WorkerAnswer,
+    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, VerdictCode, WithheldGpuView, WorkerExplanationView,
 };
 use app::protocol::gpu;
-use app::protocol::submit::{Previewed, SubmitJob};
+use app::protocol::submit::{SubmitJob, SubmitPreviewResponse};
 
 use super::summary;
 use crate::service::Core;
-use crate::service::refusal::Refusal;
-use crate::store::known::Known;
+use crate::service::access::Principal;
+use crate::service::error::ServiceError;
+use crate::store::fleet_state::FleetState;
 
 impl Core {
-    /// Why a job waits.
-    pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, Refusal> {
+    /// Explains why a job waits.
+    pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, ServiceError> {
         let mut tx = self.read().await?;
-        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        let explanation = tx.see(|known| self.explained(known, &job)).await?;
-        Ok(view(&job, explanation))
+        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        let explanation = tx.with_state(|known| self.explain_job(known, &job)).await?;
+        Ok(explanation_view(&job, explanation))
     }
 
-    /// What would become of a submit.
-    pub async fn preview(&self, by: String, submit: &SubmitJob) -> Result<Previewed, Refusal> {
-        let job = self.drafted(by, submit).await?;
+    /// Validates and explains a submit without submitting.
+    pub async fn preview(
+        &self,
+        principal: &Principal,
+        submit: &SubmitJob,
+    ) -> Result<SubmitPreviewResponse, ServiceError> {
+        let job = self.draft_job(principal, submit).await?;
         let mut tx = self.read().await?;
-        let explanation = view(&job, tx.see(|known| self.explained(known, &job)).await?);
+        let explanation = explanation_view(&job, tx.with_state(|known| self.explain_job(known, &job)).await?);
         let allocated_worker_id = explanation.worker_id.clone();
-        let queue_position = if allocated_worker_id.is_none() { Some(tx.place(&job).await?) } else { None };
-        Ok(Previewed { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
+        let queue_position = if allocated_worker_id.is_none() { Some(tx.queue_position(&job).await?) } else { None };
+        Ok(SubmitPreviewResponse { success: true, dry_run: true, allocated_worker_id, queue_position, explanation })
     }
 
-    fn explained(&self, known: &Known, job: &Job) -> Explanation {
-        explain::explain(job, known.waiting(), self.policy.fleet(known), self.now())
+    fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> Explanation {
+        explain::explain(job, fleet_state.waiting_jobs(), self.policy.planner_fleet(fleet_state), self.now())
     }
 }
 
-fn view(job: &Job, explanation: Explanation) -> ExplanationView {
-    let (text, summary) = (sentence(job, &explanation), explanation.summary.as_ref().map(summary::view));
+fn explanation_view(job: &Job, explanation: Explanation) -> ExplanationView {
+    let (text, summary) =
+        (explanation_text(job, &explanation), explanation.summary.as_ref().map(summary::fit_summary_view));
     let limit = match &explanation.verdict {
-        Verdict::Limited(Limited::InAll(jobs)) => Some(JobLimit { jobs: *jobs, per_user: false }),
-        Verdict::Limited(Limited::PerUser(jobs)) => Some(JobLimit { jobs: *jobs, per_user: true }),
+        ExplainVerdict::LimitReached(ReachedLimit::Total(jobs)) => {
+            Some(ReachedLimitView { jobs: *jobs, per_user: false })
+        }
+        ExplainVerdict::LimitReached(ReachedLimit::PerUser(jobs)) => {
+            Some(ReachedLimitView { jobs: *jobs, per_user: true })
+        }
         _ => None,
     };
     let (verdict, worker_id, until) = match explanation.verdict {
-        Verdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
-        Verdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
-        Verdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
-        Verdict::KeptBack { until } => (VerdictCode::KeptBack, None, Some(until)),
-        Verdict::Limited(_) => (VerdictCode::Limited, None, None),
-        Verdict::Busy => (VerdictCode::Busy, None, None),
-        Verdict::Away => (VerdictCode::Away, None, None),
-        Verdict::Never => (VerdictCode::Never, None, None),
-        Verdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
-        Verdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
+        ExplainVerdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
+        ExplainVerdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
+        ExplainVerdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
+        ExplainVerdict::Held { until } => (VerdictCode::KeptBack, None, Some(until)),
+        ExplainVerdict::LimitReached(_) => (VerdictCode::Limited, None, None),
+        ExplainVerdict::Busy => (VerdictCode::Busy, None, None),
+        ExplainVerdict::WorkerUnavailable => (VerdictCode::Away, None, None),
+        ExplainVerdict::Unsatisfiable => (VerdictCode::Never, None, None),
+        ExplainVerdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
+        ExplainVerdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
-    let workers = explanation.workers.into_iter().map(answer).collect();
+    let workers = explanation.workers.into_iter().map(worker_view).collect();
     ExplanationView { verdict, text, worker_id, until, limit, summary, workers }
 }
 
-/// Why nobody takes a job with the target `local`.
+/// Why no worker matches a job with the target `local`.
 pub(super) const NO_LOCAL_WORKER: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with \
                                           --local on; or submit with target auto.";
 
-fn sentence(job: &Job, explanation: &Explanation) -> String {
+fn explanation_text(job: &Job, explanation: &Explanation) -> String {
     let nearest = explanation.workers.first();
     let name = nearest.map_or("", |answer| answer.name.as_str());
-    let first = nearest.and_then(|answer| answer.blockers.first()).map(blocker);
+    let first = nearest.and_then(|answer| answer.blockers.first()).map(view_of_blocker);
     let (why, change) = first.map_or_else(Default::default, |view| (view.text, view.change));
     match &explanation.verdict {
-        Verdict::NotWaiting => format!("The job does not wait: it is {}.", job.state.as_str()),
-        Verdict::Fits { worker } => {
+        ExplainVerdict::NotWaiting => format!("The job is not queued: it is {}.", job.state.as_str()),
+        ExplainVerdict::Fits { worker } => {
             let name = explanation.workers.iter().find(|answer| answer.worker == *worker);
-            format!("{} takes it now.", name.map_or(worker.as_str(), |answer| answer.name.as_str()))
+            format!("Can start now on {}.", name.map_or(worker.as_str(), |answer| answer.name.as_str()))
         }
-        Verdict::BackOff { until } => format!("Its last attempt was lost; it is tried again at {until}."),
-        Verdict::KeptBack { until } => format!(
-            "It is exclusive, and its last trainer may run unheard of until {until}, when its agent must have stopped it; \
-             it starts after that."
+        ExplainVerdict::BackOff { until } => format!("The last attempt was lost. Next try at {until}."),
+        ExplainVerdict::Held { until } => format!(
+            "Exclusive job: the previous attempt may still be running on a disconnected worker. Earliest start: {until}."
         ),
-        Verdict::Limited(Limited::InAll(limit)) => {
-            format!("{limit} jobs run, and no more may at once. It starts when one of them ends.")
+        ExplainVerdict::LimitReached(ReachedLimit::Total(limit)) => {
+            format!("Limit of {limit} running jobs reached.")
         }
-        Verdict::Limited(Limited::PerUser(limit)) => format!(
-            "{limit} jobs of {} run, and no more of one person may at once. It starts when one of them ends.",
-            job.submitted_by
-        ),
-        Verdict::Busy => {
-            format!("No idle workers: one will take it when it has time. Nearest is {name}: {why} {change}")
+        ExplainVerdict::LimitReached(ReachedLimit::PerUser(limit)) => {
+            format!("Per-user limit reached: {} already has {limit} running jobs.", job.submitted_by)
         }
-        Verdict::Away => {
-            format!("No idle workers: none that is connected can take it. Nearest is {name}: {why} {change}")
+        ExplainVerdict::Busy => {
+            format!("No idle workers: all matching workers are busy. Closest match is {name}: {why} {change}")
         }
-        Verdict::Never => {
+        ExplainVerdict::WorkerUnavailable => {
+            format!(
+                "No idle workers: matching workers are offline, draining or unhealthy. Closest match is {name}: {why} {change}"
+            )
+        }
+        ExplainVerdict::Unsatisfiable => {
             let what = match nearest.and_then(|answer| answer.blockers.first()) {
                 Some(Blocker::Gpus { .. } | Blocker::Vram { .. } | Blocker::Accelerator { .. }) => {
                     "GPU requirements not met"
                 }
                 _ => "No idle workers that match",
             };
-            format!("{what}: no worker can take it as it was submitted. Nearest is {name}: {why} {change}")
+            format!("{what}: no worker meets the requirements. Closest match is {name}: {why} {change}")
         }
-        Verdict::NoLocalWorker => NO_LOCAL_WORKER.to_owned(),
-        Verdict::NoWorkers => "No idle workers: there are none. Create one, and start its agent.".to_owned(),
+        ExplainVerdict::NoLocalWorker => NO_LOCAL_WORKER.to_owned(),
+        ExplainVerdict::NoWorkers => {
+            "No idle workers: no workers registered. Create one, and start its agent.".to_owned()
+        }
     }
 }
 
-fn answer(answer: Answer) -> WorkerAnswer {
-    WorkerAnswer {
+fn worker_view(answer: WorkerExplanation) -> WorkerExplanationView {
+    WorkerExplanationView {
         worker_id: answer.worker,
         name: answer.name,
         fits: answer.blockers.is_empty(),
         matches: !answer.blockers.iter().any(Blocker::is_mismatch),
-        blockers: answer.blockers.iter().map(blocker).collect(),
+        blockers: answer.blockers.iter().map(view_of_blocker).collect(),
     }
 }
 
-/// What does not fit, and the nearest change that would help; parameters are added by whoever has some.
-fn says(code: BlockerCode, text: impl Into<String>, change: impl Into<String>) -> BlockerView {
+/// Builds a view from code, text and nearest change; callers add parameters.
+fn blocker_view(code: BlockerCode, text: impl Into<String>, change: impl Into<String>) -> BlockerView {
     let (text, change, withheld) = (text.into(), change.into(), Vec::new());
     BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, withheld, text, change }
 }
@@ -135,16 +147,16 @@ fn sandbox(wanted: SandboxLevel, found: SandboxLevel, why: Option<&str>) -> Bloc
         wanted: Some(wanted.to_owned()),
         found: Some(found.to_owned()),
         why: why.map(str::to_owned),
-        ..says(
+        ..blocker_view(
             BlockerCode::Sandbox,
-            format!("The job asks for a sandbox of level {wanted}, and this worker has {found} at most{because}."),
-            format!("Ask for {found}, or see why its host cannot do more: simpletuner-worker doctor says it."),
+            format!("The job requires sandbox level {wanted}, and this worker has at most {found}{because}."),
+            format!("Use {found}, or run simpletuner-worker doctor on the host to see why it has no more."),
         )
     }
 }
 
-/// A blocker's code, its parameters, what does not fit, and the nearest change that would help.
-fn blocker(blocker: &Blocker) -> BlockerView {
+/// A blocker's code and parameters, with a text and the nearest change that would help.
+fn view_of_blocker(blocker: &Blocker) -> BlockerView {
     let found = |found: String, view| BlockerView { found: Some(found), ..view };
     match blocker {
         Blocker::WrongTarget { wanted } => wrong_target(*wanted),
@@ -154,57 +166,57 @@ fn blocker(blocker: &Blocker) -> BlockerView {
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
         Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
         Blocker::Sandbox { wanted, found, why } => sandbox(*wanted, *found, why.as_deref()),
-        Blocker::Spent => {
-            says(BlockerCode::Spent, "It is an ephemeral worker and has run its job.", "Start another worker.")
+        Blocker::Retired => {
+            blocker_view(BlockerCode::Spent, "The ephemeral worker has run its job.", "Start another worker.")
         }
-        Blocker::CannotStop => says(
+        Blocker::CannotSelfStop => blocker_view(
             BlockerCode::CannotStop,
-            "The job is exclusive, and its agent cannot stop by itself when it loses contact: it is an older one.",
-            "Install the newest simpletuner-worker on its host, or submit without exclusive.",
+            "The job is exclusive, and the older agent cannot stop it when it loses contact.",
+            "Upgrade simpletuner-worker on the host, or submit without exclusive.",
         ),
         Blocker::LacksFiles { files } => lacks_files(files.join(", ")),
-        Blocker::LacksPaths { names } => lacks_paths(braced(names)),
+        Blocker::LacksPaths { names } => lacks_paths(format_paths(names)),
         Blocker::Draining => {
-            says(BlockerCode::Draining, "It drains: a person wants it to take nothing new.", "Resume it.")
+            blocker_view(BlockerCode::Draining, "Draining: accepts no new jobs.", "Resume the worker.")
         }
-        Blocker::Unfit { why } => found(
+        Blocker::HostUnhealthy { why } => found(
             why.clone(),
-            says(
+            blocker_view(
                 BlockerCode::Unfit,
-                format!("Its agent takes no new job: {}.", why.trim_end_matches('.')),
-                "See to it on its host; its agent takes jobs again when that is mended.",
+                format!("The agent accepts no new jobs: {}.", why.trim_end_matches('.')),
+                "Fix the host; the agent then accepts jobs again.",
             ),
         ),
-        Blocker::NeverConnected => says(
+        Blocker::NeverConnected => blocker_view(
             BlockerCode::NeverConnected,
-            "Its agent has never connected, so its GPUs are not known.",
-            "Start the agent on its host.",
+            "The agent has never connected, so its GPUs are unknown.",
+            "Start the agent on the host.",
         ),
-        Blocker::Offline => says(BlockerCode::Offline, "Its agent is not connected.", "Start the agent on its host."),
-        Blocker::Connecting => says(
+        Blocker::Offline => blocker_view(BlockerCode::Offline, "The agent is offline.", "Start the agent on the host."),
+        Blocker::Connecting => blocker_view(
             BlockerCode::Connecting,
-            "Its agent has registered and does not listen yet.",
-            "It listens in a moment, or counts as offline after the heartbeat timeout.",
+            "The agent has registered and is connecting.",
+            "Wait until it is connected; otherwise it is offline after the heartbeat timeout.",
         ),
-        Blocker::Astray { job } => found(
+        Blocker::UnassignedRun { job } => found(
             job.to_string(),
-            says(
+            blocker_view(
                 BlockerCode::Astray,
-                format!("Its agent trains {job}, which it does not hold; it was told to stop."),
-                "It is free when its agent says that it runs nothing; if it never does, restart the agent.",
+                format!("The agent runs {job}, which is not assigned to it; stop requested."),
+                "Restart the agent if this persists.",
             ),
         ),
         Blocker::Finishing => {
-            says(BlockerCode::Finishing, "Its agent is finishing its last job.", "It is free in a few seconds.")
+            blocker_view(BlockerCode::Finishing, "The agent is finishing its last job.", "Wait a few seconds.")
         }
-        Blocker::Occupied { max_jobs } => found(max_jobs.to_string(), occupied(*max_jobs)),
+        Blocker::AtCapacity { max_jobs } => found(max_jobs.to_string(), occupied(*max_jobs)),
         Blocker::GpusBusy { wanted, free } => gpus_busy(*wanted, *free),
         Blocker::Reserved { job } => found(
             job.to_string(),
-            says(
+            blocker_view(
                 BlockerCode::Reserved,
-                format!("It is kept free for {job}, which has waited too long."),
-                "It is free when that job has run; a higher priority comes before it.",
+                format!("Reserved for {job}, which has waited too long."),
+                "Wait until that job has run, or raise the priority to go first.",
             ),
         ),
     }
@@ -214,139 +226,150 @@ fn accelerator(wanted: &str, found: &str) -> BlockerView {
     BlockerView {
         wanted: Some(wanted.to_owned()),
         found: Some(found.to_owned()),
-        ..says(
+        ..blocker_view(
             BlockerCode::Accelerator,
-            format!("The job asks for {wanted}, and this worker has {found}."),
-            format!("Ask for {found}, or leave accelerator_type out."),
+            format!("The job requires {wanted}, and this worker has {found}."),
+            format!("Request {found}, or omit accelerator_type."),
         )
     }
 }
 
 fn lacks_files(files: String) -> BlockerView {
     let text =
-        format!("Its older agent gets only config.json and the data loader. This configuration also names {files}.");
-    let change = "Install the newest simpletuner-worker on its host.";
-    BlockerView { found: Some(files), ..says(BlockerCode::LacksFiles, text, change) }
+        format!("The older agent gets only config.json and the data loader. This configuration also needs {files}.");
+    let change = "Upgrade simpletuner-worker on the host.";
+    BlockerView { found: Some(files), ..blocker_view(BlockerCode::LacksFiles, text, change) }
 }
 
 fn lacks_paths(names: String) -> BlockerView {
-    let text = format!("It gives jobs no directory for {names}, which the configuration needs.");
-    let change = "Start its agent with --data-root DIR, or --path NAME=DIR.";
-    BlockerView { found: Some(names), ..says(BlockerCode::LacksPaths, text, change) }
+    let text = format!("The worker has no directory for {names}, which the configuration requires.");
+    let change = "Start the agent with --data-root DIR, or --path NAME=DIR.";
+    BlockerView { found: Some(names), ..blocker_view(BlockerCode::LacksPaths, text, change) }
 }
 
 fn occupied(max_jobs: u32) -> BlockerView {
     let text = match max_jobs {
-        1 => "It has a job.".to_owned(),
-        _ => format!("It has {max_jobs} jobs, as many as it takes."),
+        1 => "Busy: it runs one job at a time.".to_owned(),
+        _ => format!("Busy: it runs {max_jobs} jobs, its maximum."),
     };
-    says(BlockerCode::Occupied, text, "It is free when a job of its ends.")
+    blocker_view(BlockerCode::Occupied, text, "Wait until one of its jobs ends.")
 }
 
 fn gpus_busy(wanted: u32, free: u32) -> BlockerView {
     BlockerView {
         wanted: Some(wanted.to_string()),
         found: Some(free.to_string()),
-        ..says(
+        ..blocker_view(
             BlockerCode::GpusBusy,
-            format!("The job takes {}, and {free} that would do are free.", gpus(wanted)),
-            "They are free when jobs on it end.",
+            format!("The job requires {}, and {free} matching ones are available.", format_gpu_count(wanted)),
+            "Wait until jobs on the worker end.",
         )
     }
 }
 
-fn wrong_target(wanted: Target) -> BlockerView {
+fn wrong_target(wanted: JobTarget) -> BlockerView {
     let text = match wanted {
-        Target::Local => "The job is for the orchestrator's own GPUs, and this is another machine.",
-        Target::Worker | Target::Auto => "The job is for remote workers, and this is the orchestrator's own machine.",
+        JobTarget::Local => "The target is local, and this is a remote worker.",
+        JobTarget::Worker | JobTarget::Auto => "The target is worker, and this is the orchestrator's own machine.",
     };
-    let change = "Submit it with the target auto.".to_owned();
-    BlockerView { wanted: Some(wanted.as_str().to_owned()), ..says(BlockerCode::WrongTarget, text.to_owned(), change) }
+    let change = "Use the target auto.".to_owned();
+    BlockerView {
+        wanted: Some(wanted.as_str().to_owned()),
+        ..blocker_view(BlockerCode::WrongTarget, text.to_owned(), change)
+    }
 }
 
 fn label(key: &str, wanted: &str, found: Option<&str>) -> BlockerView {
     let text = match found {
-        Some(value) => format!("The job asks for {key}={wanted}, and this worker has {key}={value}."),
-        None => format!("The job asks for {key}={wanted}, and this worker has no label {key}."),
+        Some(value) => format!("The job requires {key}={wanted}, and this worker has {key}={value}."),
+        None => format!("The job requires {key}={wanted}, and this worker has no label {key}."),
     };
     let literal = !wanted.contains(['*', '?', '[']);
     let change = match (found, literal) {
-        (Some(value), _) => format!("Ask for {key}={value}, or give the worker a label that matches."),
-        (None, true) => format!("Give the worker the label {key}={wanted}, or do not ask for it."),
-        (None, false) => format!("Give the worker a label {key} that matches, or do not ask for it."),
+        (Some(value), _) => format!("Request {key}={value}, or change the label of the worker."),
+        (None, true) => format!("Add the label {key}={wanted} to the worker, or remove it from the job."),
+        (None, false) => format!("Add a matching label {key} to the worker, or remove it from the job."),
     };
     BlockerView {
         key: Some(key.to_owned()),
         wanted: Some(wanted.to_owned()),
         found: found.map(str::to_owned),
-        ..says(BlockerCode::Label, text, change)
+        ..blocker_view(BlockerCode::Label, text, change)
     }
 }
 
 fn gpu_count(wanted: u32, found: u32) -> BlockerView {
     let change = match found {
-        0 => "Ask for no GPU, or submit to a worker that has some.".to_owned(),
-        _ => format!("Ask for at most {}: set gpu_count, or --num_processes in the configuration.", gpus(found)),
+        0 => "Request no GPU, or add a worker with GPUs.".to_owned(),
+        _ => format!(
+            "Request at most {}: set gpu_count, or --num_processes in the configuration.",
+            format_gpu_count(found)
+        ),
     };
-    let text = format!("The job asks for {}, and this worker has {found}.", gpus(wanted));
+    let text = format!("The job requires {}, and this worker has {found}.", format_gpu_count(wanted));
     BlockerView {
         wanted: Some(wanted.to_string()),
         found: Some(found.to_string()),
-        ..says(BlockerCode::GpuCount, text, change)
+        ..blocker_view(BlockerCode::GpuCount, text, change)
     }
 }
 
 fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
     let (has, change) = match found_gb {
-        Some(gb) => (format!("has {gb} GB on so many"), format!("Ask for at most {gb} GB with min_vram_gb.")),
+        Some(gb) => (format!("has at most {gb} GB on that many"), format!("Request at most {gb} GB with min_vram_gb.")),
         None => (
-            "does not say how much its GPUs have".to_owned(),
-            "Leave min_vram_gb out, or tell the agent with --gpu-vram-gb.".to_owned(),
+            "does not report the memory of its GPUs".to_owned(),
+            "Omit min_vram_gb, or start the agent with --gpu-vram-gb.".to_owned(),
         ),
     };
-    let text = format!("The job asks for {} with {wanted_gb} GB each, and this worker {has}.", gpus(count));
+    let text = format!("The job requires {} with {wanted_gb} GB each, and this worker {has}.", format_gpu_count(count));
     BlockerView {
         wanted: Some(wanted_gb.to_string()),
         found: found_gb.map(|gb| gb.to_string()),
         gpus: Some(count),
-        ..says(BlockerCode::Vram, text, change)
+        ..blocker_view(BlockerCode::Vram, text, change)
     }
 }
 
-/// The most GPUs whose reasons are told.
-const TOLD: usize = 4;
+/// The maximum number of GPUs whose reasons are listed.
+const MAX_GPUS_LISTED: usize = 4;
 
 fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView {
-    let sentence = format!("The job takes {}, and {left} that would do may be given out.", gpus(wanted));
-    let told = why.iter().take(TOLD).map(|(number, withheld)| format!("GPU {number} is {}.", withheld_words(withheld)));
-    let more = why.len().saturating_sub(TOLD);
-    let more = (more > 0).then(|| format!("So it is with {more} more."));
+    let sentence = format!("The job requires {}, and {left} matching ones are usable.", format_gpu_count(wanted));
+    let told = why
+        .iter()
+        .take(MAX_GPUS_LISTED)
+        .map(|(number, withheld)| format!("GPU {number} is {}.", withheld_words(withheld)));
+    let more = why.len().saturating_sub(MAX_GPUS_LISTED);
+    let more = (more > 0).then(|| format!("The same applies to {more} more."));
     let text = std::iter::once(sentence).chain(told).chain(more).collect::<Vec<_>>().join(" ");
     let is_in_use = |(_, withheld): &(u32, Withheld)| withheld.reason == WithheldReason::InUse;
     let change = match (why.iter().any(is_in_use), why.iter().all(is_in_use)) {
-        (_, true) => "End what uses it on its host, and its agent gives it back.",
-        (true, false) => "End what uses one, see to the one with an error, and their agent gives them back.",
-        (false, _) => "See to it on its host; its agent gives it back when it is well.",
+        (_, true) => "End the process that uses the GPU on the host; it then becomes available automatically.",
+        (true, false) => {
+            "End the process that uses a GPU, and fix the quarantined one; both then become available automatically."
+        }
+        (false, _) => "Check the GPU on the host; it becomes available automatically when it works again.",
     };
     BlockerView {
         wanted: Some(wanted.to_string()),
         found: Some(left.to_string()),
         withheld: why.iter().map(withheld_gpu).collect(),
-        ..says(BlockerCode::GpusWithheld, text, change.to_owned())
+        ..blocker_view(BlockerCode::GpusWithheld, text, change.to_owned())
     }
 }
 
-fn withheld_gpu((index, withheld): &(u32, Withheld)) -> WithheldGpu {
+fn withheld_gpu((index, withheld): &(u32, Withheld)) -> WithheldGpuView {
     let reason = match withheld.reason {
         WithheldReason::Quarantined => gpu::WithheldReason::Quarantined,
         WithheldReason::InUse => gpu::WithheldReason::InUse,
     };
-    WithheldGpu { index: *index, why: gpu::Withheld { reason, detail: withheld.detail.clone() } }
+    WithheldGpuView { index: *index, why: gpu::Withheld { reason, detail: withheld.detail.clone() } }
 }
 
 fn withheld_words(withheld: &Withheld) -> String {
     let detail = withheld.detail.trim().trim_end_matches('.');
-    // Agents say `used by process 7`, or only whose it is.
+    // Agents report `used by process 7`, or only the user.
     let detail = detail.strip_prefix("used by ").unwrap_or(detail);
     match (withheld.reason, detail) {
         (WithheldReason::InUse, "") => "in use by a process that belongs to no job".to_owned(),
@@ -356,11 +379,11 @@ fn withheld_words(withheld: &Withheld) -> String {
     }
 }
 
-/// Names of directories, as configurations write them.
-pub(super) fn braced(names: &[String]) -> String {
+/// Formats names of directories as configurations write them.
+pub(super) fn format_paths(names: &[String]) -> String {
     names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn gpus(count: u32) -> String {
+pub(super) fn format_gpu_count(count: u32) -> String {
     if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") }
 }

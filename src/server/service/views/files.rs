@@ -1,52 +1,56 @@
-//! Events, artifacts and configurations of jobs as clients see them.
-
+use app::domain::access::Permission;
 use app::domain::ids::JobId;
-use app::domain::text::in_order;
+use app::domain::text::natural_cmp;
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
-use app::protocol::audit::{JobEvents, TrailEvent};
+use app::protocol::audit::{AuditTrailEvent, JobEvents};
 use app::protocol::configs::ConfigDetail;
 use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;
+use crate::service::access::Principal;
 use crate::service::checkpoints::resume_point;
 use crate::service::configs::config_detail;
-use crate::service::overrides;
-use crate::service::refusal::Refusal;
+use crate::service::error::ServiceError;
+use crate::service::job_overrides;
 use crate::store::artifacts::StoredArtifact;
-use crate::store::audit::StoredEntry;
+use crate::store::audit::StoredAuditEntry;
 use crate::text::percent_escaped;
 
 impl Core {
-    /// What happened to a job.
-    pub async fn job_events(&self, id: &JobId) -> Result<JobEvents, Refusal> {
+    /// Returns the events of a job. Overrides are only shown to users who may read configurations.
+    pub async fn job_events(&self, principal: &Principal, id: &JobId) -> Result<JobEvents, ServiceError> {
         let mut tx = self.read().await?;
-        tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        let events = tx.audit_of(id.as_str()).await?.into_iter().map(event).collect();
+        tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        let mut events: Vec<_> = tx.audit_of_target(id.as_str()).await?.into_iter().map(event_view).collect();
+        if !principal.permissions.contains(Permission::ConfigView) {
+            let details = events.iter_mut().filter_map(|event| event.detail.as_object_mut());
+            details.for_each(|detail| drop(detail.remove("overrides")));
+        }
         Ok(JobEvents { events })
     }
 
-    /// A job's files.
-    pub async fn artifacts_page(&self, id: &JobId) -> Result<ArtifactsPage, Refusal> {
+    pub async fn artifacts_page(&self, id: &JobId) -> Result<ArtifactsPage, ServiceError> {
         let mut tx = self.read().await?;
-        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let artifacts = tx.artifacts(id).await?;
         let mut artifacts: Vec<_> = artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect();
-        artifacts.sort_by(|a, b| in_order(&a.path, &b.path).then(a.attempt.cmp(&b.attempt)));
+        artifacts.sort_by(|a, b| natural_cmp(&a.path, &b.path).then(a.attempt.cmp(&b.attempt)));
         Ok(ArtifactsPage { artifacts, resumes_from: resume_point(&mut *tx, &job).await? })
     }
 
-    /// The configuration as a job runs it, with its files.
-    pub async fn job_config(&self, id: &JobId) -> Result<ConfigDetail, Refusal> {
+    /// Returns the configuration as a job runs it, with its files.
+    pub async fn job_config(&self, id: &JobId) -> Result<ConfigDetail, ServiceError> {
         let mut tx = self.read().await?;
-        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let (name, revision) = (job.spec.config_name, job.spec.config_revision);
-        let config = tx.config_revision(&name, revision).await?.ok_or(Refusal::NoConfig(name))?;
-        Ok(config_detail(&overrides::ran(config, &job.spec.overrides)))
+        let config =
+            tx.config_revision(&name, revision).await?.ok_or(ServiceError::ConfigNotFound(name, Vec::new()))?;
+        Ok(config_detail(&job_overrides::applied_config(config, &job.spec.overrides)))
     }
 }
 
-fn event(entry: StoredEntry) -> TrailEvent {
-    TrailEvent {
+fn event_view(entry: StoredAuditEntry) -> AuditTrailEvent {
+    AuditTrailEvent {
         at: entry.at,
         event: entry.action,
         actor: entry.actor,

@@ -1,138 +1,148 @@
-//! Jobs as clients see them.
-
 use std::collections::{HashMap, HashSet};
 
 use app::domain::access::Permission;
-use app::domain::explain::{Outlook, Outlooks};
+use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, Previous, Start, State, Target as DomainTarget};
+use app::domain::job::{Job, JobState, JobTarget as DomainTarget, PreviousAttempt, StartPoint};
 use app::domain::time::Timestamp;
-use app::protocol::overrides::Diff;
+use app::protocol::overrides::OverrideDiff;
 use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
-use app::protocol::status::{JobStatus, Phase, Target};
-use app::protocol::submit::Submitted;
+use app::protocol::status::{JobPhase, JobStatus, Target};
+use app::protocol::submit::SubmitJobResponse;
 use app::protocol::worker::ProgressPoint;
 
-use super::attempts::{attempt_view, moments};
+use super::attempts::{attempt_times, attempt_view};
 use super::explain::NO_LOCAL_WORKER;
 use super::summary;
 use crate::service::Core;
-use crate::service::access::Person;
-use crate::service::checkpoints::resumable;
-use crate::service::desired::policy;
-use crate::service::overrides::told;
-use crate::service::refusal::{Invalid, Refusal, moment};
-use crate::service::unit::{failure_words, loss_words};
+use crate::service::access::Principal;
+use crate::service::checkpoints::resumable_checkpoints;
+use crate::service::desired::checkpoint_policy;
+use crate::service::error::{InvalidInput, ServiceError, parse_moment};
+use crate::service::job_overrides::to_diff;
+use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
-use crate::store::jobs::{JobFilter, Order, Turn};
-use crate::store::known::Known;
+use crate::store::fleet_state::FleetState;
+use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
 
-/// Jobs on a page if nothing else was asked for.
-const PAGE: u32 = 100;
-/// Jobs on a page at most.
-const LONGEST_PAGE: u32 = 1_000;
-/// How many checkpoints a job's view lists.
-const RESUMABLE: usize = 20;
-/// So often a job is held against a worker for one answer: enough for a thousand different demands and a hundred workers.
-const COMPARISONS: usize = 100_000;
+/// Default number of jobs per page.
+const DEFAULT_PAGE: u32 = 100;
+/// Maximum number of jobs per page.
+const MAX_PAGE: u32 = 1_000;
+/// The maximum number of checkpoints in a job's view.
+const MAX_RESUMABLE: usize = 20;
+/// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a hundred
+/// workers.
+const MAX_COMPARISONS: usize = 100_000;
 
-/// What the views of several jobs share.
-struct Around {
-    places: HashMap<JobId, u64>,
-    names: HashMap<WorkerId, String>,
+/// Shared by the views of several jobs.
+struct JobsContext {
+    queue_positions: HashMap<JobId, u64>,
+    worker_names: HashMap<WorkerId, String>,
     attempts: HashMap<JobId, StoredAttempt>,
-    /// The jobs that wait and that no worker can take.
-    fit_none: HashSet<JobId>,
+    /// Waiting jobs that match no worker.
+    unmatched: HashSet<JobId>,
 }
 
 impl Core {
-    /// A page of the jobs that somebody may see.
-    pub async fn jobs_page(&self, person: &Person, query: &JobsQuery) -> Result<JobsPage, Refusal> {
+    /// Returns a page of the jobs that a user may see.
+    pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
         let mut tx = self.read().await?;
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
-        let filter = JobFilter { limit: limit + 1, ..filter(person, query)? };
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let filter = JobFilter { limit: limit + 1, ..parse_filter(principal, query)? };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
         let of_filter = tx.count_jobs(&filter).await?;
         let counted = |(word, _): &&(String, u64)| filter.states.is_empty() || filter.states.contains(&word.as_str());
         let total = of_filter.iter().filter(counted).map(|(_, number)| number).sum();
-        let around = Around::load(&mut *tx, &jobs).await?;
+        let around = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
+        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
         Ok(JobsPage {
-            next_cursor: jobs.last().filter(|_| more).map(|last| cursor(&filter.order, last)),
+            next_cursor: jobs.last().filter(|_| more).map(|last| format_cursor(&filter.order, last)),
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
             total,
-            counts: counts(&of_filter),
-            disk_full: self.room.is_full(),
+            counts: job_counts(&of_filter),
+            disk_full: self.disk_space.is_full(),
             server_time: self.now(),
         })
     }
 
-    /// How many jobs that somebody may see there are in each status.
-    pub async fn job_counts(&self, person: &Person) -> Result<JobCounts, Refusal> {
-        let only = JobFilter { user: person.sees_only(), ..JobFilter::default() };
-        Ok(counts(&self.read().await?.count_jobs(&only).await?))
+    /// Counts the jobs that a user may see, by status.
+    pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
+        let only = JobFilter { user: principal.visible_owner(), ..JobFilter::default() };
+        Ok(job_counts(&self.read().await?.count_jobs(&only).await?))
     }
 
-    /// One job.
-    pub async fn job_view(&self, id: &JobId) -> Result<JobView, Refusal> {
+    pub async fn job_view(&self, id: &JobId) -> Result<JobView, ServiceError> {
         let mut tx = self.read().await?;
-        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
+        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let jobs = [job];
-        let around = Around::load(&mut *tx, &jobs).await?;
+        let around = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
+        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
         Ok(around.view(&jobs[0]))
     }
 
-    /// Those of these jobs that somebody may see, as of one moment.
-    pub async fn jobs_named(&self, person: &Person, ids: &[JobId]) -> Result<Vec<JobView>, Refusal> {
+    /// Returns those of these jobs that a user may see, from one snapshot.
+    pub async fn jobs_by_id(&self, principal: &Principal, ids: &[JobId]) -> Result<Vec<JobView>, ServiceError> {
         let mut tx = self.read().await?;
-        let only = person.sees_only();
+        let only = principal.visible_owner();
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
             let job = tx.job(id).await?;
             jobs.extend(job.filter(|job| only.as_ref().is_none_or(|only| *only == job.submitted_by)));
         }
-        let around = Around::load(&mut *tx, &jobs).await?;
+        let around = JobsContext::load(&mut *tx, &jobs).await?;
         drop(tx);
-        let around = Around { fit_none: self.fit_none(&jobs).await?, ..around };
+        let around = JobsContext { unmatched: self.unmatched_jobs(&jobs).await?, ..around };
         Ok(jobs.iter().map(|job| around.view(job)).collect())
     }
 
-    /// What became of a submit: how the job stands after planning.
-    pub async fn submitted(&self, id: &JobId) -> Result<Submitted, Refusal> {
-        let mut tx = self.recent().await?;
-        let job = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        let waits = matches!(job.state, State::Queued { .. });
-        let queue_position = if waits { Some(tx.place(&job).await?) } else { None };
+    /// Returns the response to a submit: the job after planning.
+    pub async fn submit_response(&self, id: &JobId) -> Result<SubmitJobResponse, ServiceError> {
+        let mut tx = self.read_recent().await?;
+        let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        let waits = matches!(job.state, JobState::Queued { .. });
+        let queue_position = if waits { Some(tx.queue_position(&job).await?) } else { None };
         drop(tx);
-        let warning = if waits { self.recent().await?.see(|known| self.warning(known, &job)).await? } else { None };
-        Ok(Submitted {
+        let warning =
+            if waits { self.read_recent().await?.with_state(|known| self.warning(known, &job)).await? } else { None };
+        Ok(SubmitJobResponse {
             success: true,
             job_id: job.id.clone(),
-            status: status(&job),
+            status: job_status(&job),
             queue_position,
             allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
             warning,
         })
     }
 
-    /// One job with its attempts.
-    pub async fn job_detail(&self, id: &JobId) -> Result<JobView, Refusal> {
+    /// Returns a job as in a list, with the step since which its loss is NaN.
+    pub async fn job_with_loss(&self, id: &JobId) -> Result<JobView, ServiceError> {
         let mut job = self.job_view(id).await?;
-        let mut tx = self.read().await?;
-        let (stored, moments) = (tx.attempts(id).await?, moments(tx.audit_of(id.as_str()).await?));
-        if let Some(worker) = &job.worker_id {
-            job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.is_older());
+        if let Some(progress) = job.progress.as_mut().filter(|progress| progress.loss_nan_since.is_some()) {
+            progress.loss_nan_since = self.job_metrics(id, Some(job.attempt)).await?.loss_nan_since;
         }
-        let found = tx.job(id).await?.ok_or_else(|| Refusal::NoJob(id.clone()))?;
-        job.overrides = told(&found.spec.overrides);
+        Ok(job)
+    }
+
+    /// Returns a job with its attempts. Overrides are only shown to users who may read configurations.
+    pub async fn job_detail(&self, principal: &Principal, id: &JobId) -> Result<JobView, ServiceError> {
+        let mut job = self.job_with_loss(id).await?;
+        let mut tx = self.read().await?;
+        let (stored, moments) = (tx.attempts(id).await?, attempt_times(tx.audit_of_target(id.as_str()).await?));
+        if let Some(worker) = &job.worker_id {
+            job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
+        }
+        let found = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
+        if principal.permissions.contains(Permission::ConfigView) {
+            job.overrides = to_diff(&found.spec.overrides);
+        }
         if found.has_ended() {
-            job.resumable = resumable(&mut *tx, &found, RESUMABLE).await?;
+            job.resumable = resumable_checkpoints(&mut *tx, &found, MAX_RESUMABLE).await?;
         }
         drop(tx);
         let mut attempts = Vec::new();
@@ -145,61 +155,62 @@ impl Core {
         Ok(job)
     }
 
-    /// What becomes of jobs on the fleet as it is.
-    pub(super) fn outlooks<'j, 'k>(&self, known: &'k Known) -> Outlooks<'j, 'k> {
-        Outlooks::within(self.policy.fleet(known), COMPARISONS)
+    /// Caches whether jobs are feasible on the current fleet.
+    pub(super) fn outlooks<'j, 'k>(&self, known: &'k FleetState) -> FeasibilityCache<'j, 'k> {
+        FeasibilityCache::with_budget(self.policy.planner_fleet(known), MAX_COMPARISONS)
     }
 
-    /// Why no worker can take a job that waits; nothing if one can.
-    fn warning(&self, known: &Known, job: &Job) -> Option<String> {
-        let mut outlooks = self.outlooks(known);
-        match outlooks.of(job)? {
-            Outlook::Busy | Outlook::Away | Outlook::NoWorkers => None,
-            Outlook::Never => Some(summary::view(&outlooks.summary(job)?).text),
-            Outlook::NoLocalWorker => Some(NO_LOCAL_WORKER.to_owned()),
+    /// Returns why a waiting job matches no worker; `None` if one does.
+    fn warning(&self, fleet_state: &FleetState, job: &Job) -> Option<String> {
+        let mut outlooks = self.outlooks(fleet_state);
+        match outlooks.feasibility(job)? {
+            Feasibility::Busy | Feasibility::WorkerUnavailable | Feasibility::NoWorkers => None,
+            Feasibility::Unsatisfiable => Some(summary::fit_summary_view(&outlooks.summary(job)?).text),
+            Feasibility::NoLocalWorker => Some(NO_LOCAL_WORKER.to_owned()),
         }
     }
 
-    /// Those of these jobs that wait and that no worker can take. Take it while no other view is open: it may need one.
-    async fn fit_none(&self, jobs: &[Job]) -> Result<HashSet<JobId>, Refusal> {
-        let waiting: Vec<&Job> = jobs.iter().filter(|job| matches!(job.state, State::Queued { .. })).collect();
+    /// Returns which of these jobs wait and match no worker. Call it while no other snapshot is open: it may need one.
+    async fn unmatched_jobs(&self, jobs: &[Job]) -> Result<HashSet<JobId>, ServiceError> {
+        let waiting: Vec<&Job> = jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })).collect();
         if waiting.is_empty() {
             return Ok(HashSet::new());
         }
-        let fit_none = |known: &Known| {
+        let fit_none = |known: &FleetState| {
             let mut outlooks = self.outlooks(known);
-            let fits_none = |job| outlooks.of(job).is_some_and(Outlook::fits_none).then(|| job.id.clone());
+            let fits_none =
+                |job| outlooks.feasibility(job).is_some_and(Feasibility::is_unsatisfiable).then(|| job.id.clone());
             waiting.into_iter().filter_map(fits_none).collect()
         };
-        Ok(self.recent().await?.see(fit_none).await?)
+        Ok(self.read_recent().await?.with_state(fit_none).await?)
     }
 }
 
-impl Around {
-    async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, Refusal> {
+impl JobsContext {
+    async fn load(tx: &mut dyn Tx, jobs: &[Job]) -> Result<Self, ServiceError> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let attempts = tx.newest_attempts(&ids).await?;
         let mut places = HashMap::new();
-        for job in jobs.iter().filter(|job| matches!(job.state, State::Queued { .. })) {
-            places.insert(job.id.clone(), tx.place(job).await?);
+        for job in jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })) {
+            places.insert(job.id.clone(), tx.queue_position(job).await?);
         }
         Ok(Self {
-            places,
-            names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
+            queue_positions: places,
+            worker_names: attempts.iter().map(|a| (a.worker.clone(), a.worker_name.clone())).collect(),
             attempts: attempts.into_iter().map(|attempt| (attempt.job.clone(), attempt)).collect(),
-            fit_none: HashSet::new(),
+            unmatched: HashSet::new(),
         })
     }
 
     fn view(&self, job: &Job) -> JobView {
         let attempt = self.attempts.get(&job.id);
         let worker_id = job.last_lease().map(|lease| lease.worker.clone());
-        let error = error(job);
+        let error = error_text(job);
         let error_line = attempt.and_then(|attempt| attempt.error_line).filter(|_| error.is_some());
         JobView {
             job_id: job.id.clone(),
-            status: status(job),
-            status_since: job.since(),
+            status: job_status(job),
+            status_since: job.state_since(),
             config_name: job.spec.config_name.clone(),
             config_revision: job.spec.config_revision,
             target: match job.spec.target {
@@ -217,27 +228,27 @@ impl Around {
             shared_secrets_only: job.spec.shared_secrets_only,
             exclusive: job.spec.exclusive,
             sandbox: job.spec.demand.sandbox,
-            checkpoints: policy(job.spec.checkpoints),
+            checkpoints: checkpoint_policy(job.spec.checkpoints),
             priority: job.priority,
             retry_of: job.retry_of.clone(),
             resume_from: job.retry_of.as_ref().map(|_| match &job.spec.start {
-                Start::Checkpoint(saved) => saved.name.clone(),
+                StartPoint::Checkpoint(saved) => saved.name.clone(),
                 start => start.to_string(),
             }),
-            overrides: Diff::new(),
+            overrides: OverrideDiff::new(),
             resumable: Vec::new(),
             attempt: job.attempt,
             max_attempts: job.spec.max_retries + 1,
-            worker_name: worker_id.as_ref().and_then(|id| self.names.get(id).cloned()),
+            worker_name: worker_id.as_ref().and_then(|id| self.worker_names.get(id).cloned()),
             worker_id,
             older_agent: false,
             submitted_at: job.submitted_at,
             submitted_by: job.submitted_by.clone(),
             started_at: attempt.and_then(|attempt| attempt.started_at),
-            ended_at: job.has_ended().then(|| job.since()),
-            queue_position: self.places.get(&job.id).copied(),
-            fits_none: self.fit_none.contains(&job.id),
-            progress: attempt.and_then(progress),
+            ended_at: job.has_ended().then(|| job.state_since()),
+            queue_position: self.queue_positions.get(&job.id).copied(),
+            fits_none: self.unmatched.contains(&job.id),
+            progress: attempt.and_then(progress_view),
             error,
             error_line,
             attempts: None,
@@ -245,22 +256,21 @@ impl Around {
     }
 }
 
-/// The word of a job's state.
-pub fn status(job: &Job) -> JobStatus {
+/// Converts a job's state.
+pub fn job_status(job: &Job) -> JobStatus {
     match job.state {
-        State::Queued { .. } => JobStatus::Queued,
-        State::Offered { .. } => JobStatus::Offered,
-        State::Starting { .. } => JobStatus::Starting,
-        State::Running { .. } => JobStatus::Running,
-        State::Cancelling { .. } => JobStatus::Cancelling,
-        State::Completed { .. } => JobStatus::Completed,
-        State::Failed { .. } => JobStatus::Failed,
-        State::Cancelled { .. } => JobStatus::Cancelled,
+        JobState::Queued { .. } => JobStatus::Queued,
+        JobState::Offered { .. } => JobStatus::Offered,
+        JobState::Starting { .. } => JobStatus::Starting,
+        JobState::Running { .. } => JobStatus::Running,
+        JobState::Cancelling { .. } => JobStatus::Cancelling,
+        JobState::Completed { .. } => JobStatus::Completed,
+        JobState::Failed { .. } => JobStatus::Failed,
+        JobState::Cancelled { .. } => JobStatus::Cancelled,
     }
 }
 
-/// How far an attempt is.
-pub fn progress(attempt: &StoredAttempt) -> Option<ProgressView> {
+pub fn progress_view(attempt: &StoredAttempt) -> Option<ProgressView> {
     let point: ProgressPoint = serde_json::from_str(attempt.progress.as_deref()?).ok()?;
     #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
     let percent =
@@ -272,94 +282,106 @@ pub fn progress(attempt: &StoredAttempt) -> Option<ProgressView> {
         at: point.at,
         epoch: point.epoch,
         loss: point.loss,
+        loss_nan_since: point.loss_is_nan.then_some(point.step),
         learning_rate: point.learning_rate,
         eta_seconds: point.eta_seconds,
         stage: point.stage,
     })
 }
 
-fn error(job: &Job) -> Option<String> {
+fn error_text(job: &Job) -> Option<String> {
     match &job.state {
-        State::Failed { failure, .. } => Some(failure_words(failure)),
-        State::Queued { previous: Some(Previous { loss: Some(loss), .. }), .. } => Some(loss_words(loss)),
+        JobState::Failed { failure, .. } => Some(describe_failure(failure)),
+        JobState::Queued { previous: Some(PreviousAttempt { loss: Some(loss), .. }), .. } => Some(describe_loss(loss)),
         _ => None,
     }
 }
 
-/// What was asked for, checked.
-fn filter(person: &Person, query: &JobsQuery) -> Result<JobFilter, Refusal> {
+/// Validates the filters.
+fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<JobFilter, ServiceError> {
     let label = query.label.as_deref().map(|label| match label.split_once('=') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
         None => (label.to_owned(), None),
     });
-    let only = person.sees_only();
+    let only = principal.visible_owner();
     if only.is_some() && query.user.is_some() && only != query.user {
-        return Err(Refusal::Denied(Permission::JobViewAll));
+        return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
     Ok(JobFilter {
-        states: states(query),
+        states: state_filter(query),
         worker: query.worker.clone(),
-        since: moment("since", query.since.as_deref())?,
-        until: moment("until", query.until.as_deref())?,
-        ended_since: moment("ended_since", query.ended_since.as_deref())?,
+        since: parse_moment("since", query.since.as_deref())?,
+        until: parse_moment("until", query.until.as_deref())?,
+        ended_since: parse_moment("ended_since", query.ended_since.as_deref())?,
         user: query.user.clone().or(only),
         label,
-        order: order(query)?,
+        config: query.config.clone(),
+        name: parse_name_filter(query.q.as_deref())?,
+        order: parse_order(query)?,
         ..JobFilter::default()
     })
 }
 
-/// What waits is told in the order of its turns, and everything else with the newest first.
-fn order(query: &JobsQuery) -> Result<Order, Refusal> {
+fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceError> {
+    let text = q.map(str::trim).filter(|text| !text.is_empty());
+    if text.is_some_and(|text| text.chars().count() > 100) {
+        return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
+    }
+    Ok(text.map(JobNameFilter::parse))
+}
+
+/// Waiting jobs are listed in queue order, all others newest first.
+fn parse_order(query: &JobsQuery) -> Result<JobListOrder, ServiceError> {
     let read = |cursor: &str| match query.phase {
-        Some(Phase::Waiting) => turn(cursor).map(|turn| Order::Next(Some(turn))),
-        _ => JobId::parse(cursor).ok().map(|id| Order::Newest(Some(id.to_string()))),
+        Some(JobPhase::Waiting) => parse_cursor(cursor).map(|turn| JobListOrder::QueueOrder(Some(turn))),
+        _ => JobId::parse(cursor).ok().map(|id| JobListOrder::Newest(Some(id.to_string()))),
     };
     match (query.cursor.as_deref(), query.phase) {
         (Some(cursor), _) => {
-            Ok(read(cursor).ok_or(Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?)
+            Ok(read(cursor)
+                .ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
         }
-        (None, Some(Phase::Waiting)) => Ok(Order::Next(None)),
-        (None, _) => Ok(Order::Newest(None)),
+        (None, Some(JobPhase::Waiting)) => Ok(JobListOrder::QueueOrder(None)),
+        (None, _) => Ok(JobListOrder::Newest(None)),
     }
 }
 
-/// Where a list goes on after this job, whatever becomes of it meanwhile.
-fn cursor(order: &Order, last: &Job) -> String {
-    let Turn { urgency, submitted_at, id } = Turn::of(last);
+/// The cursor after this job, valid whatever happens to the job meanwhile.
+fn format_cursor(order: &JobListOrder, last: &Job) -> String {
+    let QueueCursor { urgency, submitted_at, id } = QueueCursor::from_job(last);
     match order {
-        Order::Newest(_) => id,
-        Order::Next(_) => format!("{urgency}.{}.{id}", submitted_at.0),
+        JobListOrder::Newest(_) => id,
+        JobListOrder::QueueOrder(_) => format!("{urgency}.{}.{id}", submitted_at.0),
     }
 }
 
-fn turn(cursor: &str) -> Option<Turn> {
+fn parse_cursor(cursor: &str) -> Option<QueueCursor> {
     let mut parts = cursor.splitn(3, '.');
     let (urgency, at) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    Some(Turn { urgency, submitted_at: Timestamp(at), id: JobId::parse(parts.next()?).ok()?.to_string() })
+    Some(QueueCursor { urgency, submitted_at: Timestamp(at), id: JobId::parse(parts.next()?).ok()?.to_string() })
 }
 
-fn states(query: &JobsQuery) -> Vec<&'static str> {
-    let phase = |status: &&JobStatus| query.phase.is_none_or(|phase| status.is_in(phase));
+fn state_filter(query: &JobsQuery) -> Vec<&'static str> {
+    let phase = |status: &&JobStatus| query.phase.is_none_or(|phase| status.is_in_phase(phase));
     match (query.status, query.phase) {
         (None, None) => Vec::new(),
         (wanted, _) => {
             let fits = |status: &&JobStatus| phase(status) && wanted.is_none_or(|wanted| wanted == **status);
             let states: Vec<_> = JobStatus::ALL.iter().filter(fits).map(|status| status.as_str()).collect();
-            // Contradictory filters mean none, not all.
+            // Contradictory filters match nothing, not everything.
             if states.is_empty() { vec!["none"] } else { states }
         }
     }
 }
 
-fn counts(by_state: &[(String, u64)]) -> JobCounts {
+fn job_counts(by_state: &[(String, u64)]) -> JobCounts {
     let count = |counts: &dyn Fn(JobStatus) -> bool| {
         let counted = |(word, _): &&(String, u64)| JobStatus::parse(word).is_some_and(counts);
         by_state.iter().filter(counted).map(|(_, number)| number).sum()
     };
     JobCounts {
-        waiting: count(&|status| status.is_in(Phase::Waiting)),
-        running: count(&|status| status.is_in(Phase::Running)),
+        waiting: count(&|status| status.is_in_phase(JobPhase::Waiting)),
+        running: count(&|status| status.is_in_phase(JobPhase::Running)),
         completed: count(&|status| status == JobStatus::Completed),
         failed: count(&|status| status == JobStatus::Failed),
         cancelled: count(&|status| status == JobStatus::Cancelled),

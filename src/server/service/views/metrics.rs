@@ -1,74 +1,105 @@
-//! What a trainer measured, as charts take it.
+//! Metrics of a trainer, for charts.
 
 use std::collections::BTreeMap;
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use app::protocol::history::{JobMetrics, MetricSeries};
-use app::protocol::queue::ProgressSeries;
+use app::protocol::queue::{JobLive, JobView, ProgressSeries};
 use app::protocol::worker::ProgressPoint;
 
 use crate::service::Core;
-use crate::service::refusal::Refusal;
+use crate::service::error::ServiceError;
 
-/// How many points a list of them has.
-const LISTED: u32 = 600;
-/// Of how many points the numbers are looked at one by one. Of a longer attempt it is every so many.
-const READ: u32 = 10_000;
-/// How many values of a number a chart gets.
-const CHARTED: usize = 480;
-/// Over how many stretches the rate of steps is counted: from one point to the next it would be noise.
-const RATES: usize = 120;
+/// The maximum number of points in a list.
+const MAX_POINTS_LISTED: u32 = 600;
+/// The number of points that are read; of a longer attempt, every n-th.
+const MAX_POINTS_READ: u32 = 10_000;
+/// The maximum number of values of a metric in a chart.
+const MAX_CHART_VALUES: usize = 480;
+/// The number of periods over which the step rate is computed: between single points it would be noise.
+const RATE_BUCKETS: usize = 120;
 
-/// The rate of steps.
-const RATE: &str = "steps_per_second";
-/// What comes before what the trainer names.
-const FIRST: [&str; 4] = ["loss", "learning_rate", "epoch", RATE];
+/// The maximum size of the log part in a live update, in bytes.
+const MAX_LOG_BYTES: u32 = 64 << 10;
+
+/// The name of the step rate.
+const RATE_METRIC: &str = "steps_per_second";
+/// Metrics that are listed before the trainer's own.
+const LEADING_METRICS: [&str; 4] = ["loss", "learning_rate", "epoch", RATE_METRIC];
 
 impl Core {
-    /// An attempt's points; of the newest if none is named.
-    pub async fn progress_series(&self, id: &JobId, attempt: Option<Attempt>) -> Result<ProgressSeries, Refusal> {
-        let attempt = self.attempt_of(id, attempt).await?;
-        Ok(ProgressSeries { attempt, points: self.points(id, attempt, LISTED).await? })
+    /// Returns an attempt's points; by default of the newest.
+    pub async fn progress_series(
+        &self,
+        id: &JobId,
+        attempt: Option<AttemptNumber>,
+    ) -> Result<ProgressSeries, ServiceError> {
+        let attempt = self.resolve_attempt(id, attempt).await?;
+        Ok(ProgressSeries { attempt, points: self.points(id, attempt, MAX_POINTS_LISTED).await? })
     }
 
-    /// An attempt's numbers; those of the newest if none is named.
-    pub async fn job_metrics(&self, id: &JobId, attempt: Option<Attempt>) -> Result<JobMetrics, Refusal> {
-        let attempt = self.attempt_of(id, attempt).await?;
-        let points = self.points(id, attempt, READ).await?;
-        let kept_every = Some(self.read().await?.points_every(id, attempt).await?).filter(|every| *every > 1);
+    /// Returns an attempt's metrics; by default of the newest.
+    pub async fn job_metrics(&self, id: &JobId, attempt: Option<AttemptNumber>) -> Result<JobMetrics, ServiceError> {
+        let attempt = self.resolve_attempt(id, attempt).await?;
+        let points = self.points(id, attempt, MAX_POINTS_READ).await?;
+        let kept_every = Some(self.read().await?.point_stride(id, attempt).await?).filter(|every| *every > 1);
         let from = points.first().map(|point| point.at);
-        Ok(JobMetrics { attempt, from, kept_every, metrics: metrics(&points) })
+        let loss_nan_since = nan_since(&points);
+        Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics: metric_series(&points) })
     }
 
-    async fn points(&self, id: &JobId, attempt: Attempt, most: u32) -> Result<Vec<ProgressPoint>, Refusal> {
-        let points = self.read().await?.points(id, attempt, most).await?;
+    /// Returns what changes while a job trains.
+    pub async fn job_live(
+        &self,
+        id: &JobId,
+        attempt: Option<AttemptNumber>,
+        offset: Option<u64>,
+    ) -> Result<JobLive, ServiceError> {
+        let JobView { status, attempt: newest, progress, .. } = self.job_with_loss(id).await?;
+        let metrics = self.job_metrics(id, attempt).await?;
+        let log = match metrics.attempt {
+            AttemptNumber(0) => None,
+            attempt => Some(self.read_log(id, Some(attempt), offset, MAX_LOG_BYTES).await?),
+        };
+        Ok(JobLive { status, attempt: newest, progress, metrics, gpus: self.job_history(id).await?, log })
+    }
+
+    async fn points(&self, id: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<ProgressPoint>, ServiceError> {
+        let points = self.read().await?.points(id, attempt, max).await?;
         Ok(points.iter().filter_map(|point| serde_json::from_str(point).ok()).collect())
     }
 }
 
-/// A value, with its step and its moment.
-type Value = (u64, Timestamp, f64);
+/// The first step from which the loss was not finite until the end.
+fn nan_since(points: &[ProgressPoint]) -> Option<u64> {
+    points.iter().fold(None, |since, point| match point.loss {
+        Some(_) => None,
+        None => since.or(point.loss_is_nan.then_some(point.step)),
+    })
+}
 
-/// Every number there is, each thinned by itself.
-fn metrics(points: &[ProgressPoint]) -> Vec<MetricSeries> {
+type MetricPoint = (u64, Timestamp, f64);
+
+/// Returns each metric, downsampled separately.
+fn metric_series(points: &[ProgressPoint]) -> Vec<MetricSeries> {
     let Some(from) = points.first().map(|point| point.at) else { return Vec::new() };
-    let mut by_name: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Vec<MetricPoint>> = BTreeMap::new();
     for point in points {
         let own = [("loss", point.loss), ("learning_rate", point.learning_rate), ("epoch", point.epoch)];
         let own = own.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        // What a trainer calls like one of those is the same number.
+        // A trainer's metric of the same name is the same metric.
         let others = point.metrics.iter().map(|(name, value)| (name.as_str(), *value));
-        for (name, value) in others.filter(|(name, _)| !FIRST[..3].contains(name)).chain(own) {
+        for (name, value) in others.filter(|(name, _)| !LEADING_METRICS[..3].contains(name)).chain(own) {
             if value.is_finite() {
                 by_name.entry(name).or_default().push((point.step, point.at, value));
             }
         }
     }
-    by_name.entry(RATE).or_insert_with(|| rates(points));
-    let first = FIRST.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
-    let series = |(name, values): (&str, Vec<Value>)| {
-        let kept = thinned(&values, CHARTED);
+    by_name.entry(RATE_METRIC).or_insert_with(|| step_rates(points));
+    let first = LEADING_METRICS.iter().filter_map(|name| Some((*name, by_name.remove(name)?))).collect::<Vec<_>>();
+    let series = |(name, values): (&str, Vec<MetricPoint>)| {
+        let kept = downsample(&values, MAX_CHART_VALUES);
         let seconds = |at: Timestamp| f64::from(i32::try_from((at - from).0 / 100).unwrap_or(i32::MAX)) / 10.0;
         MetricSeries {
             name: name.to_owned(),
@@ -80,9 +111,9 @@ fn metrics(points: &[ProgressPoint]) -> Vec<MetricSeries> {
     first.into_iter().chain(by_name).filter(|(_, values)| !values.is_empty()).map(series).collect()
 }
 
-/// Steps per second over stretches of the attempt, each at its end.
-fn rates(points: &[ProgressPoint]) -> Vec<Value> {
-    let stretch = points.len().div_ceil(RATES).max(1);
+/// Steps per second over periods of the attempt, each at its end.
+fn step_rates(points: &[ProgressPoint]) -> Vec<MetricPoint> {
+    let stretch = points.len().div_ceil(RATE_BUCKETS).max(1);
     let ends = points.iter().step_by(stretch);
     let rate = |(before, after): (&ProgressPoint, &ProgressPoint)| {
         let (steps, time) = (after.step.checked_sub(before.step)?, (after.at - before.at).0);
@@ -92,15 +123,15 @@ fn rates(points: &[ProgressPoint]) -> Vec<Value> {
     ends.clone().zip(ends.skip(1)).filter_map(rate).collect()
 }
 
-/// At most about so many of them: the first, the last, and of each stretch between the lowest and the highest.
-fn thinned(values: &[Value], most: usize) -> Vec<Value> {
-    if values.len() <= most {
+/// Reduces values to about `max`: the first, the last, and the lowest and highest of each period between.
+fn downsample(values: &[MetricPoint], max: usize) -> Vec<MetricPoint> {
+    if values.len() <= max {
         return values.to_vec();
     }
-    let stretch = (values.len() * 2).div_ceil(most);
+    let stretch = (values.len() * 2).div_ceil(max);
     let mut places = vec![0, values.len() - 1];
     for (number, part) in values.chunks(stretch).enumerate() {
-        let by_value = |a: &(usize, &Value), b: &(usize, &Value)| a.1.2.total_cmp(&b.1.2);
+        let by_value = |a: &(usize, &MetricPoint), b: &(usize, &MetricPoint)| a.1.2.total_cmp(&b.1.2);
         let ends = [part.iter().enumerate().min_by(by_value), part.iter().enumerate().max_by(by_value)];
         places.extend(ends.into_iter().flatten().map(|(place, _)| number * stretch + place));
     }
@@ -115,47 +146,60 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn loss_is_nan_since_the_step_after_the_last_finite_one() {
+        let nan = |step| ProgressPoint { loss_is_nan: true, ..point(step, 0, None, &[]) };
+        let told = |step| point(step, 0, Some(1.0), &[]);
+        assert_eq!(nan_since(&[told(1), point(2, 0, None, &[]), nan(3), nan(4)]), Some(3));
+        assert_eq!(nan_since(&[told(1), nan(3), point(4, 0, None, &[])]), Some(3), "not sent again");
+        assert_eq!(nan_since(&[nan(3), told(4)]), None, "it is a number again");
+        assert_eq!((nan_since(&[]), nan_since(&[point(1, 0, None, &[])])), (None, None));
+    }
+
     fn point(step: u64, at: i64, loss: Option<f64>, metrics: &[(&str, f64)]) -> ProgressPoint {
         let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         ProgressPoint { step, at: Timestamp(at * 1_000), loss, metrics, ..ProgressPoint::default() }
     }
 
     #[test]
-    fn every_number_is_a_series_and_the_rate_is_counted() {
+    fn each_metric_is_a_series_and_step_rate_is_computed() {
         let points = [
             point(10, 0, Some(2.0), &[]),
             point(20, 4, None, &[("grad_norm", 3.0), ("loss", 7.0)]),
             point(40, 8, Some(1.0), &[("grad_norm", 2.0), ("accuracy", f64::NAN)]),
         ];
-        let series = metrics(&points);
+        let series = metric_series(&points);
         let told: Vec<_> = series.iter().map(|one| (one.name.as_str(), &one.steps[..], &one.values[..])).collect();
-        let expected: [(&str, &[u64], &[f64]); 3] =
-            [("loss", &[10, 40], &[2.0, 1.0]), (RATE, &[20, 40], &[2.5, 5.0]), ("grad_norm", &[20, 40], &[3.0, 2.0])];
+        let expected: [(&str, &[u64], &[f64]); 3] = [
+            ("loss", &[10, 40], &[2.0, 1.0]),
+            (RATE_METRIC, &[20, 40], &[2.5, 5.0]),
+            ("grad_norm", &[20, 40], &[3.0, 2.0]),
+        ];
         assert_eq!(told, expected);
         assert_eq!(series[0].seconds, [0.0, 8.0]);
-        assert_eq!(metrics(&[]), []);
+        assert_eq!(metric_series(&[]), []);
     }
 
     #[test]
-    fn the_trainers_own_rate_counts_and_clocks_that_stand_still_make_none() {
-        let told = metrics(&[point(1, 0, None, &[(RATE, 9.0)]), point(2, 1, None, &[(RATE, 8.0)])]);
-        assert_eq!((told[0].name.as_str(), &told[0].values[..]), (RATE, &[9.0, 8.0][..]));
-        assert_eq!(metrics(&[point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])]), []);
+    fn trainers_own_rate_is_used_and_stopped_clocks_give_none() {
+        let told = metric_series(&[point(1, 0, None, &[(RATE_METRIC, 9.0)]), point(2, 1, None, &[(RATE_METRIC, 8.0)])]);
+        assert_eq!((told[0].name.as_str(), &told[0].values[..]), (RATE_METRIC, &[9.0, 8.0][..]));
+        assert_eq!(metric_series(&[point(1, 5, None, &[]), point(2, 5, None, &[]), point(3, 4, None, &[])]), []);
     }
 
     proptest! {
         #[test]
-        fn what_is_thinned_keeps_its_ends_its_order_and_its_extremes(
+        fn downsampling_keeps_ends_order_and_extremes(
             values in prop::collection::vec(-1e6..1e6_f64, 1..3_000),
             most in 4_usize..600,
         ) {
-            let all: Vec<Value> = (0..).zip(&values).map(|(step, value)| (step, Timestamp(0), *value)).collect();
-            let kept = thinned(&all, most);
+            let all: Vec<MetricPoint> = (0..).zip(&values).map(|(step, value)| (step, Timestamp(0), *value)).collect();
+            let kept = downsample(&all, most);
             prop_assert!(kept.len() <= most + 3);
             prop_assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
             prop_assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
             for extreme in [f64::min, f64::max] {
-                let of = |some: &[Value]| some.iter().map(|value| value.2).reduce(extreme);
+                let of = |some: &[MetricPoint]| some.iter().map(|value| value.2).reduce(extreme);
                 prop_assert_eq!(of(&kept), of(&all));
             }
         }

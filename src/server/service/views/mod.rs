@@ -1,5 +1,3 @@
-//! Domain and rows to what clients see.
-
 mod attempts;
 mod explain;
 mod files;
@@ -7,7 +5,8 @@ pub mod gpus;
 pub mod jobs;
 mod metrics;
 mod overview;
-pub mod roster;
+mod redaction;
 mod summary;
 mod worker_history;
+pub mod worker_list;
 pub mod workers;

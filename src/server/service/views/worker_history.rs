@@ -1,51 +1,52 @@
-//! What a worker did, and what happened with it, as clients see it.
+//! The history of a worker: attempts and events.
 
-use app::domain::ids::{Attempt, JobId, WorkerId};
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::{Millis, Timestamp};
-use app::protocol::audit::{AuditFilters, AuditQuery, TrailEvent};
-use app::protocol::worker_history::{PartQuery, WorkerAttempt, WorkerAttempts, WorkerEvents, WorkerRecord};
+use app::protocol::audit::{AuditFilters, AuditQuery, AuditTrailEvent};
+use app::protocol::worker_history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
-use super::overview::{DAY, streak};
+use super::overview::{DAY, failure_streak};
 use crate::service::Core;
-use crate::service::refusal::{Invalid, Refusal};
-use crate::store::attempts::{AttemptPlace, StoredAttempt};
+use crate::service::error::{InvalidInput, ServiceError};
+use crate::store::attempts::{AttemptCursor, StoredAttempt};
 
-/// Attempts on a page if nothing else was asked for.
-const PAGE: u32 = 100;
-/// Attempts on a page at most.
-const LONGEST_PAGE: u32 = 1_000;
-/// What was offered so long ago counts as of late.
-const MONTH: Millis = Millis::seconds(30 * 86_400);
+/// Default number of attempts per page.
+const DEFAULT_PAGE: u32 = 100;
+/// Maximum number of attempts per page.
+const MAX_PAGE: u32 = 1_000;
+/// Attempts offered within this time count as recent.
+const RECENT_PERIOD: Millis = Millis::from_secs(30 * 86_400);
 
 impl Core {
-    /// A page of the attempts that were offered to a worker, and how those of late ended.
-    pub async fn worker_attempts(&self, id: &WorkerId, query: &PartQuery) -> Result<WorkerAttempts, Refusal> {
-        let behind = query.cursor.as_deref().map(place).transpose()?;
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    /// Returns a page of a worker's attempts, and statistics of the recent ones.
+    pub async fn worker_attempts(&self, id: &WorkerId, query: &PageQuery) -> Result<WorkerAttempts, ServiceError> {
+        let behind = query.cursor.as_deref().map(parse_cursor).transpose()?;
+        let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let now = self.now();
-        let since = since(now, self.policy.kept.jobs);
+        let since = recent_since(now, self.policy.retention.jobs);
         let mut tx = self.read().await?;
-        tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
-        let mut attempts = tx.attempts_on(id, behind.as_ref(), limit + 1).await?;
-        let outcomes = tx.outcomes_on(id, since).await?;
-        let fast_failures = tx.failing(streak(now, 1), Some(id)).await?.first().map_or(0, |failing| failing.attempts);
+        tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
+        let mut attempts = tx.worker_attempts(id, behind.as_ref(), limit + 1).await?;
+        let outcomes = tx.worker_outcomes(id, since).await?;
+        let fast_failures =
+            tx.failing_workers(failure_streak(now, 1), Some(id)).await?.first().map_or(0, |failing| failing.attempts);
         let more = attempts.len() > limit as usize;
         attempts.truncate(limit as usize);
         Ok(WorkerAttempts {
-            next_cursor: attempts.last().filter(|_| more).map(|(attempt, _)| cursor(&attempt.place())),
-            attempts: attempts.into_iter().map(|(attempt, config)| view(attempt, config)).collect(),
-            record: WorkerRecord { fast_failures, ..record(since, &outcomes) },
+            next_cursor: attempts.last().filter(|_| more).map(|(attempt, _)| format_cursor(&attempt.cursor())),
+            attempts: attempts.into_iter().map(|(attempt, config)| attempt_view(attempt, config)).collect(),
+            record: WorkerAttemptStats { fast_failures, ..attempt_stats(since, &outcomes) },
             server_time: now,
         })
     }
 
-    /// A page of what happened with a worker.
-    pub async fn worker_events(&self, id: &WorkerId, query: &PartQuery) -> Result<WorkerEvents, Refusal> {
-        self.recent().await?.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
+    /// Returns a page of a worker's events.
+    pub async fn worker_events(&self, id: &WorkerId, query: &PageQuery) -> Result<WorkerEvents, ServiceError> {
+        self.read_recent().await?.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
         let filters = AuditFilters { target: Some(id.to_string()), ..AuditFilters::default() };
-        let PartQuery { limit, cursor } = query.clone();
+        let PageQuery { limit, cursor } = query.clone();
         let page = self.audit_page(&AuditQuery { filters, limit, cursor }).await?;
-        let events = page.entries.into_iter().map(|entry| TrailEvent {
+        let events = page.entries.into_iter().map(|entry| AuditTrailEvent {
             at: entry.at,
             event: entry.action,
             actor: entry.actor,
@@ -55,19 +56,19 @@ impl Core {
     }
 }
 
-/// From when on attempts count as of late: the day's beginning, so that the same answer is the same for a while.
-fn since(now: Timestamp, kept: Option<Millis>) -> Timestamp {
-    let span = kept.map_or(MONTH, |kept| kept.min(MONTH));
+/// The start of the recent period: the beginning of a day, so that responses stay equal for a while.
+fn recent_since(now: Timestamp, kept: Option<Millis>) -> Timestamp {
+    let span = kept.map_or(RECENT_PERIOD, |kept| kept.min(RECENT_PERIOD));
     let from = now.0 - span.0;
     Timestamp(from - from.rem_euclid(DAY.0))
 }
 
-/// How many there are of each outcome, and what that makes. A person's cancel and an offer that was not taken say nothing
-/// of how well a worker trains.
-fn record(since: Timestamp, outcomes: &[(Option<String>, u64)]) -> WorkerRecord {
+/// Counts attempts per outcome, and computes the success rate. Cancels by users and unanswered offers say nothing about the
+/// worker's quality.
+fn attempt_stats(since: Timestamp, outcomes: &[(Option<String>, u64)]) -> WorkerAttemptStats {
     let of = |word| outcomes.iter().filter(|(outcome, _)| outcome.as_deref() == Some(word)).map(|(_, many)| many).sum();
     let (completed, failed, lost): (u64, u64, u64) = (of("completed"), of("failed"), of("lost"));
-    WorkerRecord {
+    WorkerAttemptStats {
         since,
         attempts: outcomes.iter().map(|(_, many)| many).sum(),
         completed,
@@ -85,7 +86,7 @@ fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
-fn view(stored: StoredAttempt, config_name: String) -> WorkerAttempt {
+fn attempt_view(stored: StoredAttempt, config_name: String) -> WorkerAttempt {
     WorkerAttempt {
         job_id: stored.job,
         config_name,
@@ -100,18 +101,18 @@ fn view(stored: StoredAttempt, config_name: String) -> WorkerAttempt {
     }
 }
 
-fn cursor(AttemptPlace { offered_at, job, attempt }: &AttemptPlace) -> String {
+fn format_cursor(AttemptCursor { offered_at, job, attempt }: &AttemptCursor) -> String {
     format!("{}.{attempt}.{job}", offered_at.0)
 }
 
-fn place(cursor: &str) -> Result<AttemptPlace, Refusal> {
+fn parse_cursor(cursor: &str) -> Result<AttemptCursor, ServiceError> {
     let parse = || {
         let mut parts = cursor.splitn(3, '.');
         let (at, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let job = JobId::parse(parts.next()?).ok()?;
-        Some(AttemptPlace { offered_at: Timestamp(at), job, attempt: Attempt(attempt) })
+        Some(AttemptCursor { offered_at: Timestamp(at), job, attempt: AttemptNumber(attempt) })
     };
-    Ok(parse().ok_or(Invalid::Range { field: "cursor", allowed: "a next_cursor of this list" })?)
+    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
 }
 
 #[cfg(test)]
@@ -122,17 +123,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_names_a_place(at in any::<i64>(), attempt in any::<u32>(), entropy in any::<[u8; 10]>()) {
+        fn cursor_round_trips(at in any::<i64>(), attempt in any::<u32>(), entropy in any::<[u8; 10]>()) {
             let job = JobId::new(Timestamp(5), entropy);
-            let here = AttemptPlace { offered_at: Timestamp(at), job, attempt: Attempt(attempt) };
-            prop_assert_eq!(place(&cursor(&here)), Ok(here));
+            let here = AttemptCursor { offered_at: Timestamp(at), job, attempt: AttemptNumber(attempt) };
+            prop_assert_eq!(parse_cursor(&format_cursor(&here)), Ok(here));
         }
 
         #[test]
-        fn every_attempt_counts_once_and_a_rate_is_a_share(many in proptest::array::uniform6(0_u64..50)) {
+        fn each_attempt_counts_once_and_rates_are_fractions(many in proptest::array::uniform6(0_u64..50)) {
             let words = [Some("completed"), Some("failed"), Some("lost"), Some("cancelled"), Some("expired"), None];
             let outcomes: Vec<_> = words.map(|word| word.map(str::to_owned)).into_iter().zip(many).collect();
-            let told = record(Timestamp(0), &outcomes);
+            let told = attempt_stats(Timestamp(0), &outcomes);
             prop_assert_eq!(told.attempts, many.iter().sum::<u64>());
             prop_assert_eq!(&[told.completed, told.failed, told.lost, told.cancelled, told.expired][..], &many[..5]);
             let judged = many[0] + many[1] + many[2];
@@ -142,25 +143,26 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_gave_is_no_cursor() {
+    fn arbitrary_text_is_not_a_cursor() {
         for bad in ["", "1", "1.2", "a.2.j_1", "1.b.j_1", "1.2.", "1.2.j/1"] {
-            assert!(place(bad).is_err(), "{bad}");
+            assert!(parse_cursor(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn of_late_is_a_month_of_days_or_what_is_kept() {
+    fn recent_is_30_days_or_the_retention() {
         let now = Timestamp(40 * DAY.0 + 7);
         let day = |days: i64| Timestamp(days * DAY.0);
-        assert_eq!(since(now, None), day(10));
-        assert_eq!(since(now, Some(Millis(90 * DAY.0))), day(10));
-        assert_eq!(since(now, Some(Millis(2 * DAY.0))), day(38));
+        assert_eq!(recent_since(now, None), day(10));
+        assert_eq!(recent_since(now, Some(Millis(90 * DAY.0))), day(10));
+        assert_eq!(recent_since(now, Some(Millis(2 * DAY.0))), day(38));
     }
 
     #[test]
-    fn only_what_ended_by_itself_is_judged() {
+    fn only_completed_failed_and_lost_attempts_are_rated() {
         let some = |word: &str, many| (Some(word.to_owned()), many);
-        let told = record(Timestamp(0), &[some("completed", 3), some("lost", 1), some("cancelled", 9), (None, 1)]);
+        let told =
+            attempt_stats(Timestamp(0), &[some("completed", 3), some("lost", 1), some("cancelled", 9), (None, 1)]);
         assert_eq!((told.success_percent, told.attempts), (Some(75.0), 14));
     }
 }

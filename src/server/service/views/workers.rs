@@ -1,61 +1,63 @@
-//! Workers as clients see them.
-
 use std::collections::HashMap;
 
-use app::domain::audit::Action;
+use app::domain::audit::AuditAction;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
 use app::domain::job::{Job, Lease};
 use app::domain::time::Timestamp;
-use app::domain::worker::course::{CONTACTS, DRAINS, course};
-use app::domain::worker::{Conflict, Kind, Status, Worker};
+use app::domain::worker::status_timeline::{CONNECTION_ACTIONS, DRAIN_ACTIONS, status_timeline};
+use app::domain::worker::{TokenConflict, Worker, WorkerKind, WorkerState};
 use app::protocol::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::worker_history::Stood;
-use app::protocol::workers::{GpuModel, HeldJob, TokenConflict, WorkerSettings, WorkerView};
+use app::protocol::worker_history::StatusSpanView;
+use app::protocol::workers::{GpuModel, TokenConflictView, WorkerJobView, WorkerSettings, WorkerView};
 
 use super::gpus::gpu_views;
-use super::jobs::{progress, status as job_status};
+use super::jobs::{job_status, progress_view};
 use super::overview::DAY;
 use crate::service::Core;
-use crate::service::audit::refused::last_refusal;
-use crate::service::audit::trail::newest;
-use crate::service::presence::last_sight;
-use crate::service::refusal::Refusal;
+use crate::service::access::Principal;
+use crate::service::audit::refusals::last_refusal;
+use crate::service::audit::trail::newest_entry;
+use crate::service::error::ServiceError;
+use crate::service::health::offline_at;
+use crate::service::presence::last_contact;
 use crate::service::workers::revision;
 use crate::store::Tx;
 use crate::store::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 
-/// Of a worker's last day at most so many entries of a kind, and attempts, are looked at.
-const TOLD: u32 = 300;
+/// The maximum number of audit entries of a kind, and of attempts, read for a worker's last day.
+const MAX_ENTRIES_READ: u32 = 300;
 
-/// Jobs by who holds them.
-pub(super) type Held = HashMap<WorkerId, Vec<HeldJob>>;
+/// Jobs by their worker.
+pub(super) type HeldJobs = HashMap<WorkerId, Vec<WorkerJobView>>;
 
 impl Core {
-    /// One worker.
-    pub async fn worker_page(&self, id: &WorkerId) -> Result<WorkerView, Refusal> {
+    /// Returns a worker, with what the user may see.
+    pub async fn worker_for(&self, principal: &Principal, id: &WorkerId) -> Result<WorkerView, ServiceError> {
         let mut tx = self.read().await?;
-        let stored = tx.worker(id).await?.ok_or_else(|| Refusal::NoWorker(id.clone()))?;
-        let readings = self.readings.look(id, self.now());
+        let stored = tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
+        let readings = self.gpu_readings.view_worker(id, self.now());
         let leased = tx.leased_jobs(Some(id)).await?;
         let leased: Vec<&Job> = leased.iter().collect();
         let gpus = gpu_views(&stored.worker, &leased, readings);
-        let mut held = held(&mut *tx, &leased).await?;
-        let settings = Some(settings(&stored.worker));
+        let mut held = load_held_jobs(&mut *tx, &leased).await?;
+        let settings = Some(settings_view(&stored.worker));
         let last_refusal = last_refusal(&mut *tx, &stored).await?;
-        let registered_at = newest(&mut *tx, Action::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
-        let last_day = last_day(&mut *tx, &stored.worker, self.now()).await?;
+        let registered_at =
+            newest_entry(&mut *tx, AuditAction::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
+        let last_day = last_day_timeline(&mut *tx, &stored.worker, self.now()).await?;
         let view = self.worker_view(&stored, held.remove(id).unwrap_or_default());
-        Ok(WorkerView { gpus, settings, last_refusal, registered_at, last_day, ..view })
+        Ok(principal.redact_worker(WorkerView { gpus, settings, last_refusal, registered_at, last_day, ..view }))
     }
 
-    /// Those of these workers that there are, as of one moment.
-    pub async fn workers_named(&self, ids: &[WorkerId]) -> Result<Vec<WorkerView>, Refusal> {
+    /// Returns those of these workers that exist, from one snapshot.
+    pub async fn workers_by_id(&self, ids: &[WorkerId]) -> Result<Vec<WorkerView>, ServiceError> {
         let mut tx = self.read().await?;
         let leased = tx.leased_jobs(None).await?;
-        let mut held = held(&mut *tx, &leased.iter().filter(|job| on_one_of(job, ids)).collect::<Vec<_>>()).await?;
+        let mut held =
+            load_held_jobs(&mut *tx, &leased.iter().filter(|job| is_held_by_any(job, ids)).collect::<Vec<_>>()).await?;
         let mut views = Vec::with_capacity(ids.len());
         for id in ids {
             if let Some(stored) = tx.worker(id).await? {
@@ -65,35 +67,38 @@ impl Core {
         Ok(views)
     }
 
-    /// A worker with the jobs that it holds.
-    pub(super) fn worker_view(&self, stored: &StoredWorker, jobs: Vec<HeldJob>) -> WorkerView {
+    /// Builds the view of a worker with its jobs.
+    pub(super) fn worker_view(&self, stored: &StoredWorker, jobs: Vec<WorkerJobView>) -> WorkerView {
         let worker = &stored.worker;
         let capability = worker.capability();
         let gpu = capability.and_then(|capability| capability.gpus.first());
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
-        let ignores_reported = self.policy.ignore_reported_labels || worker.ignores_reported;
+        let ignores_reported = self.policy.ignore_reported_labels || worker.ignores_reported_labels;
         let reported_labels = capability.map(|capability| capability.labels.clone()).unwrap_or_default();
-        let (seen, old) = (last_sight(self, stored), stored.credential.old.as_ref().map(|old| old.ends_at));
+        let (seen, old) = (last_contact(self, stored), stored.credential.previous.as_ref().map(|old| old.expires_at));
         WorkerView {
             id: worker.id.clone(),
             worker_id: worker.id.clone(),
             name: worker.name.clone(),
-            status: status(worker.status(jobs.len())),
+            status: worker_status(worker.state(jobs.len())),
             status_since: status_since(worker),
+            connection_lost: worker.connection.is_lost(),
+            offline_at: worker.connection.is_lost().then(|| offline_at(self, stored)),
             local: worker.local,
             draining: worker.drain.is_some(),
             drain_reason: worker.drain.as_ref().and_then(|drain| drain.reason.clone()),
             drain_deadline: worker.drain.as_ref().and_then(|drain| drain.deadline),
             max_jobs: capability.map_or(1, |capability| capability.max_jobs),
             worker_type: worker.kind.map(|kind| match kind {
-                Kind::Ephemeral => WorkerType::Ephemeral,
-                Kind::Persistent => WorkerType::Persistent,
+                WorkerKind::Ephemeral => WorkerType::Ephemeral,
+                WorkerKind::Persistent => WorkerType::Persistent,
             }),
             gpu_count,
-            unfit: capability.and_then(|capability| capability.unfit.clone()),
-            gpus_withheld: capability.map_or(0, |capability| u32::try_from(capability.withheld()).unwrap_or(u32::MAX)),
+            unfit: capability.and_then(|capability| capability.unhealthy_reason.clone()),
+            gpus_withheld: capability
+                .map_or(0, |capability| u32::try_from(capability.withheld_gpu_count()).unwrap_or(u32::MAX)),
             gpus: Vec::new(),
-            gpu_models: capability.map(|capability| models(&capability.gpus)).unwrap_or_default(),
+            gpu_models: capability.map(|capability| gpu_models(&capability.gpus)).unwrap_or_default(),
             gpu_name: gpu.map(|gpu| gpu.name.clone()),
             gpu_vram_gb: gpu.and_then(|gpu| gpu.vram_gb),
             accelerator_type: capability.map(|capability| capability.accelerator.clone()),
@@ -105,19 +110,23 @@ impl Core {
                 runtime: capability.runtime.clone(),
                 accelerator: Some(capability.accelerator.clone()),
             }),
-            labels: if ignores_reported { worker.labels.clone() } else { worker.labels.or(&reported_labels) },
+            labels: if ignores_reported {
+                worker.labels.clone()
+            } else {
+                worker.labels.with_fallback(&reported_labels)
+            },
             reported_labels,
             ignore_reported_labels: ignores_reported,
             settings: None,
             last_heartbeat: seen.map(|seen| seen.at),
             last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
             allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
-            token_made_at: stored.credential.made_at,
-            token_made_by: stored.credential.made_by.clone(),
+            token_made_at: stored.credential.issued_at,
+            token_made_by: stored.credential.issued_by.clone(),
             token_expires_at: stored.credential.expires_at,
-            token_unused_ends_at: stored.credential.unused_ends_at,
+            token_unused_ends_at: stored.credential.expires_unused_at,
             old_token_ends_at: old.filter(|end| *end > self.now()),
-            token_conflict: worker.conflict.as_ref().map(conflict),
+            token_conflict: worker.token_conflict.as_ref().map(conflict_view),
             last_refusal: None,
             registered_at: None,
             last_day: Vec::new(),
@@ -133,37 +142,41 @@ impl Core {
     }
 }
 
-/// How it stood in the last day, as far back as that is known.
-async fn last_day(tx: &mut dyn Tx, worker: &Worker, now: Timestamp) -> Result<Vec<Stood>, Refusal> {
+/// Returns the status timeline of the last day, as far back as it is known.
+async fn last_day_timeline(
+    tx: &mut dyn Tx,
+    worker: &Worker,
+    now: Timestamp,
+) -> Result<Vec<StatusSpanView>, ServiceError> {
     let since = Timestamp(now.0 - DAY.0);
     let mut told = Vec::new();
-    for words in [&CONTACTS[..], &DRAINS[..]] {
+    for words in [&CONNECTION_ACTIONS[..], &DRAIN_ACTIONS[..]] {
         let as_text: Vec<_> = words.iter().map(|action| action.as_str()).collect();
-        let seen = tx.sightings_of(&worker.id, &as_text, since, TOLD).await?;
+        let seen = tx.worker_presence_events(&worker.id, &as_text, since, MAX_ENTRIES_READ).await?;
         let action = |word: &str| words.iter().copied().find(|action| action.as_str() == word);
         told.extend(seen.iter().rev().filter_map(|seen| Some((seen.at, action(&seen.action)?))));
     }
-    let attempts = tx.attempts_on(&worker.id, None, TOLD).await?;
-    let known = attempts.last().filter(|_| attempts.len() == TOLD as usize).map(|(oldest, _)| oldest.offered_at);
+    let attempts = tx.worker_attempts(&worker.id, None, MAX_ENTRIES_READ).await?;
+    let known =
+        attempts.last().filter(|_| attempts.len() == MAX_ENTRIES_READ as usize).map(|(oldest, _)| oldest.offered_at);
     let held = attempts.iter().map(|(attempt, _)| (attempt.offered_at, attempt.ended_at));
     let since = known.map_or(since, |known| known.max(since));
-    let told = course(worker, told, held, since).into_iter();
-    Ok(told.map(|stood| Stood { since: stood.since, status: stood.status.map(status) }).collect())
+    let told = status_timeline(worker, told, held, since).into_iter();
+    Ok(told.map(|stood| StatusSpanView { since: stood.since, status: stood.status.map(worker_status) }).collect())
 }
 
-/// Whether one of these workers holds it.
-fn on_one_of(job: &Job, workers: &[WorkerId]) -> bool {
-    job.live_lease().is_some_and(|lease| workers.contains(&lease.worker))
+/// Whether one of these workers holds the job.
+fn is_held_by_any(job: &Job, workers: &[WorkerId]) -> bool {
+    job.active_lease().is_some_and(|lease| workers.contains(&lease.worker))
 }
 
-/// The jobs that workers hold, by worker.
-pub(super) async fn held(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<Held, Refusal> {
+pub(super) async fn load_held_jobs(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<HeldJobs, ServiceError> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();
-    let mut held = Held::new();
+    let mut held = HeldJobs::new();
     for job in jobs {
-        if let Some(lease) = job.live_lease() {
+        if let Some(lease) = job.active_lease() {
             let attempt = attempts.get(&job.id).copied();
             held.entry(lease.worker.clone()).or_default().push(held_job(job, lease, attempt));
         }
@@ -171,30 +184,29 @@ pub(super) async fn held(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<Held, Refusal
     Ok(held)
 }
 
-fn held_job(job: &Job, lease: &Lease, attempt: Option<&StoredAttempt>) -> HeldJob {
-    HeldJob {
+fn held_job(job: &Job, lease: &Lease, attempt: Option<&StoredAttempt>) -> WorkerJobView {
+    WorkerJobView {
         job_id: job.id.clone(),
         config_name: job.spec.config_name.clone(),
         submitted_by: job.submitted_by.clone(),
         status: job_status(job),
-        percent: attempt.and_then(progress).and_then(|progress| progress.percent),
-        gpus: u32::try_from(lease.held().len()).unwrap_or(u32::MAX),
+        percent: attempt.and_then(progress_view).and_then(|progress| progress.percent),
+        gpus: u32::try_from(lease.gpu_uuids().len()).unwrap_or(u32::MAX),
     }
 }
 
-/// Its word.
-pub fn status(status: Status) -> WorkerStatus {
+pub fn worker_status(status: WorkerState) -> WorkerStatus {
     match status {
-        Status::Connecting => WorkerStatus::Connecting,
-        Status::Idle => WorkerStatus::Idle,
-        Status::Busy => WorkerStatus::Busy,
-        Status::Draining => WorkerStatus::Draining,
-        Status::Offline => WorkerStatus::Offline,
+        WorkerState::Connecting => WorkerStatus::Connecting,
+        WorkerState::Idle => WorkerStatus::Idle,
+        WorkerState::Busy => WorkerStatus::Busy,
+        WorkerState::Draining => WorkerStatus::Draining,
+        WorkerState::Offline => WorkerStatus::Offline,
     }
 }
 
-/// How many there are of each model, in the order of the GPUs; nothing where all are of one.
-fn models(gpus: &[Gpu]) -> Vec<GpuModel> {
+/// Counts GPUs per model, in the order of the GPUs; empty if all are of one model.
+fn gpu_models(gpus: &[Gpu]) -> Vec<GpuModel> {
     if gpus.windows(2).all(|pair| pair[0].name == pair[1].name) {
         return Vec::new();
     }
@@ -208,19 +220,19 @@ fn models(gpus: &[Gpu]) -> Vec<GpuModel> {
     models
 }
 
-fn settings(worker: &Worker) -> WorkerSettings {
+fn settings_view(worker: &Worker) -> WorkerSettings {
     WorkerSettings {
         labels: worker.labels.clone(),
-        ignore_reported_labels: worker.ignores_reported,
-        refuse_older_agents: !worker.allows_older,
+        ignore_reported_labels: worker.ignores_reported_labels,
+        refuse_older_agents: !worker.allows_older_agents,
     }
 }
 
-fn conflict(conflict: &Conflict) -> TokenConflict {
-    TokenConflict { at: conflict.at, host: conflict.host.clone() }
+fn conflict_view(conflict: &TokenConflict) -> TokenConflictView {
+    TokenConflictView { at: conflict.at, host: conflict.host.clone() }
 }
 
 fn status_since(worker: &Worker) -> Timestamp {
     let drain = worker.drain.as_ref().map(|drain| drain.since);
-    drain.map_or(worker.link_since(), |since| since.max(worker.link_since()))
+    drain.map_or(worker.connection_since(), |since| since.max(worker.connection_since()))
 }

@@ -1,17 +1,17 @@
-//! People, tokens, sessions and settings.
+//! Users, tokens, sessions and settings.
 
 use app::domain::access::{Permission, Role};
 use app::domain::ids::{SessionId, TokenId, UserId};
 use app::domain::time::Timestamp;
 
-use super::{Fresh, NOW, on_every_engine};
+use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
-use crate::store::access::{Activity, StoredSession, StoredToken, StoredUser, Used};
+use crate::store::access::{LastUsed, StoredSession, StoredToken, StoredUser, UserActivity};
 
 on_every_engine!(
-    people_are_found_by_id_and_name,
-    secrets_open_what_they_are_for,
-    sessions_end_by_age_and_without_use,
+    users_are_found_by_id_and_name,
+    credentials_resolve_to_their_user,
+    sessions_expire_by_age_and_without_use,
     settings_are_replaced_and_removed
 );
 
@@ -45,15 +45,15 @@ pub fn session(n: u8, of: u8, by: Option<u8>) -> StoredSession {
         user: user(of).id,
         token: by.map(|token_of| token(token_of, of).id),
         host: "192.0.2.1".to_owned(),
-        agent: "A browser".to_owned(),
+        user_agent: "A browser".to_owned(),
         created_at: Timestamp(NOW.0 + i64::from(n)),
-        proved_at: NOW,
-        seen_at: Timestamp(100 + i64::from(n)),
+        reauthenticated_at: NOW,
+        last_used_at: Timestamp(100 + i64::from(n)),
         expires_at: Timestamp(1_000 * i64::from(n)),
     }
 }
 
-async fn people_are_found_by_id_and_name(fresh: &Fresh) {
+async fn users_are_found_by_id_and_name(fresh: &TestStore) {
     let disabled = StoredUser { disabled_at: Some(Timestamp(9)), role: Role::Lead, ..user(2) };
     let (first, second, changed) = (user(1), user(2), disabled.clone());
     let write = fresh.write(move |tx| {
@@ -72,8 +72,8 @@ async fn people_are_found_by_id_and_name(fresh: &Fresh) {
     assert_eq!(tx.user(&user(2).id).await, Ok(Some(disabled.clone())));
     assert_eq!(tx.user_by_name("user-2").await, Ok(Some(disabled)));
     assert_eq!((tx.user(&user(3).id).await, tx.user_by_name("user").await), (Ok(None), Ok(None)));
-    assert_eq!(tx.password(&user(1).id).await, Ok(Some("two".to_owned())));
-    assert_eq!((tx.password(&user(2).id).await, tx.password(&user(3).id).await), (Ok(None), Ok(None)));
+    assert_eq!(tx.password_hash(&user(1).id).await, Ok(Some("two".to_owned())));
+    assert_eq!((tx.password_hash(&user(2).id).await, tx.password_hash(&user(3).id).await), (Ok(None), Ok(None)));
     let taken = StoredUser { name: "user-1".to_owned(), ..user(3) };
     let again = fresh.write(move |tx| {
         let taken = taken.clone();
@@ -82,7 +82,7 @@ async fn people_are_found_by_id_and_name(fresh: &Fresh) {
     assert_eq!(again.await, Err(StoreError::Conflict));
 }
 
-async fn secrets_open_what_they_are_for(fresh: &Fresh) {
+async fn credentials_resolve_to_their_user(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -94,14 +94,14 @@ async fn secrets_open_what_they_are_for(fresh: &Fresh) {
             tx.insert_session(&session(2, 1, Some(2)), "cookie-2").await?;
             tx.insert_session(&session(3, 2, None), "cookie-3").await?;
             tx.delete_api_token(&token(3, 1).id).await?;
-            tx.note_used(&[
-                Used::Token(token(1, 1).id, Timestamp(50)),
-                Used::Session(session(1, 1, None).id, Timestamp(500)),
+            tx.record_last_used(&[
+                LastUsed::Token(token(1, 1).id, Timestamp(50)),
+                LastUsed::Session(session(1, 1, None).id, Timestamp(500)),
             ])
             .await?;
-            tx.note_used(&[
-                Used::Token(token(1, 1).id, Timestamp(40)),
-                Used::Session(session(1, 1, None).id, Timestamp(400)),
+            tx.record_last_used(&[
+                LastUsed::Token(token(1, 1).id, Timestamp(40)),
+                LastUsed::Session(session(1, 1, None).id, Timestamp(400)),
             ])
             .await
         })
@@ -109,7 +109,7 @@ async fn secrets_open_what_they_are_for(fresh: &Fresh) {
     write.await.expect("new");
     let mut tx = fresh.read().await;
     let used = StoredToken { used_at: Some(Timestamp(50)), ..token(1, 1) };
-    let seen = StoredSession { seen_at: Timestamp(500), ..session(1, 1, None) };
+    let seen = StoredSession { last_used_at: Timestamp(500), ..session(1, 1, None) };
     assert_eq!(tx.api_tokens(&user(1).id).await, Ok(vec![used.clone(), token(2, 1)]));
     assert_eq!(tx.sessions(&user(1).id).await, Ok(vec![seen.clone(), session(2, 1, Some(2))]));
     assert_eq!(
@@ -117,26 +117,26 @@ async fn secrets_open_what_they_are_for(fresh: &Fresh) {
         (Ok(Some(token(2, 1))), Ok(None))
     );
     assert_eq!(tx.session(&session(3, 2, None).id).await, Ok(Some(session(3, 2, None))));
-    let active = |n, at, tokens| Activity { user: user(n).id, at: Some(Timestamp(at)), tokens };
-    assert_eq!(tx.activity().await, Ok(vec![active(1, 500, 2), active(2, 103, 0)]));
-    let opened = tx.by_token("token-1").await.expect("readable").expect("there");
+    let active = |n, at, tokens| UserActivity { user: user(n).id, last_used_at: Some(Timestamp(at)), tokens };
+    assert_eq!(tx.user_activity().await, Ok(vec![active(1, 500, 2), active(2, 103, 0)]));
+    let opened = tx.resolve_token("token-1").await.expect("readable").expect("there");
     assert_eq!((&*opened.user, opened.token.as_deref(), opened.session), (&user(1), Some(&used), None));
-    let opened = tx.by_cookie("cookie-2").await.expect("readable").expect("there");
+    let opened = tx.resolve_cookie("cookie-2").await.expect("readable").expect("there");
     let of_token = (opened.token.as_deref().cloned(), opened.session.as_deref().cloned());
     assert_eq!((&*opened.user, of_token), (&user(1), (Some(token(2, 1)), Some(session(2, 1, Some(2))))));
     assert_eq!(
-        (tx.by_token("token-3").await, tx.by_token("cookie-1").await, tx.by_cookie("token-1").await),
+        (tx.resolve_token("token-3").await, tx.resolve_token("cookie-1").await, tx.resolve_cookie("token-1").await),
         (Ok(None), Ok(None), Ok(None))
     );
     drop(tx);
     fresh.write(|tx| Box::pin(async move { tx.delete_api_token(&token(2, 1).id).await })).await.expect("there");
     fresh.write(|tx| Box::pin(async move { tx.delete_session(&session(3, 2, None).id).await })).await.expect("there");
     let mut tx = fresh.read().await;
-    assert_eq!((tx.by_cookie("cookie-2").await, tx.by_cookie("cookie-3").await), (Ok(None), Ok(None)));
-    assert!(tx.by_cookie("cookie-1").await.expect("readable").is_some());
+    assert_eq!((tx.resolve_cookie("cookie-2").await, tx.resolve_cookie("cookie-3").await), (Ok(None), Ok(None)));
+    assert!(tx.resolve_cookie("cookie-1").await.expect("readable").is_some());
 }
 
-async fn sessions_end_by_age_and_without_use(fresh: &Fresh) {
+async fn sessions_expire_by_age_and_without_use(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -150,7 +150,7 @@ async fn sessions_end_by_age_and_without_use(fresh: &Fresh) {
     assert_eq!(fresh.read().await.sessions(&user(1).id).await, Ok(vec![session(3, 1, None)]));
 }
 
-async fn settings_are_replaced_and_removed(fresh: &Fresh) {
+async fn settings_are_replaced_and_removed(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.put_setting("key", Some("one")).await?;

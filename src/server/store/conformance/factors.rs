@@ -5,17 +5,13 @@ use app::domain::notice::NoticeKind;
 use app::domain::time::Timestamp;
 
 use super::access::{session, user};
-use super::{Fresh, NOW, on_every_engine};
+use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
-use crate::store::factors::{StoredCode, StoredTotp};
+use crate::store::factors::{StoredRecoveryCode, StoredTotp};
 use crate::store::notices::StoredNotice;
 use crate::vault::Sealed;
 
-on_every_engine!(
-    factors_are_replaced_and_removed,
-    recovery_codes_are_used_once,
-    notices_take_the_place_of_earlier_ones
-);
+on_every_engine!(factors_are_replaced_and_removed, recovery_codes_are_used_once, notices_replace_earlier_ones);
 
 fn totp(of: u8, last_step: Option<i64>) -> StoredTotp {
     StoredTotp {
@@ -27,7 +23,7 @@ fn totp(of: u8, last_step: Option<i64>) -> StoredTotp {
     }
 }
 
-async fn people(fresh: &Fresh) -> [UserId; 2] {
+async fn people(fresh: &TestStore) -> [UserId; 2] {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -38,7 +34,7 @@ async fn people(fresh: &Fresh) -> [UserId; 2] {
     [user(1).id, user(2).id]
 }
 
-async fn factors_are_replaced_and_removed(fresh: &Fresh) {
+async fn factors_are_replaced_and_removed(fresh: &TestStore) {
     let [ada, eve] = people(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
@@ -57,7 +53,7 @@ async fn factors_are_replaced_and_removed(fresh: &Fresh) {
     assert_eq!(tx.recovery_codes(&eve).await, Ok(Vec::new()));
 }
 
-async fn recovery_codes_are_used_once(fresh: &Fresh) {
+async fn recovery_codes_are_used_once(fresh: &TestStore) {
     let [ada, _] = people(fresh).await;
     let put = ["b", "a"].map(str::to_owned);
     let write = fresh.write(move |tx| {
@@ -70,7 +66,7 @@ async fn recovery_codes_are_used_once(fresh: &Fresh) {
         })
     });
     write.await.expect("there");
-    let code = |digest: &str, used_at| StoredCode { digest: digest.to_owned(), used_at };
+    let code = |digest: &str, used_at| StoredRecoveryCode { digest: digest.to_owned(), used_at };
     let expected = vec![code("a", Some(Timestamp(5))), code("b", None)];
     assert_eq!(fresh.read().await.recovery_codes(&ada).await, Ok(expected));
     for digest in ["a", "old", ""] {
@@ -85,14 +81,14 @@ fn notice(kind: NoticeKind, host: &str, at: i64) -> StoredNotice {
         user: user(1).id,
         kind,
         host: host.to_owned(),
-        agent: "A browser".to_owned(),
+        user_agent: "A browser".to_owned(),
         actor: "ada".to_owned(),
         at: Timestamp(at),
         session: (kind == NoticeKind::NewBrowser).then(|| session(1, 1, None).id),
     }
 }
 
-async fn notices_take_the_place_of_earlier_ones(fresh: &Fresh) {
+async fn notices_replace_earlier_ones(fresh: &TestStore) {
     let [ada, eve] = people(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
@@ -101,7 +97,7 @@ async fn notices_take_the_place_of_earlier_ones(fresh: &Fresh) {
             }
             tx.add_notice(&notice(NoticeKind::WrongCode, "192.0.2.1", 5), 3).await?;
             for (network, at) in [("10.0.0.0/24", 1), ("192.0.2.0/24", 2), ("10.0.0.0/24", 9)] {
-                tx.note_login_network(&user(1).id, network, Timestamp(at), Timestamp(at - 5)).await?;
+                tx.record_login_network(&user(1).id, network, Timestamp(at), Timestamp(at - 5)).await?;
             }
             Ok(())
         })

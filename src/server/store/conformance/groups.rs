@@ -1,54 +1,57 @@
-//! What a group decides is written together at its end, and looks as if it had been written at once.
+//! The writes of a group are flushed together at its end, and look as if made immediately.
 
 use std::sync::Arc;
 
-use app::domain::audit::{Action, Entry};
+use app::domain::audit::{AuditAction, AuditEvent};
 use app::domain::capability::Capability;
-use app::domain::ids::{Attempt, WorkerId};
-use app::domain::job::{Job, Report};
+use app::domain::ids::{AttemptNumber, WorkerId};
+use app::domain::job::{AttemptReport, Job};
 use app::domain::time::Timestamp;
-use app::domain::worker::credential::Credential;
-use app::domain::worker::{Kind, Worker};
+use app::domain::worker::credential::WorkerCredential;
+use app::domain::worker::{Worker, WorkerKind};
 
 use super::access::{session, token, user};
 use super::history::attempt;
-use super::{Fresh, NOW, job, on_every_engine, worker};
-use crate::store::access::{StoredUser, Used};
+use super::{NOW, TestStore, job, on_every_engine, worker};
+use crate::store::access::{LastUsed, StoredUser};
 use crate::store::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::fleet_state::FleetState;
 use crate::store::jobs::JobFilter;
-use crate::store::known::Known;
-use crate::store::workers::Seen;
+use crate::store::workers::LastContact;
 use crate::store::{StoreError, Tx};
 
 on_every_engine!(
-    a_group_sees_what_it_has_decided,
-    many_rows_are_written_together,
-    a_late_change_inside_a_group_is_a_conflict,
-    an_attempt_must_be_there,
-    who_writes_and_then_refuses_has_written_nothing,
-    a_statement_that_failed_cannot_be_passed_over,
-    memory_says_what_the_database_says,
-    what_was_rolled_back_is_not_remembered,
+    group_reads_its_own_writes,
+    many_rows_are_flushed_together,
+    stale_change_inside_a_group_is_a_conflict,
+    change_of_a_missing_attempt_fails,
+    rejection_after_a_write_writes_nothing,
+    failed_statement_cannot_be_ignored,
+    memory_equals_the_database,
+    rollback_clears_memory,
 );
 
 fn offered(before: &Job) -> Job {
     before.clone().offered(NOW, worker(1).id, vec!["gpu-0".to_owned()], NOW).expect("it waits")
 }
 
-async fn a_group_sees_what_it_has_decided(fresh: &Fresh) {
+async fn group_reads_its_own_writes(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             let (queued, offered) = (job(1), offered(&job(1)));
-            let running = offered.clone().reported(NOW, &worker(1).id, Attempt(1), Report::Running).expect("offered");
+            let running = offered
+                .clone()
+                .reported(NOW, &worker(1).id, AttemptNumber(1), AttemptReport::Running)
+                .expect("offered");
             tx.insert_job(&queued).await?;
             tx.update_job(&queued, &offered).await?;
             tx.insert_attempt(&attempt(&queued.id, 1), "digest").await?;
             tx.update_job(&offered, &running).await?;
-            tx.start_attempt(&queued.id, Attempt(1), Timestamp(5)).await?;
-            let entry = Entry {
+            tx.start_attempt(&queued.id, AttemptNumber(1), Timestamp(5)).await?;
+            let entry = AuditEvent {
                 at: NOW,
                 actor: "admin".to_owned(),
-                action: Action::JobSubmitted,
+                action: AuditAction::JobSubmitted,
                 target: queued.id.to_string(),
                 detail: "{}".to_owned(),
                 request_id: None,
@@ -60,11 +63,11 @@ async fn a_group_sees_what_it_has_decided(fresh: &Fresh) {
             assert_eq!(tx.job(&queued.id).await?, Some(running));
             let started = StoredAttempt { started_at: Some(Timestamp(5)), ..attempt(&queued.id, 1) };
             assert_eq!(tx.attempts(&queued.id).await?, [started]);
-            assert_eq!(tx.audit_of(queued.id.as_str()).await?.len(), 2);
-            // What was written in the middle goes on from there.
+            assert_eq!(tx.audit_of_target(queued.id.as_str()).await?.len(), 2);
+            // Entries that were flushed in the middle are continued.
             let end = AttemptEnd { at: Timestamp(7), outcome: "lost", error: None, exit_code: None };
-            tx.end_attempt(&queued.id, Attempt(1), &end).await?;
-            tx.start_attempt(&queued.id, Attempt(1), Timestamp(6)).await
+            tx.end_attempt(&queued.id, AttemptNumber(1), &end).await?;
+            tx.start_attempt(&queued.id, AttemptNumber(1), Timestamp(6)).await
         })
     });
     write.await.expect("written");
@@ -72,7 +75,7 @@ async fn a_group_sees_what_it_has_decided(fresh: &Fresh) {
     assert_eq!((attempts[0].started_at, attempts[0].ended_at), (Some(Timestamp(5)), Some(Timestamp(7))));
 }
 
-async fn many_rows_are_written_together(fresh: &Fresh) {
+async fn many_rows_are_flushed_together(fresh: &TestStore) {
     const MANY: u8 = 150;
     let insert = fresh.write(|tx| {
         Box::pin(async move {
@@ -98,11 +101,11 @@ async fn many_rows_are_written_together(fresh: &Fresh) {
     assert_eq!(leased, (1..=MANY).map(|n| offered(&job(n))).collect::<Vec<_>>());
     for n in [1, MANY / 2, MANY] {
         let found = tx.attempt_by_token(&format!("digest {n}")).await;
-        assert_eq!(found, Ok(Some((job(n).id, Attempt(1), worker(1).id))));
+        assert_eq!(found, Ok(Some((job(n).id, AttemptNumber(1), worker(1).id))));
     }
 }
 
-async fn a_late_change_inside_a_group_is_a_conflict(fresh: &Fresh) {
+async fn stale_change_inside_a_group_is_a_conflict(fresh: &TestStore) {
     fresh.insert_job(&job(1)).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
@@ -117,12 +120,12 @@ async fn a_late_change_inside_a_group_is_a_conflict(fresh: &Fresh) {
     assert_eq!(tx.job(&job(2).id).await, Ok(None));
 }
 
-async fn an_attempt_must_be_there(fresh: &Fresh) {
-    let start = fresh.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, Attempt(1), NOW).await }));
+async fn change_of_a_missing_attempt_fails(fresh: &TestStore) {
+    let start = fresh.write(|tx| Box::pin(async move { tx.start_attempt(&job(1).id, AttemptNumber(1), NOW).await }));
     assert_eq!(start.await, Err(StoreError::Conflict));
 }
 
-async fn who_writes_and_then_refuses_has_written_nothing(fresh: &Fresh) {
+async fn rejection_after_a_write_writes_nothing(fresh: &TestStore) {
     let refused = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(1)).await?;
@@ -136,7 +139,7 @@ async fn who_writes_and_then_refuses_has_written_nothing(fresh: &Fresh) {
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
 }
 
-async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
+async fn failed_statement_cannot_be_ignored(fresh: &TestStore) {
     fresh.insert_worker(&worker(1), "one").await.expect("new");
     let taken = |answer: Result<(), StoreError>| {
         fresh.write(move |tx| {
@@ -144,7 +147,7 @@ async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
             Box::pin(async move {
                 tx.insert_job(&job(1)).await?;
                 let twin = app::domain::worker::Worker { id: worker(2).id, ..worker(1) };
-                assert_eq!(tx.insert_worker(&twin, &Credential::of("two")).await, Err(StoreError::Conflict));
+                assert_eq!(tx.insert_worker(&twin, &WorkerCredential::new("two")).await, Err(StoreError::Conflict));
                 answer
             })
         })
@@ -159,50 +162,51 @@ async fn a_statement_that_failed_cannot_be_passed_over(fresh: &Fresh) {
     assert_eq!(tx.worker(&worker(2).id).await, Ok(None));
 }
 
-/// All that may be answered from memory.
-async fn all_that_lives(tx: &mut dyn Tx) -> (String, Known) {
+/// Reads everything that may come from memory.
+async fn read_both(tx: &mut dyn Tx) -> (String, FleetState) {
     let mut found = Vec::new();
     for n in 1..=4 {
         found.push(format!("{:?}", tx.worker(&worker(n).id).await));
         found.push(format!("{:?}", tx.leased_jobs(Some(&worker(n).id)).await));
         found.push(format!("{:?}", tx.job(&job(n).id).await));
-        found.push(format!("{:?}", tx.place(&job(n)).await));
+        found.push(format!("{:?}", tx.queue_position(&job(n)).await));
     }
     for digest in ["one", "two", "three", "four", "none"] {
-        found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.by_token(digest).await));
-        found.push(format!("{:?}", tx.by_cookie(digest).await));
+        found.push(format!("{:?} {:?}", tx.worker_by_token(digest).await, tx.resolve_token(digest).await));
+        found.push(format!("{:?}", tx.resolve_cookie(digest).await));
     }
     found.push(format!("{:?}", tx.leased_jobs(None).await));
-    (found.join("\n"), tx.see(Known::clone).await.expect("readable"))
+    (found.join("\n"), tx.with_state(FleetState::clone).await.expect("readable"))
 }
 
-/// Compares what a reader finds in memory with what it finds from its first statement on.
-async fn assert_memory_is_right(fresh: &Fresh) {
-    let first = async || fresh.recent().await.see(|known| known.workers().next().cloned()).await.expect("readable");
+/// Compares the state in memory with the one that a reader sees after its first statement.
+async fn assert_memory_is_right(fresh: &TestStore) {
+    let first =
+        async || fresh.recent().await.with_state(|known| known.workers().next().cloned()).await.expect("readable");
     let first = async || first().await.expect("a worker");
     assert!(Arc::ptr_eq(&first().await, &first().await), "two readers find one thing: it comes from memory");
     let mut tx = fresh.recent().await;
-    let remembered = all_that_lives(&mut *tx).await;
+    let remembered = read_both(&mut *tx).await;
     tx.setting("any").await.expect("readable");
-    assert_eq!(remembered, all_that_lives(&mut *tx).await);
+    assert_eq!(remembered, read_both(&mut *tx).await);
 }
 
-/// Has the writer look at all that lives, as planning does.
-async fn look(fresh: &Fresh) {
-    fresh.write(|tx| Box::pin(async move { tx.look(&mut |_| {}).await })).await.expect("readable");
+/// Has the writer read the whole state, as planning does.
+async fn read_all_state(fresh: &TestStore) {
+    fresh.write(|tx| Box::pin(async move { tx.read_state(&mut |_| {}).await })).await.expect("readable");
 }
 
 fn listening(worker: &Worker) -> Worker {
-    let registered = worker.clone().registered(NOW, Capability::default(), Kind::Persistent);
-    registered.listening(NOW, "c_test/1").expect("registered")
+    let registered = worker.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
+    registered.stream_opened(NOW, "c_test/1").expect("registered")
 }
 
-async fn memory_says_what_the_database_says(fresh: &Fresh) {
+async fn memory_equals_the_database(fresh: &TestStore) {
     for (n, digest) in [(1, "one"), (2, "two"), (3, "three")] {
         fresh.insert_worker(&worker(n), digest).await.expect("new");
     }
     fresh.insert_job(&job(1)).await;
-    look(fresh).await;
+    read_all_state(fresh).await;
     assert_memory_is_right(fresh).await;
     let changes = fresh.write(|tx| {
         Box::pin(async move {
@@ -210,10 +214,10 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
             tx.insert_job(&job(3)).await?;
             tx.update_job(&job(1), &offered(&job(1))).await?;
             tx.update_job(&job(3), &job(3).cancelled(NOW).expect("it waits")).await?;
-            tx.insert_worker(&worker(4), &Credential::of("four")).await?;
-            tx.put_credential(&worker(2).id, &Credential::of("none")).await?;
+            tx.insert_worker(&worker(4), &WorkerCredential::new("four")).await?;
+            tx.put_credential(&worker(2).id, &WorkerCredential::new("none")).await?;
             tx.delete_worker(&worker(3).id).await?;
-            let seen = |at| Seen { at: Timestamp(at), from: None };
+            let seen = |at| LastContact { at: Timestamp(at), from: None };
             tx.flush_last_seen(&[(worker(1).id, seen(9)), (worker(2).id, seen(8))]).await?;
             let drained = worker(1).drained(NOW, Some("upgrade".to_owned()), None);
             tx.update_worker(&worker(1), &drained).await?;
@@ -230,7 +234,8 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
             tx.delete_session(&session(3, 1, None).id).await?;
             tx.sweep_sessions(Timestamp(1_000), Timestamp(0)).await?;
             tx.update_user(&StoredUser { disabled_at: Some(Timestamp(5)), ..user(1) }).await?;
-            tx.note_used(&[Used::Token(token(1, 1).id, NOW), Used::Session(session(4, 1, None).id, NOW)]).await
+            tx.record_last_used(&[LastUsed::Token(token(1, 1).id, NOW), LastUsed::Session(session(4, 1, None).id, NOW)])
+                .await
         })
     });
     changes.await.expect("as it was read");
@@ -244,19 +249,19 @@ async fn memory_says_what_the_database_says(fresh: &Fresh) {
     assert_eq!(of_nobody, Ok(None));
 }
 
-async fn what_was_rolled_back_is_not_remembered(fresh: &Fresh) {
+async fn rollback_clears_memory(fresh: &TestStore) {
     fresh.insert_worker(&worker(1), "one").await.expect("new");
     fresh.insert_job(&job(1)).await;
-    look(fresh).await;
+    read_all_state(fresh).await;
     let late = fresh.write(|tx| {
         Box::pin(async move {
-            tx.put_credential(&worker(1).id, &Credential::of("two")).await?;
+            tx.put_credential(&worker(1).id, &WorkerCredential::new("two")).await?;
             tx.insert_job(&job(2)).await?;
             tx.update_job(&offered(&job(1)), &job(1)).await
         })
     });
     assert_eq!(late.await, Err(StoreError::Conflict));
     assert_memory_is_right(fresh).await;
-    look(fresh).await;
+    read_all_state(fresh).await;
     assert_memory_is_right(fresh).await;
 }

@@ -1,29 +1,29 @@
 //! Attempts, points and artifacts.
 
-use app::domain::ids::{Attempt, JobId};
-use app::domain::job::{Job, Spec};
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::{Job, JobSpec};
 use app::domain::time::{Millis, Timestamp};
 
-use super::{Fresh, NOW, job, on_every_engine, worker};
+use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::store::artifacts::StoredArtifact;
-use crate::store::attempts::{AttemptEnd, AttemptPlace, PointLimit, StoredAttempt, StoredPoint};
+use crate::store::attempts::{AttemptCursor, AttemptEnd, PointLimit, StoredAttempt, StoredPoint};
 use crate::store::checkpoints::StoredCheckpoint;
-use crate::store::retention::What;
+use crate::store::retention::RetainedKind;
 
 on_every_engine!(
     attempts_are_started_ended_and_reopened,
     the_newest_attempts_are_found_together,
     a_workers_attempts_are_paged_and_counted,
     points_are_replaced_and_thinned,
-    points_beyond_a_limit_are_kept_evenly_with_the_first_and_the_newest,
-    of_an_artifact_the_newest_counts,
-    checkpoints_come_back_by_their_steps,
+    points_beyond_the_limit_are_thinned_evenly,
+    newest_version_of_an_artifact_counts,
+    checkpoints_are_ordered_by_step,
 );
 
 pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
     StoredAttempt {
         job: of.clone(),
-        attempt: Attempt(number),
+        attempt: AttemptNumber(number),
         worker: worker(1).id,
         worker_name: "worker-1".to_owned(),
         gpus: 2,
@@ -39,7 +39,7 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
     }
 }
 
-pub(super) async fn insert(fresh: &Fresh, attempt: StoredAttempt, digest: &'static str) {
+pub(super) async fn insert(fresh: &TestStore, attempt: StoredAttempt, digest: &'static str) {
     let write = fresh.write(move |tx| {
         let attempt = attempt.clone();
         Box::pin(async move { tx.insert_attempt(&attempt, digest).await })
@@ -47,20 +47,20 @@ pub(super) async fn insert(fresh: &Fresh, attempt: StoredAttempt, digest: &'stat
     write.await.expect("new");
 }
 
-async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
+async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     insert(fresh, attempt(&id, 1), "digest").await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             let id = job(1).id;
-            tx.start_attempt(&id, Attempt(1), Timestamp(5)).await?;
-            tx.start_attempt(&id, Attempt(1), Timestamp(6)).await?;
-            tx.note_resumed(&id, Attempt(1), 500).await?;
-            tx.note_error_line(&id, Attempt(1), 1_234).await?;
+            tx.start_attempt(&id, AttemptNumber(1), Timestamp(5)).await?;
+            tx.start_attempt(&id, AttemptNumber(1), Timestamp(6)).await?;
+            tx.set_resumed_from(&id, AttemptNumber(1), 500).await?;
+            tx.set_error_line(&id, AttemptNumber(1), 1_234).await?;
             let end =
                 AttemptEnd { at: Timestamp(7), outcome: "lost", error: Some("gone".to_owned()), exit_code: Some(3) };
-            tx.end_attempt(&id, Attempt(1), &end).await
+            tx.end_attempt(&id, AttemptNumber(1), &end).await
         })
     });
     write.await.expect("it is there");
@@ -75,7 +75,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
         ..attempt(&id, 1)
     };
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![ended]));
-    let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, Attempt(1)).await }));
+    let reopen = fresh.write(|tx| Box::pin(async move { tx.reopen_attempt(&job(1).id, AttemptNumber(1)).await }));
     reopen.await.expect("it is there");
     let open = StoredAttempt {
         started_at: Some(Timestamp(5)),
@@ -85,11 +85,11 @@ async fn attempts_are_started_ended_and_reopened(fresh: &Fresh) {
     };
     assert_eq!(fresh.read().await.attempts(&id).await, Ok(vec![open]));
     let found = fresh.read().await.attempt_by_token("digest").await;
-    assert_eq!(found, Ok(Some((id, Attempt(1), worker(1).id))));
+    assert_eq!(found, Ok(Some((id, AttemptNumber(1), worker(1).id))));
     assert_eq!(fresh.read().await.attempt_by_token("other").await, Ok(None));
 }
 
-async fn the_newest_attempts_are_found_together(fresh: &Fresh) {
+async fn the_newest_attempts_are_found_together(fresh: &TestStore) {
     for n in [1, 2, 3] {
         let offered = job(n).offered(NOW, worker(1).id, vec![], NOW).expect("waits");
         fresh.insert_job(&job(n)).await;
@@ -103,27 +103,27 @@ async fn the_newest_attempts_are_found_together(fresh: &Fresh) {
     assert_eq!(fresh.read().await.newest_attempts(&[]).await, Ok(vec![]));
 }
 
-async fn a_workers_attempts_are_paged_and_counted(fresh: &Fresh) {
+async fn a_workers_attempts_are_paged_and_counted(fresh: &TestStore) {
     let (one, two, mine) = (job(1).id, job(2).id, worker(1).id);
     fresh.insert_job(&job(1)).await;
-    fresh.insert_job(&Job { spec: Spec { config_name: "faces".to_owned(), ..job(2).spec }, ..job(2) }).await;
-    let at = |seconds| NOW + Millis::seconds(seconds);
+    fresh.insert_job(&Job { spec: JobSpec { config_name: "faces".to_owned(), ..job(2).spec }, ..job(2) }).await;
+    let at = |seconds| NOW + Millis::from_secs(seconds);
     insert(fresh, StoredAttempt { offered_at: at(3), ..attempt(&one, 1) }, "a").await;
-    // Two of the same moment, as planning makes them, and one on another worker.
+    // Two at one time, as planning creates them, and one on another worker.
     insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&one, 2) }, "b").await;
     insert(fresh, StoredAttempt { offered_at: at(7), ..attempt(&two, 1) }, "c").await;
     insert(fresh, StoredAttempt { worker: worker(2).id, offered_at: at(9), ..attempt(&two, 2) }, "d").await;
     let end = fresh.write(|tx| {
         Box::pin(async move {
-            let end = AttemptEnd { at: NOW + Millis::seconds(8), outcome: "failed", error: None, exit_code: None };
-            tx.end_attempt(&job(1).id, Attempt(2), &end).await
+            let end = AttemptEnd { at: NOW + Millis::from_secs(8), outcome: "failed", error: None, exit_code: None };
+            tx.end_attempt(&job(1).id, AttemptNumber(2), &end).await
         })
     });
     end.await.expect("it is there");
     let mut tx = fresh.read().await;
-    let mut page = async |behind: Option<AttemptPlace>, limit| {
-        let page = tx.attempts_on(&mine, behind.as_ref(), limit).await.expect("readable");
-        let last = page.last().map(|(attempt, _)| attempt.place());
+    let mut page = async |behind: Option<AttemptCursor>, limit| {
+        let page = tx.worker_attempts(&mine, behind.as_ref(), limit).await.expect("readable");
+        let last = page.last().map(|(attempt, _)| attempt.cursor());
         let told = |(attempt, config): (StoredAttempt, String)| (attempt.job, attempt.attempt.0, config);
         (page.into_iter().map(told).collect::<Vec<_>>(), last)
     };
@@ -133,7 +133,7 @@ async fn a_workers_attempts_are_paged_and_counted(fresh: &Fresh) {
     assert_eq!(first, all[..1]);
     assert_eq!(page(last, 9).await.0, all[1..], "of the same moment none is left out, and none comes twice");
     let mut counted = async |since| {
-        let mut counted = tx.outcomes_on(&mine, at(since)).await.expect("readable");
+        let mut counted = tx.worker_outcomes(&mine, at(since)).await.expect("readable");
         counted.sort();
         counted
     };
@@ -143,24 +143,24 @@ async fn a_workers_attempts_are_paged_and_counted(fresh: &Fresh) {
     assert_eq!(counted(8).await, []);
 }
 
-const MANY: PointLimit = PointLimit { most: 1_000, bytes: 1 << 20 };
+const MANY: PointLimit = PointLimit { max_points: 1_000, max_bytes: 1 << 20 };
 
-async fn points_beyond_a_limit_are_kept_evenly_with_the_first_and_the_newest(fresh: &Fresh) {
+async fn points_beyond_the_limit_are_thinned_evenly(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     insert(fresh, attempt(&id, 1), "digest").await;
-    let limit = PointLimit { most: 20, bytes: 1 << 20 };
+    let limit = PointLimit { max_points: 20, max_bytes: 1 << 20 };
     for from in (0..203).step_by(7) {
         let write = fresh.write(move |tx| {
             let point = |step: i64| StoredPoint { step, point: format!("{step:0>5}") };
             let points: Vec<_> = (from..from + 7).map(point).collect();
-            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points, limit).await })
+            Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &points, limit).await })
         });
         write.await.expect("it is there");
     }
     let mut tx = fresh.read().await;
     let kept: Vec<i64> = tx
-        .points(&id, Attempt(1), 1_000)
+        .points(&id, AttemptNumber(1), 1_000)
         .await
         .expect("readable")
         .iter()
@@ -168,23 +168,23 @@ async fn points_beyond_a_limit_are_kept_evenly_with_the_first_and_the_newest(fre
         .collect();
     assert!((10..=20).contains(&kept.len()), "{kept:?}");
     assert_eq!((kept[0], kept[kept.len() - 1]), (0, 202));
-    let every = tx.points_every(&id, Attempt(1)).await.expect("readable");
+    let every = tx.point_stride(&id, AttemptNumber(1)).await.expect("readable");
     assert_eq!(every, 16);
     let spans: Vec<i64> = kept.windows(2).map(|two| two[1] - two[0]).collect();
     assert!(spans[..spans.len() - 1].iter().all(|span| *span == 16), "{kept:?}");
     drop(tx);
-    // By their bytes too.
-    let few = PointLimit { most: 1_000, bytes: 50 };
+    // Also limited by bytes.
+    let few = PointLimit { max_points: 1_000, max_bytes: 50 };
     let write = fresh.write(move |tx| {
         let point = StoredPoint { step: 203, point: "00203".to_owned() };
-        Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &[point], few).await })
+        Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &[point], few).await })
     });
     write.await.expect("it is there");
-    let kept = fresh.read().await.points(&id, Attempt(1), 1_000).await.expect("readable");
+    let kept = fresh.read().await.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
     assert!(kept.len() <= 10 && kept[0] == "00000" && kept[kept.len() - 1] == "00203", "{kept:?}");
 }
 
-async fn points_are_replaced_and_thinned(fresh: &Fresh) {
+async fn points_are_replaced_and_thinned(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     insert(fresh, attempt(&id, 1), "digest").await;
@@ -192,27 +192,27 @@ async fn points_are_replaced_and_thinned(fresh: &Fresh) {
         fresh.write(move |tx| {
             let point = |step: i64| StoredPoint { step, point: format!("{word}{step}") };
             let points: Vec<_> = steps.clone().map(point).collect();
-            Box::pin(async move { tx.add_points(&job(1).id, Attempt(1), &points, MANY).await })
+            Box::pin(async move { tx.add_points(&job(1).id, AttemptNumber(1), &points, MANY).await })
         })
     };
     put(0..10, "old").await.expect("it is there");
     put(5..100, "new").await.expect("it is there");
     let mut tx = fresh.read().await;
-    let all = tx.points(&id, Attempt(1), 1_000).await.expect("readable");
+    let all = tx.points(&id, AttemptNumber(1), 1_000).await.expect("readable");
     assert_eq!((all.len(), all[4].as_str(), all[5].as_str()), (100, "old4", "new5"));
-    let few = tx.points(&id, Attempt(1), 10).await.expect("readable");
+    let few = tx.points(&id, AttemptNumber(1), 10).await.expect("readable");
     assert!((10..=11).contains(&few.len()), "{few:?}");
     assert_eq!((few[0].as_str(), few[few.len() - 1].as_str()), ("old0", "new99"));
     assert_eq!(tx.attempts(&id).await.expect("readable")[0].progress.as_deref(), Some("new99"));
-    assert_eq!(tx.points(&id, Attempt(2), 10).await, Ok(vec![]));
+    assert_eq!(tx.points(&id, AttemptNumber(2), 10).await, Ok(vec![]));
 }
 
-async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
+async fn newest_version_of_an_artifact_counts(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     let file = |path: &str, attempt: u32, size: u64| StoredArtifact {
         path: path.to_owned(),
-        attempt: Attempt(attempt),
+        attempt: AttemptNumber(attempt),
         kind: "final".to_owned(),
         size,
         sha256: "00".to_owned(),
@@ -231,22 +231,25 @@ async fn of_an_artifact_the_newest_counts(fresh: &Fresh) {
     put.await.expect("it is there");
     let mut tx = fresh.read().await;
     assert_eq!(tx.artifacts(&id).await, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 2, 4)]));
-    let of_first = tx.artifacts_of(&id, Attempt(1)).await;
+    let of_first = tx.attempt_artifacts(&id, AttemptNumber(1)).await;
     assert_eq!(of_first, Ok(vec![file("a/x", 1, u64::from(u32::MAX) * 9), file("b", 1, 1)]));
     let all = u64::from(u32::MAX) * 9 + 5;
-    assert_eq!(tx.bytes_beside(&id, (Attempt(2), "b")).await, Ok(all - 4));
-    assert_eq!(tx.bytes_beside(&id, (Attempt(9), "b")).await, Ok(all));
-    assert_eq!((tx.bytes_of_person(&job(1).submitted_by).await, tx.bytes_of_person("nobody").await), (Ok(all), Ok(0)));
+    assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(2), "b")).await, Ok(all - 4));
+    assert_eq!(tx.other_artifact_bytes(&id, (AttemptNumber(9), "b")).await, Ok(all));
+    assert_eq!(
+        (tx.user_artifact_bytes(&job(1).submitted_by).await, tx.user_artifact_bytes("nobody").await),
+        (Ok(all), Ok(0))
+    );
     assert_eq!(tx.artifact(&id, "b").await, Ok(Some(file("b", 2, 4))));
     assert_eq!(tx.artifact(&id, "c").await, Ok(None));
 }
 
-async fn checkpoints_come_back_by_their_steps(fresh: &Fresh) {
+async fn checkpoints_are_ordered_by_step(fresh: &TestStore) {
     let id = job(1).id;
     fresh.insert_job(&job(1)).await;
     fresh.insert_job(&job(2)).await;
     let checkpoint = |attempt, step: i64, files: &str| StoredCheckpoint {
-        attempt: Attempt(attempt),
+        attempt: AttemptNumber(attempt),
         name: format!("checkpoint-{step}"),
         step,
         files: files.to_owned(),
@@ -267,7 +270,8 @@ async fn checkpoints_come_back_by_their_steps(fresh: &Fresh) {
     let found = fresh.read().await.checkpoints(&id).await;
     assert_eq!(found, Ok(vec![checkpoint(1, 1_000, "[2]"), checkpoint(2, 900, "[]"), checkpoint(1, 900, "[]")]));
     assert_eq!(fresh.read().await.checkpoints(&job(2).id).await, Ok(vec![]));
-    let give_up = fresh.write(|tx| Box::pin(async move { tx.give_up(What::Artifacts, &job(1).id).await }));
+    let give_up =
+        fresh.write(|tx| Box::pin(async move { tx.remove_retained(RetainedKind::Artifacts, &job(1).id).await }));
     give_up.await.expect("it is there");
     assert_eq!(fresh.read().await.checkpoints(&id).await, Ok(vec![]), "they go with their files");
 }

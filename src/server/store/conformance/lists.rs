@@ -1,22 +1,23 @@
-//! Lists of jobs: in their orders, by page, and as they are filtered.
+//! Lists of jobs: orders, pages and filters.
 
 use app::domain::ids::JobId;
-use app::domain::job::{Job, Loss};
+use app::domain::job::{AttemptLoss, Job};
 use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
 
 use super::history::{attempt, insert};
-use super::{Fresh, LEASE, NOW, job, on_every_engine, worker};
-use crate::store::jobs::{JobFilter, Order, Turn};
+use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
+use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
 
 on_every_engine!(
     jobs_are_paged_and_counted,
-    jobs_are_found_by_person_and_label,
-    jobs_are_found_by_worker_and_by_moment,
-    what_waits_is_listed_by_turn,
+    jobs_are_filtered_by_user_and_label,
+    jobs_are_filtered_by_worker_and_time,
+    jobs_are_filtered_by_name_among_many,
+    waiting_jobs_are_listed_in_queue_order,
 );
 
-async fn jobs_are_paged_and_counted(fresh: &Fresh) {
+async fn jobs_are_paged_and_counted(fresh: &TestStore) {
     for n in 1..=5 {
         fresh.insert_job(&job(n)).await;
     }
@@ -25,7 +26,7 @@ async fn jobs_are_paged_and_counted(fresh: &Fresh) {
     let mut tx = fresh.read().await;
     let page = |states: &[&'static str], before: Option<&JobId>, limit| JobFilter {
         states: states.to_vec(),
-        order: Order::Newest(before.map(ToString::to_string)),
+        order: JobListOrder::Newest(before.map(ToString::to_string)),
         limit,
         ..JobFilter::default()
     };
@@ -41,7 +42,7 @@ async fn jobs_are_paged_and_counted(fresh: &Fresh) {
     assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
 }
 
-async fn jobs_are_found_by_person_and_label(fresh: &Fresh) {
+async fn jobs_are_filtered_by_user_and_label(fresh: &TestStore) {
     let label = |key: &str, value: Option<&str>| Some((key.to_owned(), value.map(str::to_owned)));
     let of_bob = Job { submitted_by: "bob".to_owned(), ..job(1) };
     fresh.insert_job(&of_bob).await;
@@ -68,17 +69,17 @@ async fn jobs_are_found_by_person_and_label(fresh: &Fresh) {
     }
 }
 
-async fn jobs_are_found_by_worker_and_by_moment(fresh: &Fresh) {
+async fn jobs_are_filtered_by_worker_and_time(fresh: &TestStore) {
     for n in 1..=4 {
         fresh.insert_job(&job(n)).await;
     }
-    // Cancelled as it waited, held by a worker, and given back by it.
+    // Cancelled while waiting, held by a worker, and requeued by it.
     let at = |n: u8| job(n).submitted_at;
     let offer = |n: u8| job(n).offered(at(n), worker(1).id, vec![], at(n)).expect("waits");
     fresh.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
     fresh.update_job(&job(2), &offer(2)).await.expect("as it was read");
     fresh.update_job(&job(3), &offer(3)).await.expect("as it was read");
-    let lost = offer(3).lost(at(3), Loss::WorkerOffline, LEASE);
+    let lost = offer(3).lost(at(3), AttemptLoss::WorkerOffline, LEASE);
     fresh.update_job(&offer(3), &lost).await.expect("as it was read");
     insert(fresh, attempt(&job(2).id, 1), "two").await;
     insert(fresh, attempt(&job(3).id, 1), "three").await;
@@ -105,7 +106,46 @@ async fn jobs_are_found_by_worker_and_by_moment(fresh: &Fresh) {
     }
 }
 
-async fn what_waits_is_listed_by_turn(fresh: &Fresh) {
+async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
+    let named = |n: u8, config: &str| {
+        let mut job = job(n);
+        config.clone_into(&mut job.spec.config_name);
+        job
+    };
+    fresh.insert_job(&named(1, "Needle-in-Haystack")).await;
+    for n in 2..=200 {
+        fresh.insert_job(&named(n, if n % 2 == 0 { "hay" } else { "hay_2" })).await;
+    }
+    let all = JobFilter { limit: 500, ..JobFilter::default() };
+    let called = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
+    let config = |name: &str| JobFilter { config: Some(name.to_owned()), ..all.clone() };
+    let id = job(7).id.to_string();
+    let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
+    let filters = [
+        (called("NEEDLE"), vec![1]),
+        (called("in-hay"), vec![1]),
+        (called("haystack%"), vec![]),
+        (called("_2"), odd.clone()),
+        (called("hay"), (1..=200).rev().collect()),
+        (JobFilter { limit: 2, ..called("hay_") }, vec![199, 197]),
+        (called("needles"), vec![]),
+        (config("hay_2"), odd),
+        (config("needle-in-haystack"), vec![]),
+        (JobFilter { user: Some("eve".to_owned()), ..config("hay") }, vec![]),
+        (called(&id), vec![7]),
+        (JobFilter { limit: 1, ..called(&id[..4]) }, vec![200]),
+        (called("j_zzz"), vec![]),
+    ];
+    let mut tx = fresh.read().await;
+    for (filter, expected) in filters {
+        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+        assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
+        let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
+        assert!(counted == expected.len() as u64 || filter.limit < 500, "{filter:?}: {counted}");
+    }
+}
+
+async fn waiting_jobs_are_listed_in_queue_order(fresh: &TestStore) {
     let with = |n: u8, priority| Job { priority, ..job(n) };
     let jobs = [with(1, 20), with(2, 50), with(3, 20), with(4, 0), with(5, 50)];
     for job in &jobs {
@@ -113,7 +153,7 @@ async fn what_waits_is_listed_by_turn(fresh: &Fresh) {
     }
     let page = |after: Option<&Job>, limit| JobFilter {
         states: vec!["queued", "offered"],
-        order: Order::Next(after.map(Turn::of)),
+        order: JobListOrder::QueueOrder(after.map(QueueCursor::from_job)),
         limit,
         ..JobFilter::default()
     };
@@ -122,10 +162,10 @@ async fn what_waits_is_listed_by_turn(fresh: &Fresh) {
     assert_eq!(listed(page(None, 9)).await, turns);
     let first = listed(page(None, 2)).await;
     assert_eq!(first, turns[..2]);
-    // The page goes on where it was, though the job that it ended with is gone.
+    // The page continues at its position, though the job at its end is gone.
     fresh.update_job(&first[1], &first[1].clone().cancelled(NOW).expect("waits")).await.expect("as it was read");
     assert_eq!(listed(page(first.last(), 2)).await, turns[2..4]);
     assert_eq!(listed(page(Some(&turns[3]), 9)).await, turns[4..]);
-    fresh.damage("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
+    fresh.execute_raw("UPDATE jobs SET target = 'banana' WHERE submitted_at = 1705314600001").await;
     assert_eq!(listed(page(None, 3)).await, [turns[0].clone(), turns[3].clone(), turns[4].clone()]);
 }

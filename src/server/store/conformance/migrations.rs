@@ -6,19 +6,19 @@ use sqlx::{Connection, raw_sql};
 
 use super::fresh_database;
 
-/// A configuration that a token of ada's has begun and eve has changed, and one that the trail does not know.
-const EARLIER: &str = r#"
+/// A configuration created by ada's token and changed by eve, and one that the audit log does not know.
+const EARLIER_ROWS: &str = r#"
     INSERT INTO config_revisions VALUES ('digits', 1, 'a', '{}', 1), ('digits', 2, 'b', '{}', 2), ('old', 1, 'c', '{}', 1);
     INSERT INTO audit VALUES
         ('c', 1, 1, 'ada/ci', 'config.stored', 'digits', '{"revision":1,"sha256":"a"}', NULL, '', 'h1'),
         ('c', 2, 2, 'eve', 'config.stored', 'digits', '{"revision":2,"sha256":"b"}', NULL, 'h1', 'h2'),
         ('c', 3, 3, 'eve', 'config.stored', 'digits', '{"revision":11,"sha256":"b"}', NULL, 'h2', 'h3');
 "#;
-const KNOWN: &str = "SELECT name, revision, created_by, owner FROM config_revisions ORDER BY name, revision";
+const REVISIONS_QUERY: &str = "SELECT name, revision, created_by, owner FROM config_revisions ORDER BY name, revision";
 
-type Known = (String, i64, Option<String>, Option<String>);
+type RevisionRow = (String, i64, Option<String>, Option<String>);
 
-fn expected() -> Vec<Known> {
+fn expected() -> Vec<RevisionRow> {
     let text = |name: &str| Some(name.to_owned());
     vec![
         ("digits".to_owned(), 1, text("ada"), text("ada")),
@@ -28,31 +28,31 @@ fn expected() -> Vec<Known> {
 }
 
 #[tokio::test]
-async fn sqlite_owners_of_configurations_come_from_the_trail() {
+async fn sqlite_migration_takes_config_owners_from_the_audit_log() {
     let mut connection = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
     for script in [
         include_str!("../sqlite/migrations/0001_start.sql"),
-        EARLIER,
+        EARLIER_ROWS,
         include_str!("../sqlite/migrations/0002_bounds.sql"),
         include_str!("../sqlite/migrations/0003_owners.sql"),
     ] {
         raw_sql(script).execute(&mut connection).await.expect("a script");
     }
-    let known: Vec<Known> = sqlx::query_as(KNOWN).fetch_all(&mut connection).await.expect("rows");
+    let known: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
     assert_eq!(known, expected());
 }
 
 #[tokio::test]
-async fn postgres_owners_of_configurations_come_from_the_trail() {
+async fn postgres_migration_takes_config_owners_from_the_audit_log() {
     let mut connection = PgConnection::connect(&fresh_database().await).await.expect("a database");
     for script in [
         include_str!("../postgres/migrations/0001_start.sql"),
-        EARLIER,
+        EARLIER_ROWS,
         include_str!("../postgres/migrations/0002_bounds.sql"),
         include_str!("../postgres/migrations/0003_owners.sql"),
     ] {
         raw_sql(script).execute(&mut connection).await.expect("a script");
     }
-    let known: Vec<Known> = sqlx::query_as(KNOWN).fetch_all(&mut connection).await.expect("rows");
+    let known: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
     assert_eq!(known, expected());
 }

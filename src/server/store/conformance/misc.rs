@@ -1,25 +1,25 @@
-//! Configurations, access, and transactions themselves.
+//! Configurations, access, and transactions.
 
-use app::domain::worker::credential::Credential;
+use app::domain::worker::credential::WorkerCredential;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use app::domain::time::Millis;
 
-use super::{Fresh, NOW, job, on_every_engine, worker};
+use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::clock::{Clock, SystemClock};
 use crate::store::StoreError;
-use crate::store::configs::{StoredConfig, StoredRevision, Use};
+use crate::store::configs::{RevisionUsage, StoredConfig, StoredRevision};
 
 on_every_engine!(
-    revisions_stay_when_a_configuration_goes,
-    a_refusal_writes_nothing_and_harms_nobody,
-    a_conflict_undoes_what_came_before_it,
-    concurrent_writers_all_get_their_answer,
-    readers_see_one_moment_and_cannot_write,
-    a_closed_store_says_so,
-    the_schema_is_the_newest_that_is_known,
-    a_leader_is_known_while_one_leads,
+    revisions_stay_after_a_configuration_is_deleted,
+    rejection_writes_nothing_and_affects_no_others,
+    conflict_undoes_earlier_writes,
+    concurrent_writers_all_complete,
+    readers_see_one_snapshot_and_cannot_write,
+    closed_store_reports_an_error,
+    schema_is_at_the_newest_migration,
+    leader_is_known_during_its_term,
     servers_that_share_a_database_share_its_clock,
 );
 
@@ -35,7 +35,7 @@ fn config(revision: u32) -> StoredConfig {
     }
 }
 
-async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
+async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
     assert_eq!(fresh.read().await.newest_revision("digits").await, Ok(0));
     for revision in [1, 2] {
         let write = fresh.write(move |tx| Box::pin(async move { tx.insert_config(&config(revision)).await }));
@@ -49,13 +49,19 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     drop(tx);
     assert_eq!(fresh.read().await.config_revision("digits", 1).await, Ok(Some(Arc::new(config(1)))));
     fresh.insert_job(&job(1)).await;
-    let used = Use { revision: 2, state: "queued".to_owned(), jobs: 1 };
+    let used = RevisionUsage { revision: 2, state: "queued".to_owned(), jobs: 1 };
     let whose = job(1).submitted_by;
     let mut tx = fresh.read().await;
-    assert_eq!(tx.uses("digits", None).await, Ok(vec![used.clone()]));
-    assert_eq!(tx.uses("digits", Some(&whose)).await, Ok(vec![used]));
-    assert_eq!((tx.uses("digits", Some("nobody")).await, tx.uses("other", None).await), (Ok(vec![]), Ok(vec![])));
-    assert_eq!((tx.last_run("digits", &whose).await, tx.last_run("digits", "nobody").await), (Ok(Some(2)), Ok(None)));
+    assert_eq!(tx.revision_usage("digits", None).await, Ok(vec![used.clone()]));
+    assert_eq!(tx.revision_usage("digits", Some(&whose)).await, Ok(vec![used]));
+    assert_eq!(
+        (tx.revision_usage("digits", Some("nobody")).await, tx.revision_usage("other", None).await),
+        (Ok(vec![]), Ok(vec![]))
+    );
+    assert_eq!(
+        (tx.last_run_revision("digits", &whose).await, tx.last_run_revision("digits", "nobody").await),
+        (Ok(Some(2)), Ok(None))
+    );
     drop(tx);
     fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await.expect("there");
     let again = fresh.write(|tx| Box::pin(async move { tx.remove_config("digits").await })).await;
@@ -72,7 +78,7 @@ async fn revisions_stay_when_a_configuration_goes(fresh: &Fresh) {
     assert_eq!(tx.revisions("other").await, Ok(vec![]));
 }
 
-async fn a_refusal_writes_nothing_and_harms_nobody(fresh: &Fresh) {
+async fn rejection_writes_nothing_and_affects_no_others(fresh: &TestStore) {
     let refused = fresh.write(|_| Box::pin(async { Err(StoreError::Refused) }));
     let made = worker(1);
     let accepted = fresh.insert_worker(&made, "digest");
@@ -81,12 +87,12 @@ async fn a_refusal_writes_nothing_and_harms_nobody(fresh: &Fresh) {
     assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
 }
 
-async fn a_conflict_undoes_what_came_before_it(fresh: &Fresh) {
+async fn conflict_undoes_earlier_writes(fresh: &TestStore) {
     fresh.insert_worker(&worker(1), "digest").await.expect("new");
     let half = fresh.write(|tx| {
         Box::pin(async move {
             tx.put_setting("half", Some("written")).await?;
-            tx.insert_worker(&worker(1), &Credential::of("digest")).await
+            tx.insert_worker(&worker(1), &WorkerCredential::new("digest")).await
         })
     });
     let other = fresh.write(|tx| Box::pin(async move { tx.put_setting("other", Some("written")).await }));
@@ -96,7 +102,7 @@ async fn a_conflict_undoes_what_came_before_it(fresh: &Fresh) {
     assert_eq!(fresh.read().await.setting("other").await, Ok(Some("written".to_owned())));
 }
 
-async fn concurrent_writers_all_get_their_answer(fresh: &Fresh) {
+async fn concurrent_writers_all_complete(fresh: &TestStore) {
     fresh.insert_job(&job(1)).await;
     let runs = Arc::new(AtomicU32::new(0));
     let one = |n: u32| {
@@ -113,7 +119,7 @@ async fn concurrent_writers_all_get_their_answer(fresh: &Fresh) {
     assert_eq!(fresh.read().await.setting("key-299").await, Ok(Some("x".to_owned())));
 }
 
-async fn readers_see_one_moment_and_cannot_write(fresh: &Fresh) {
+async fn readers_see_one_snapshot_and_cannot_write(fresh: &TestStore) {
     let mut early = fresh.read().await;
     assert_eq!(early.setting("key").await, Ok(None));
     fresh.write(|tx| Box::pin(async move { tx.put_setting("key", Some("x")).await })).await.expect("written");
@@ -123,32 +129,35 @@ async fn readers_see_one_moment_and_cannot_write(fresh: &Fresh) {
     assert!(matches!(attempt, Err(StoreError::Unavailable(_))));
 }
 
-async fn the_schema_is_the_newest_that_is_known(fresh: &Fresh) {
+async fn schema_is_at_the_newest_migration(fresh: &TestStore) {
     let version = fresh.read().await.schema_version().await.expect("readable");
-    assert!(version > 0 && version == fresh.store.known_schema(), "{version}");
+    assert!(version > 0 && version == fresh.store.newest_schema(), "{version}");
 }
 
-async fn a_leader_is_known_while_one_leads(fresh: &Fresh) {
-    fresh.write(|tx| Box::pin(async move { tx.lead(Millis::seconds(60)).await.map(drop) })).await.expect("written");
-    assert_eq!(fresh.read().await.leader_is_known().await, Ok(true));
-    fresh.write(|tx| Box::pin(async move { tx.leave().await })).await.expect("written");
-    let known = fresh.read().await.leader_is_known().await.expect("readable");
-    let alone = fresh.read().await.living_servers(Millis::seconds(1)).await.is_ok_and(|living| living.len() == 1);
+async fn leader_is_known_during_its_term(fresh: &TestStore) {
+    fresh
+        .write(|tx| Box::pin(async move { tx.try_lead(Millis::from_secs(60)).await.map(drop) }))
+        .await
+        .expect("written");
+    assert_eq!(fresh.read().await.has_leader().await, Ok(true));
+    fresh.write(|tx| Box::pin(async move { tx.remove_server().await })).await.expect("written");
+    let known = fresh.read().await.has_leader().await.expect("readable");
+    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|living| living.len() == 1);
     assert_eq!(known, alone, "where several servers are possible, none leads now");
 }
 
-async fn servers_that_share_a_database_share_its_clock(fresh: &Fresh) {
-    let alone = fresh.read().await.living_servers(Millis::seconds(1)).await.is_ok_and(|living| living.len() == 1);
+async fn servers_that_share_a_database_share_its_clock(fresh: &TestStore) {
+    let alone = fresh.read().await.heartbeat_server(Millis::from_secs(1)).await.is_ok_and(|living| living.len() == 1);
     let mut tx = fresh.read().await;
-    let first = tx.shared_time().await.expect("readable");
+    let first = tx.database_time().await.expect("readable");
     assert_eq!(first.is_none(), alone, "{first:?}");
     let Some(first) = first else { return };
-    assert!((SystemClock.now() - first).0.abs() < 60_000, "it tells the time in ms: {first:?}");
-    // It goes on, also within a transaction.
-    while tx.shared_time().await.expect("readable") <= Some(first) {}
+    assert!((SystemClock.now() - first).0.abs() < 60_000, "the time is in ms: {first:?}");
+    // The clock advances, also within a transaction.
+    while tx.database_time().await.expect("readable") <= Some(first) {}
 }
 
-async fn a_closed_store_says_so(fresh: &Fresh) {
+async fn closed_store_reports_an_error(fresh: &TestStore) {
     fresh.store.close().await;
     let late = fresh.write(|_| Box::pin(async { Ok(()) })).await;
     assert!(matches!(late, Err(StoreError::Unavailable(_))));

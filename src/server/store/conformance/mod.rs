@@ -1,31 +1,33 @@
-//! What every store must do, whatever it is made of. Each check takes a fresh, empty store.
+//! The conformance suite of both stores. Each check gets an empty store.
 
 mod access;
-mod damage;
+mod audit_trail;
+mod corrupt_rows;
 mod factors;
 mod groups;
 mod history;
-mod life;
 mod lists;
 mod migrations;
 mod misc;
 mod passkeys;
 mod retention;
 mod secrets;
-mod trail;
+mod state_round_trip;
 mod usage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use app::domain::ids::{Attempt, JobId, WorkerId};
-use app::domain::job::{Checkpoints, Demand, Job, Override, SavedBy, Spec, Start, Target};
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::domain::job::{
+    CheckpointRef, CheckpointUploads, Demand, Job, JobSpec, JobTarget, OverriddenValue, StartPoint,
+};
 use app::domain::labels::Labels;
 use app::domain::sandbox::SandboxLevel;
 use app::domain::time::{Millis, Timestamp};
-use app::domain::trace::Trace;
+use app::domain::trace_context::TraceContext;
 use app::domain::worker::Worker;
-use app::domain::worker::credential::Credential;
+use app::domain::worker::credential::WorkerCredential;
 use futures_util::future::BoxFuture;
 use sqlx::migrate::MigrateDatabase;
 use sqlx::{Connection, PgConnection, Postgres, SqliteConnection};
@@ -34,7 +36,7 @@ use super::postgres::PostgresStore;
 use super::sqlite::{self, SqliteStore};
 use super::{Result, Store, Tx};
 
-/// A new, empty database on the PostgreSQL of the tests, by its address. It goes with the server.
+/// The address of a new, empty database on the PostgreSQL of the tests, which is dropped with its server.
 pub async fn fresh_database() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let server = std::env::var("SIMPLETUNER_TEST_POSTGRES")
@@ -45,49 +47,47 @@ pub async fn fresh_database() -> String {
     address
 }
 
-/// The moment at which these stories begin.
+/// The start time of the tests.
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
 
-/// How long agents may be silent in these stories.
-const LEASE: Millis = Millis::seconds(120);
+/// The lease of agents in the tests.
+const LEASE: Millis = Millis::from_secs(120);
 
-/// Changes a database on PostgreSQL without the store's knowledge.
-pub async fn damage(address: &str, statement: &'static str) {
+/// Changes a PostgreSQL database without the store.
+pub async fn execute_raw(address: &str, statement: &'static str) {
     let mut connection = PgConnection::connect(address).await.expect("a database");
     sqlx::query(statement).execute(&mut connection).await.expect("a statement");
 }
 
-/// Where a store is, and what keeps it alive.
-enum Place {
+enum TestLocation {
     Directory(tempfile::TempDir),
     Database(String),
 }
 
-/// A store.
-struct Fresh {
+struct TestStore {
     store: Arc<dyn Store>,
-    place: Place,
+    location: TestLocation,
 }
 
-impl Fresh {
+impl TestStore {
     async fn sqlite() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("a fresh directory");
-        Self { store: Arc::new(store), place: Place::Directory(directory) }
+        Self { store: Arc::new(store), location: TestLocation::Directory(directory) }
     }
 
     async fn postgres() -> Self {
         let address = fresh_database().await;
         let store = PostgresStore::open(&address, "c_test").await.expect("a fresh database");
-        Self { store: Arc::new(store), place: Place::Database(address) }
+        Self { store: Arc::new(store), location: TestLocation::Database(address) }
     }
 
-    /// Changes the database without the store's knowledge, which must not have been asked for what lives.
-    async fn damage(&self, statement: &'static str) {
-        match &self.place {
-            Place::Database(address) => damage(address, statement).await,
-            Place::Directory(directory) => {
-                let file = format!("sqlite:{}", directory.path().join(sqlite::FILE).display());
+    /// Changes the database without the store, which must not have loaded its state before.
+    async fn execute_raw(&self, statement: &'static str) {
+        match &self.location {
+            TestLocation::Database(address) => execute_raw(address, statement).await,
+            TestLocation::Directory(directory) => {
+                let file = format!("sqlite:{}", directory.path().join(sqlite::DATABASE_FILE).display());
                 let mut connection = SqliteConnection::connect(&file).await.expect("a database");
                 sqlx::query(statement).execute(&mut connection).await.expect("a statement");
             }
@@ -106,14 +106,14 @@ impl Fresh {
     }
 
     async fn recent(&self) -> Box<dyn Tx> {
-        self.store.recent().await.expect("a reader")
+        self.store.read_recent().await.expect("a reader")
     }
 
     async fn insert_worker(&self, worker: &Worker, digest: &'static str) -> Result<()> {
         let worker = worker.clone();
         self.write(move |tx| {
             let worker = worker.clone();
-            Box::pin(async move { tx.insert_worker(&worker, &Credential::of(digest)).await })
+            Box::pin(async move { tx.insert_worker(&worker, &WorkerCredential::new(digest)).await })
         })
         .await
     }
@@ -148,14 +148,14 @@ impl Fresh {
 
 fn worker(n: u8) -> Worker {
     let labels = Labels([("team".to_owned(), "nlp".to_owned())].into());
-    Worker { labels, ..Worker::made(WorkerId::new(NOW, [n; 10]), format!("worker-{n}"), NOW) }
+    Worker { labels, ..Worker::new(WorkerId::new(NOW, [n; 10]), format!("worker-{n}"), NOW) }
 }
 
 fn job(n: u8) -> Job {
-    let spec = Spec {
+    let spec = JobSpec {
         config_name: "digits".to_owned(),
         config_revision: 2,
-        target: Target::Auto,
+        target: JobTarget::Auto,
         demand: Demand {
             labels: Labels([("gpu_type".to_owned(), "a100*".to_owned())].into()),
             gpu_count: Some(2),
@@ -166,23 +166,23 @@ fn job(n: u8) -> Job {
         num_processes: Some(2),
         max_retries: 3,
         retry_on_failure: true,
-        max_runtime: Some(Millis::seconds(60)),
+        max_runtime: Some(Millis::from_secs(60)),
         exclusive: true,
-        checkpoints: Checkpoints::All,
+        checkpoints: CheckpointUploads::All,
         secrets: None,
         shared_secrets_only: false,
         files: vec!["lycoris_config.json".to_owned()],
         paths: vec!["data_root".to_owned()],
-        overrides: [("seed".to_owned(), Override { from: Some("7".to_owned()), to: None })].into(),
-        start: Start::Checkpoint(SavedBy {
+        overrides: [("seed".to_owned(), OverriddenValue { from: Some("7".to_owned()), to: None })].into(),
+        start: StartPoint::Checkpoint(CheckpointRef {
             job: JobId::new(NOW, [99; 10]),
-            attempt: Attempt(2),
+            attempt: AttemptNumber(2),
             name: "checkpoint-500".to_owned(),
         }),
     };
     let at = Timestamp(NOW.0 + i64::from(n));
     let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());
-    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), trace: Some(Trace::begun([7; 24])), ..job }
+    Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), trace: Some(TraceContext::new_root([7; 24])), ..job }
 }
 
 /// Runs each check on each engine, under the engine's name.
@@ -192,7 +192,7 @@ macro_rules! on_every_engine {
             $(
                 #[tokio::test]
                 async fn $check() {
-                    super::$check(&super::super::Fresh::sqlite().await).await;
+                    super::$check(&super::super::TestStore::sqlite().await).await;
                 }
             )+
         }
@@ -201,7 +201,7 @@ macro_rules! on_every_engine {
             $(
                 #[tokio::test]
                 async fn $check() {
-                    super::$check(&super::super::Fresh::postgres().await).await;
+                    super::$check(&super::super::TestStore::postgres().await).await;
                 }
             )+
         }

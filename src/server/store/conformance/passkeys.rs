@@ -1,16 +1,16 @@
-//! Passkeys, and what they are asked to sign.
+//! Passkeys and their challenges.
 
 use app::domain::ids::PasskeyId;
 use app::domain::time::Timestamp;
 
 use super::access::user;
-use super::{Fresh, NOW, on_every_engine};
+use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
 use crate::store::factors::StoredTotp;
-use crate::store::passkeys::{Challenge, Purpose, StoredPasskey};
+use crate::store::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
 use crate::vault::Sealed;
 
-on_every_engine!(passkeys_are_added_used_and_removed, challenges_are_answered_once, who_has_a_factor_is_known);
+on_every_engine!(passkeys_are_added_used_and_removed, challenges_are_answered_once, users_with_factors_are_known);
 
 fn passkey(of: u8, number: u8) -> StoredPasskey {
     StoredPasskey {
@@ -25,18 +25,18 @@ fn passkey(of: u8, number: u8) -> StoredPasskey {
     }
 }
 
-fn challenge(of: u8, state: &str, at: i64) -> Challenge {
-    Challenge {
+fn challenge(of: u8, state: &str, at: i64) -> PasskeyChallenge {
+    PasskeyChallenge {
         user: user(of).id,
         origin: "https://tuner.example".to_owned(),
         options: "{}".to_owned(),
         state: state.to_owned(),
         created_at: Timestamp(at),
-        ends_at: Timestamp(at + 10),
+        expires_at: Timestamp(at + 10),
     }
 }
 
-async fn people(fresh: &Fresh) {
+async fn people(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -46,14 +46,14 @@ async fn people(fresh: &Fresh) {
     write.await.expect("new");
 }
 
-async fn passkeys_are_added_used_and_removed(fresh: &Fresh) {
+async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
     people(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             for (of, number) in [(1, 2), (1, 1), (2, 3)] {
                 tx.insert_passkey(&passkey(of, number)).await?;
             }
-            tx.note_passkey(&passkey(1, 2).id, "{\"counter\":1}", Timestamp(7)).await
+            tx.record_passkey_use(&passkey(1, 2).id, "{\"counter\":1}", Timestamp(7)).await
         })
     });
     write.await.expect("there");
@@ -62,7 +62,7 @@ async fn passkeys_are_added_used_and_removed(fresh: &Fresh) {
     assert_eq!(tx.passkeys(&user(1).id).await, Ok(vec![passkey(1, 1), used.clone()]));
     assert_eq!((tx.has_credential("c3").await, tx.has_credential("c4").await), (Ok(true), Ok(false)));
     drop(tx);
-    // What browsers call it is nobody else's.
+    // The credential id is unique.
     let twice = StoredPasskey { id: PasskeyId::new(NOW, [9; 10]), ..passkey(2, 1) };
     let again = fresh.write(move |tx| {
         let twice = twice.clone();
@@ -71,7 +71,7 @@ async fn passkeys_are_added_used_and_removed(fresh: &Fresh) {
     assert_eq!(again.await, Err(StoreError::Conflict));
     let remove = || fresh.write(|tx| Box::pin(async move { tx.delete_passkey(&passkey(1, 1).id).await }));
     assert_eq!((remove().await, remove().await), (Ok(()), Err(StoreError::Conflict)));
-    let gone = fresh.write(|tx| Box::pin(async move { tx.note_passkey(&passkey(1, 1).id, "{}", NOW).await }));
+    let gone = fresh.write(|tx| Box::pin(async move { tx.record_passkey_use(&passkey(1, 1).id, "{}", NOW).await }));
     assert_eq!(gone.await, Err(StoreError::Conflict));
     let all = fresh.write(|tx| Box::pin(async move { tx.delete_factors(&user(1).id).await }));
     all.await.expect("there");
@@ -80,40 +80,41 @@ async fn passkeys_are_added_used_and_removed(fresh: &Fresh) {
     assert_eq!(tx.passkeys(&user(2).id).await, Ok(vec![passkey(2, 3)]));
 }
 
-async fn challenges_are_answered_once(fresh: &Fresh) {
+async fn challenges_are_answered_once(fresh: &TestStore) {
     people(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
-            tx.put_challenge(Purpose::Login, "a", &challenge(1, "old", 0)).await?;
-            tx.put_challenge(Purpose::Login, "a", &challenge(1, "new", 1)).await?;
-            tx.put_challenge(Purpose::Proof, "a", &challenge(1, "proof", 2)).await?;
-            tx.put_challenge(Purpose::Login, "b", &challenge(2, "b", 3)).await
+            tx.put_challenge(ChallengePurpose::Login, "a", &challenge(1, "old", 0)).await?;
+            tx.put_challenge(ChallengePurpose::Login, "a", &challenge(1, "new", 1)).await?;
+            tx.put_challenge(ChallengePurpose::Reauthentication, "a", &challenge(1, "proof", 2)).await?;
+            tx.put_challenge(ChallengePurpose::Login, "b", &challenge(2, "b", 3)).await
         })
     });
     write.await.expect("there");
-    assert_eq!(fresh.read().await.challenge(Purpose::Login, "a").await, Ok(Some(challenge(1, "new", 1))));
-    let take = |expected: Option<Challenge>| {
+    assert_eq!(fresh.read().await.challenge(ChallengePurpose::Login, "a").await, Ok(Some(challenge(1, "new", 1))));
+    let take = |expected: Option<PasskeyChallenge>| {
         fresh.write(move |tx| {
             let expected = expected.clone();
             Box::pin(async move {
-                let found = tx.take_challenge(Purpose::Login, "a").await?;
+                let found = tx.take_challenge(ChallengePurpose::Login, "a").await?;
                 if found == expected { Ok(()) } else { Err(StoreError::Conflict) }
             })
         })
     };
     assert_eq!(take(Some(challenge(1, "new", 1))).await, Ok(()));
     assert_eq!(take(None).await, Ok(()));
-    // The next one that is made ends what is over.
-    let later = fresh
-        .write(|tx| Box::pin(async move { tx.put_challenge(Purpose::SetUp, "s", &challenge(1, "later", 12)).await }));
+    // The next challenge removes expired ones.
+    let later = fresh.write(|tx| {
+        Box::pin(async move { tx.put_challenge(ChallengePurpose::Registration, "s", &challenge(1, "later", 12)).await })
+    });
     later.await.expect("there");
     let mut tx = fresh.read().await;
-    assert_eq!(tx.challenge(Purpose::Proof, "a").await, Ok(None));
-    assert_eq!(tx.challenge(Purpose::Login, "b").await, Ok(Some(challenge(2, "b", 3))));
-    assert_eq!(tx.challenge(Purpose::SetUp, "s").await, Ok(Some(challenge(1, "later", 12))));
+    assert_eq!(tx.challenge(ChallengePurpose::Reauthentication, "a").await, Ok(None));
+    assert_eq!(tx.challenge(ChallengePurpose::Login, "b").await, Ok(Some(challenge(2, "b", 3))));
+    assert_eq!(tx.challenge(ChallengePurpose::Registration, "s").await, Ok(Some(challenge(1, "later", 12))));
 }
 
-async fn who_has_a_factor_is_known(fresh: &Fresh) {
+async fn users_with_factors_are_known(fresh: &TestStore) {
     people(fresh).await;
     let totp = |confirmed_at| StoredTotp {
         user: user(1).id,
@@ -131,14 +132,14 @@ async fn who_has_a_factor_is_known(fresh: &Fresh) {
         })
     });
     begun.await.expect("there");
-    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(2).id]), "one that is begun is none");
+    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(2).id]), "an unfinished one does not count");
     let confirmed = fresh.write(move |tx| {
         let confirmed = totp(Some(NOW));
         Box::pin(async move { tx.put_totp(&confirmed).await })
     });
     confirmed.await.expect("there");
-    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(1).id, user(2).id]));
+    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(1).id, user(2).id]));
     let removed = fresh.write(|tx| Box::pin(async move { tx.delete_totp(&user(1).id).await }));
     removed.await.expect("there");
-    assert_eq!(fresh.read().await.with_factors().await, Ok(vec![user(2).id]));
+    assert_eq!(fresh.read().await.users_with_factors().await, Ok(vec![user(2).id]));
 }

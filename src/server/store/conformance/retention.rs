@@ -1,26 +1,27 @@
-//! What is given up of ended jobs.
+//! Retention of ended jobs.
 
-use app::domain::ids::{Attempt, JobId};
-use app::domain::job::Job;
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::{CheckpointRef, Job, JobSpec, StartPoint};
 use app::domain::time::Timestamp;
 
-use super::{Fresh, NOW, job, on_every_engine};
+use super::{NOW, TestStore, job, on_every_engine};
 use crate::store::StoreError;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::checkpoints::StoredCheckpoint;
-use crate::store::retention::{Files, What};
+use crate::store::retention::{RemovedFiles, RetainedKind};
 
 on_every_engine!(
-    only_what_ended_long_ago_is_given_up_and_each_once,
-    what_is_given_up_is_marked_until_it_is_gone,
-    artifacts_are_added_up_and_found_by_age,
-    of_an_earlier_checkpoint_every_file_is_given_up_and_marked,
-    a_single_file_is_given_up_and_marked,
-    whether_a_job_has_many_artifacts_is_told_beside_the_one_that_is_replaced,
+    only_old_jobs_are_removed_and_each_once,
+    removed_files_are_marked_until_deleted,
+    artifacts_are_summed_and_found_by_age,
+    resume_source_is_kept_until_its_job_ends,
+    all_files_of_a_replaced_checkpoint_are_marked,
+    single_file_is_removed_and_marked,
+    artifact_count_excludes_the_replaced_file,
 );
 
-/// A job that was cancelled then.
-async fn ended(fresh: &Fresh, n: u8, at: i64) -> JobId {
+/// Inserts a job that was cancelled at `at`.
+async fn insert_ended_job(fresh: &TestStore, n: u8, at: i64) -> JobId {
     let queued = job(n);
     fresh.insert_job(&queued).await;
     let cancelled: Job = queued.clone().cancelled(Timestamp(NOW.0 + at)).expect("it waits");
@@ -28,18 +29,18 @@ async fn ended(fresh: &Fresh, n: u8, at: i64) -> JobId {
     queued.id
 }
 
-async fn put(fresh: &Fresh, job: &JobId, size: u64) {
-    put_at(fresh, job, 1, "a", size).await;
+async fn put_artifact(fresh: &TestStore, job: &JobId, size: u64) {
+    put_artifact_at(fresh, job, 1, "a", size).await;
 }
 
-async fn put_at(fresh: &Fresh, job: &JobId, attempt: u32, path: &'static str, size: u64) {
+async fn put_artifact_at(fresh: &TestStore, job: &JobId, attempt: u32, path: &'static str, size: u64) {
     let job = job.clone();
     let put = fresh.write(move |tx| {
         let job = job.clone();
         Box::pin(async move {
             let artifact = StoredArtifact {
                 path: path.to_owned(),
-                attempt: Attempt(attempt),
+                attempt: AttemptNumber(attempt),
                 kind: "final".to_owned(),
                 size,
                 sha256: String::new(),
@@ -51,17 +52,17 @@ async fn put_at(fresh: &Fresh, job: &JobId, attempt: u32, path: &'static str, si
     put.await.expect("written");
 }
 
-async fn give_up(fresh: &Fresh, what: What, job: &JobId) -> Result<(), StoreError> {
+async fn give_up(fresh: &TestStore, what: RetainedKind, job: &JobId) -> Result<(), StoreError> {
     let job = job.clone();
     fresh
         .write(move |tx| {
             let job = job.clone();
-            Box::pin(async move { tx.give_up(what, &job).await })
+            Box::pin(async move { tx.remove_retained(what, &job).await })
         })
         .await
 }
 
-async fn unmark(fresh: &Fresh, job: &JobId, files: Files) {
+async fn unmark(fresh: &TestStore, job: &JobId, files: RemovedFiles) {
     let job = job.clone();
     let unmark = fresh.write(move |tx| {
         let (job, files) = (job.clone(), files.clone());
@@ -70,51 +71,81 @@ async fn unmark(fresh: &Fresh, job: &JobId, files: Files) {
     unmark.await.expect("written");
 }
 
-async fn old(fresh: &Fresh, what: What) -> Vec<JobId> {
+async fn expired_jobs(fresh: &TestStore, what: RetainedKind) -> Vec<JobId> {
     fresh.read().await.ended_before(what, Timestamp(NOW.0 + 20_000), 10).await.expect("readable")
 }
 
-async fn only_what_ended_long_ago_is_given_up_and_each_once(fresh: &Fresh) {
-    let (second, first) = (ended(fresh, 1, 10_001).await, ended(fresh, 2, 10_000).await);
-    ended(fresh, 3, 20_000).await;
+async fn only_old_jobs_are_removed_and_each_once(fresh: &TestStore) {
+    let (second, first) = (insert_ended_job(fresh, 1, 10_001).await, insert_ended_job(fresh, 2, 10_000).await);
+    insert_ended_job(fresh, 3, 20_000).await;
     fresh.insert_job(&job(4)).await;
-    for what in [What::Logs, What::Artifacts, What::Job] {
-        assert_eq!(old(fresh, what).await, [first.clone(), second.clone()], "{what:?}");
+    for what in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
+        assert_eq!(expired_jobs(fresh, what).await, [first.clone(), second.clone()], "{what:?}");
         give_up(fresh, what, &first).await.expect("there");
-        assert_eq!(old(fresh, what).await, std::slice::from_ref(&second), "{what:?}");
+        assert_eq!(expired_jobs(fresh, what).await, std::slice::from_ref(&second), "{what:?}");
     }
     assert_eq!(fresh.read().await.job(&first).await, Ok(None));
-    assert_eq!(give_up(fresh, What::Job, &first).await, Err(StoreError::Conflict));
-    assert_eq!(fresh.read().await.ended_before(What::Job, Timestamp(i64::MAX), 1).await.map(|jobs| jobs.len()), Ok(1));
+    assert_eq!(give_up(fresh, RetainedKind::Job, &first).await, Err(StoreError::Conflict));
+    assert_eq!(
+        fresh.read().await.ended_before(RetainedKind::Job, Timestamp(i64::MAX), 1).await.map(|jobs| jobs.len()),
+        Ok(1)
+    );
 }
 
-async fn what_is_given_up_is_marked_until_it_is_gone(fresh: &Fresh) {
-    let job = ended(fresh, 1, 10_000).await;
-    put(fresh, &job, 5).await;
-    give_up(fresh, What::Artifacts, &job).await.expect("there");
-    give_up(fresh, What::Job, &job).await.expect("marks may be there already");
+async fn removed_files_are_marked_until_deleted(fresh: &TestStore) {
+    let job = insert_ended_job(fresh, 1, 10_000).await;
+    put_artifact(fresh, &job, 5).await;
+    give_up(fresh, RetainedKind::Artifacts, &job).await.expect("there");
+    give_up(fresh, RetainedKind::Job, &job).await.expect("marks may exist already");
     assert_eq!(fresh.read().await.artifacts(&job).await, Ok(Vec::new()));
-    let marks = vec![(job.clone(), Files::Artifacts), (job.clone(), Files::Logs)];
-    assert_eq!(fresh.read().await.marked(9).await, Ok(marks));
-    for files in [Files::Logs, Files::Artifacts] {
+    let marks = vec![(job.clone(), RemovedFiles::Artifacts), (job.clone(), RemovedFiles::Logs)];
+    assert_eq!(fresh.read().await.marked_files(9).await, Ok(marks));
+    for files in [RemovedFiles::Logs, RemovedFiles::Artifacts] {
         unmark(fresh, &job, files).await;
     }
-    assert_eq!(fresh.read().await.marked(9).await, Ok(Vec::new()));
+    assert_eq!(fresh.read().await.marked_files(9).await, Ok(Vec::new()));
 }
 
-async fn artifacts_are_added_up_and_found_by_age(fresh: &Fresh) {
+async fn artifacts_are_summed_and_found_by_age(fresh: &TestStore) {
     assert_eq!(fresh.read().await.artifact_bytes().await, Ok(0));
-    let (newer, older) = (ended(fresh, 1, 10_001).await, ended(fresh, 2, 10_000).await);
+    let (newer, older) = (insert_ended_job(fresh, 1, 10_001).await, insert_ended_job(fresh, 2, 10_000).await);
     let living = job(3);
     fresh.insert_job(&living).await;
     for (job, size) in [(&newer, 7), (&older, 5 << 40), (&living.id, 1)] {
-        put(fresh, job, size).await;
+        put_artifact(fresh, job, size).await;
     }
     assert_eq!(fresh.read().await.artifact_bytes().await, Ok((5 << 40) + 8));
     assert_eq!(fresh.read().await.oldest_artifacts(9).await, Ok(vec![(older, 5 << 40), (newer, 7)]));
 }
 
-async fn of_an_earlier_checkpoint_every_file_is_given_up_and_marked(fresh: &Fresh) {
+async fn resume_source_is_kept_until_its_job_ends(fresh: &TestStore) {
+    let (saved, other) = (insert_ended_job(fresh, 1, 10_000).await, insert_ended_job(fresh, 2, 10_001).await);
+    for job in [&saved, &other] {
+        put_artifact(fresh, job, 5).await;
+    }
+    let again = job(3);
+    let from = CheckpointRef { job: saved.clone(), attempt: AttemptNumber(1), name: "checkpoint-500".to_owned() };
+    let again = Job { spec: JobSpec { start: StartPoint::Checkpoint(from), ..again.spec.clone() }, ..again };
+    fresh.insert_job(&again).await;
+    let found = async |of: &JobId| {
+        let mut tx = fresh.read().await;
+        let by_bytes = tx.oldest_artifacts(9).await.expect("readable").iter().any(|(job, _)| job == of);
+        let is_start = tx.is_resume_source(of).await.expect("readable");
+        drop(tx);
+        let mut by_age = Vec::new();
+        for what in [RetainedKind::Logs, RetainedKind::Artifacts, RetainedKind::Job] {
+            by_age.push(expired_jobs(fresh, what).await.contains(of));
+        }
+        (is_start, by_bytes, by_age)
+    };
+    assert_eq!(found(&saved).await, (true, false, vec![true, false, false]));
+    assert_eq!(found(&other).await, (false, true, vec![true; 3]));
+    let over = again.clone().cancelled(Timestamp(NOW.0 + 30_000)).expect("it waits");
+    fresh.update_job(&again, &over).await.expect("unchanged");
+    assert_eq!(found(&saved).await, (false, true, vec![true; 3]));
+}
+
+async fn all_files_of_a_replaced_checkpoint_are_marked(fresh: &TestStore) {
     let (queued, other) = (job(1), job(2));
     for one in [&queued, &other] {
         fresh.insert_job(one).await;
@@ -126,7 +157,7 @@ async fn of_an_earlier_checkpoint_every_file_is_given_up_and_marked(fresh: &Fres
             (2, "checkpoint-5/a"),
             (1, "a"),
         ] {
-            put_at(fresh, &one.id, attempt, path, 7).await;
+            put_artifact_at(fresh, &one.id, attempt, path, 7).await;
         }
     }
     let id = queued.id.clone();
@@ -134,75 +165,82 @@ async fn of_an_earlier_checkpoint_every_file_is_given_up_and_marked(fresh: &Fres
         let id = id.clone();
         Box::pin(async move {
             for (attempt, name) in [(1, "checkpoint-5"), (2, "checkpoint-5")] {
-                let (attempt, name) = (Attempt(attempt), name.to_owned());
+                let (attempt, name) = (AttemptNumber(attempt), name.to_owned());
                 let checkpoint = StoredCheckpoint { attempt, name, step: 5, files: "[]".to_owned(), created_at: NOW };
                 tx.put_checkpoint(&id, &checkpoint).await?;
             }
-            tx.give_up_checkpoint(&id, Attempt(1), "checkpoint-5").await?;
-            tx.give_up_checkpoint(&id, Attempt(1), "checkpoint-5").await
+            tx.remove_checkpoint(&id, AttemptNumber(1), "checkpoint-5").await?;
+            tx.remove_checkpoint(&id, AttemptNumber(1), "checkpoint-5").await
         })
     });
-    given_up.await.expect("what is given up already may be given up again");
+    given_up.await.expect("what is removed already may be removed again");
     let mut tx = fresh.read().await;
-    let file = |attempt: u32, path: &str| (Attempt(attempt), path.to_owned());
+    let file = |attempt: u32, path: &str| (AttemptNumber(attempt), path.to_owned());
     assert_eq!(
         tx.checkpoint_files(&queued.id).await,
         Ok(vec![file(1, "checkpoint-50/a"), file(2, "checkpoint-5/a")]),
-        "nobody else's, nor what is only called alike"
+        "not those of others, nor of similar names"
     );
-    assert_eq!(tx.artifacts_of(&queued.id, Attempt(1)).await.map(|files| files.len()), Ok(3));
+    assert_eq!(tx.attempt_artifacts(&queued.id, AttemptNumber(1)).await.map(|files| files.len()), Ok(3));
     assert_eq!(tx.checkpoint_files(&other.id).await.map(|files| files.len()), Ok(4));
     let left = tx.checkpoints(&queued.id).await.expect("readable");
-    assert_eq!(left.iter().map(|checkpoint| checkpoint.attempt).collect::<Vec<_>>(), [Attempt(2)]);
-    let one = |path: &str| (queued.id.clone(), Files::Artifact { attempt: Attempt(1), path: path.to_owned() });
-    assert_eq!(tx.marked(9).await, Ok(vec![one("checkpoint-5/a"), one("checkpoint-5/b/c")]));
+    assert_eq!(left.iter().map(|checkpoint| checkpoint.attempt).collect::<Vec<_>>(), [AttemptNumber(2)]);
+    let one =
+        |path: &str| (queued.id.clone(), RemovedFiles::Artifact { attempt: AttemptNumber(1), path: path.to_owned() });
+    assert_eq!(tx.marked_files(9).await, Ok(vec![one("checkpoint-5/a"), one("checkpoint-5/b/c")]));
     drop(tx);
     unmark(fresh, &queued.id, one("checkpoint-5/a").1).await;
     let mut tx = fresh.read().await;
-    assert_eq!(tx.marked(9).await, Ok(vec![one("checkpoint-5/b/c")]));
+    assert_eq!(tx.marked_files(9).await, Ok(vec![one("checkpoint-5/b/c")]));
     assert_eq!(tx.is_marked(&queued.id, &one("checkpoint-5/b/c").1).await, Ok(true));
     assert_eq!(tx.is_marked(&queued.id, &one("checkpoint-5/a").1).await, Ok(false));
 }
 
-async fn a_single_file_is_given_up_and_marked(fresh: &Fresh) {
+async fn single_file_is_removed_and_marked(fresh: &TestStore) {
     let queued = job(1);
     fresh.insert_job(&queued).await;
     for (attempt, path) in [(1, "a"), (2, "a"), (1, "ab")] {
-        put_at(fresh, &queued.id, attempt, path, 7).await;
+        put_artifact_at(fresh, &queued.id, attempt, path, 7).await;
     }
     let id = queued.id.clone();
     let given_up = fresh.write(move |tx| {
         let id = id.clone();
         Box::pin(async move {
-            tx.give_up_file(&id, Attempt(1), "a").await?;
-            tx.give_up_file(&id, Attempt(1), "never recorded").await
+            tx.remove_artifact(&id, AttemptNumber(1), "a").await?;
+            tx.remove_artifact(&id, AttemptNumber(1), "never recorded").await
         })
     });
     given_up.await.expect("written");
     let mut tx = fresh.read().await;
-    let left: Vec<String> =
-        tx.artifacts_of(&queued.id, Attempt(1)).await.expect("readable").into_iter().map(|file| file.path).collect();
+    let left: Vec<String> = tx
+        .attempt_artifacts(&queued.id, AttemptNumber(1))
+        .await
+        .expect("readable")
+        .into_iter()
+        .map(|file| file.path)
+        .collect();
     assert_eq!(
-        (left, tx.artifacts_of(&queued.id, Attempt(2)).await.map(|files| files.len())),
+        (left, tx.attempt_artifacts(&queued.id, AttemptNumber(2)).await.map(|files| files.len())),
         (vec!["ab".into()], Ok(1))
     );
-    let one = |path: &str| (queued.id.clone(), Files::Artifact { attempt: Attempt(1), path: path.to_owned() });
-    assert_eq!(tx.marked(9).await, Ok(vec![one("a"), one("never recorded")]));
+    let one =
+        |path: &str| (queued.id.clone(), RemovedFiles::Artifact { attempt: AttemptNumber(1), path: path.to_owned() });
+    assert_eq!(tx.marked_files(9).await, Ok(vec![one("a"), one("never recorded")]));
 }
 
-async fn whether_a_job_has_many_artifacts_is_told_beside_the_one_that_is_replaced(fresh: &Fresh) {
+async fn artifact_count_excludes_the_replaced_file(fresh: &TestStore) {
     let (queued, other) = (job(1), job(2));
     for one in [&queued, &other] {
         fresh.insert_job(one).await;
         for (attempt, path) in [(1, "a"), (2, "a"), (1, "b")] {
-            put_at(fresh, &one.id, attempt, path, 7).await;
+            put_artifact_at(fresh, &one.id, attempt, path, 7).await;
         }
     }
     let mut tx = fresh.read().await;
     for (attempt, path, number) in [(1, "new", 3), (3, "a", 3), (1, "a", 2)] {
-        let beside = (Attempt(attempt), path);
-        assert_eq!(tx.has_artifacts(&queued.id, beside, number).await, Ok(true), "{path} of {attempt}");
-        assert_eq!(tx.has_artifacts(&queued.id, beside, number + 1).await, Ok(false), "{path} of {attempt}");
+        let beside = (AttemptNumber(attempt), path);
+        assert_eq!(tx.has_other_artifacts(&queued.id, beside, number).await, Ok(true), "{path} of {attempt}");
+        assert_eq!(tx.has_other_artifacts(&queued.id, beside, number + 1).await, Ok(false), "{path} of {attempt}");
     }
-    assert_eq!(tx.has_artifacts(&queued.id, (Attempt(1), "a"), 0).await, Ok(true));
+    assert_eq!(tx.has_other_artifacts(&queued.id, (AttemptNumber(1), "a"), 0).await, Ok(true));
 }

@@ -1,13 +1,13 @@
-//! Secrets for jobs.
+//! Secrets of jobs.
 
 use app::domain::time::Timestamp;
 
-use super::{Fresh, NOW, on_every_engine};
+use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
 use crate::store::secrets::StoredSecret;
 use crate::vault::Sealed;
 
-on_every_engine!(secrets_are_of_an_owner_or_everybodys);
+on_every_engine!(secrets_are_personal_or_shared);
 
 fn secret(owner: &str, name: &str, text: &str) -> StoredSecret {
     StoredSecret {
@@ -20,7 +20,7 @@ fn secret(owner: &str, name: &str, text: &str) -> StoredSecret {
     }
 }
 
-async fn secrets_are_of_an_owner_or_everybodys(fresh: &Fresh) {
+async fn secrets_are_personal_or_shared(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             for (owner, name, text) in
@@ -28,8 +28,8 @@ async fn secrets_are_of_an_owner_or_everybodys(fresh: &Fresh) {
             {
                 tx.put_secret(&secret(owner, name, text)).await?;
             }
-            tx.note_given("", "B_KEY", Timestamp(7)).await?;
-            tx.note_given("ada", "A_KEY", Timestamp(7)).await
+            tx.record_given("", "B_KEY", Timestamp(7)).await?;
+            tx.record_given("ada", "A_KEY", Timestamp(7)).await
         })
     });
     write.await.expect("new");

@@ -1,11 +1,11 @@
 //! The store on PostgreSQL: one database, several servers.
 //!
-//! Every server commits in groups, as on SQLite, and a group holds the lock of one row from its first statement to its
-//! commit: groups of all servers come one after another. So what a use case reads cannot change until it has written,
-//! and two planners cannot give one worker away twice; a lock that many short transactions share costs less here than
-//! repeating those that met. Doorbells ring on other servers through `NOTIFY`, which PostgreSQL delivers with the commit.
+//! Every server commits in groups, as on SQLite, and a group holds the lock of one row from its first statement to its commit:
+//! groups of all servers are serialized. So what a use case has read cannot change until it has written, and two planners
+//! cannot assign one worker twice; a lock shared by many short transactions costs less here than repeating those that conflict.
+//! Other servers are notified through `NOTIFY`, which PostgreSQL delivers with the commit.
 
-mod news;
+mod listener;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -13,101 +13,122 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::BoxFuture;
-use sqlx::ConnectOptions;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Executor};
 
-pub use self::news::CHANNEL;
-use super::board::Board;
-use super::group::Hooks;
-use super::schema::newest;
-use super::sql::writer::{Ending, Engine, Group, Writer};
-use super::sql::{Db, Reader, Session, Shared, failed};
-use super::{News, Result, Store, Tx, Work};
+pub use self::listener::CHANNEL;
+use super::commit_group::GroupHooks;
+use super::schema::newest_version;
+use super::snapshot::CommittedSnapshot;
+use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
+use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
+use super::{ExternalChange, Result, Store, TransactionWork, Tx};
 
-/// How the schema came to be.
+/// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/postgres/migrations");
-const READERS: u32 = 8;
+const MAX_READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Who holds the lock and does nothing is thrown out after this; who waits for it gives up a little later.
-const LIMITS: [(&str, &str); 2] = [("idle_in_transaction_session_timeout", "5s"), ("lock_timeout", "10s")];
-/// What was committed last is believed for so long after this server's last commit; it commits something every 2 s, or
-/// has lost the database, and then others may have changed anything.
-const BELIEVED: Duration = Duration::from_secs(5);
-/// All statements here are short; compiling them takes longer than running them.
-const INTERPRETED: [(&str, &str); 1] = [("jit", "off")];
-/// The writer finds rows by their keys. A plan that is kept from when a table was small would read all of it for ever.
-const BY_KEY: [(&str, &str); 3] = [("enable_seqscan", "off"), ("enable_hashjoin", "off"), ("enable_mergejoin", "off")];
-/// Takes the lock that makes groups come one after another, and tells whether another server has written meanwhile.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Settings of every connection, set after connecting: poolers reject settings in the start-up packet. A transaction that holds
+/// the lock and is idle is aborted after 5 s; one that waits for it gives up slightly later. All statements here are short, so
+/// that JIT compilation takes longer than running them.
+const CONNECTION_SETTINGS: &str =
+    "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET jit = off";
+/// The writer finds rows by their keys. Without this, a plan cached while a table was small would read the whole table for
+/// ever.
+const WRITER_SETTINGS: &str = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+/// How long the committed snapshot is valid after this server's last commit; it commits something every 2 s, or has lost the
+/// database, and then others may have changed anything.
+const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(5);
+/// Takes the lock that serializes groups, and shows whether another server has written meanwhile.
 const NEXT_GENERATION: &str = "UPDATE generation SET number = number + 1 RETURNING number";
-/// How a view for reading begins.
+/// The beginning of a read transaction.
 pub const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A database that several servers share.
 pub struct PostgresStore {
-    writer: Writer,
+    writer: WriterHandle,
     readers: PgPool,
-    shared: Arc<Shared>,
-    news: news::Inbox,
+    shared: Arc<StoreContext>,
+    listener: listener::NotificationListener,
 }
 
 impl PostgresStore {
-    /// Connects, and brings the schema up to date; of several servers that start at once, one does it.
+    /// Connects, and migrates the schema; of several servers that start at the same time, one does it.
     ///
     /// `chain` names this process's audit chain, and the server itself among those that share the database.
     ///
     /// # Errors
-    /// With a sentence for the operator.
+    /// With a message for the operator.
     pub async fn open(url: &str, chain: &str) -> anyhow::Result<Self> {
-        let options = options(url)?;
-        let readers = readers(&options).await?;
+        let options = connect_options(url)?;
+        let readers = reader_pool(&options).await?;
+        // First: a pooler that does not pass notifications on does not keep sessions either, which the rest relies on.
+        let news = listener::listen(&readers, chain, ACQUIRE_TIMEOUT).await?.with_context(|| {
+            format!(
+                "the database at {} is behind a pooler in transaction mode: servers would not hear of each other's changes; \
+                 use session mode (PgBouncer: pool_mode = session), or connect to PostgreSQL itself",
+                describe_address(&options)
+            )
+        })?;
         MIGRATIONS.run(&readers).await?;
-        let shared = Shared::new(chain, Board::believed_for(BELIEVED));
-        let writing = pool(1).connect_with(options.options(BY_KEY)).await?;
-        let news = news::listen(&readers, chain).await?;
-        let engine = Writing { pool: writing, shared: Arc::clone(&shared) };
-        let writer = Writer::start(engine, Arc::clone(&shared));
-        Ok(Self { writer, readers, shared, news })
+        let shared = StoreContext::new(chain, CommittedSnapshot::with_max_age(SNAPSHOT_MAX_AGE));
+        let writing = pool_options(1, &[CONNECTION_SETTINGS, WRITER_SETTINGS]).connect_with(options).await?;
+        let engine = PostgresEngine { pool: writing, shared: Arc::clone(&shared) };
+        let writer = WriterHandle::start(engine, Arc::clone(&shared));
+        Ok(Self { writer, readers, shared, listener: news })
     }
 }
 
-/// How an address is connected to.
-pub fn options(url: &str) -> anyhow::Result<PgConnectOptions> {
+/// Parses an address to connection options.
+pub fn connect_options(url: &str) -> anyhow::Result<PgConnectOptions> {
     let named = url.starts_with("postgres://") || url.starts_with("postgresql://");
-    anyhow::ensure!(named, "--database-url must be a postgres:// address; leave it out for SQLite");
-    let options = PgConnectOptions::from_str(url).context("--database-url is no usable postgres:// address")?;
-    Ok(options.application_name("simpletuner").options(LIMITS).options(INTERPRETED).disable_statement_logging())
+    anyhow::ensure!(named, "--database-url must be a postgres:// URL; omit it to use SQLite");
+    let options = PgConnectOptions::from_str(url).context("invalid postgres:// URL in --database-url")?;
+    // Floats are sent in binary.
+    Ok(options.application_name("simpletuner").extra_float_digits(None).disable_statement_logging())
 }
 
-/// Connections for reading.
-pub async fn readers(options: &PgConnectOptions) -> anyhow::Result<PgPool> {
-    pool(READERS).connect_with(options.clone()).await.with_context(|| {
-        format!(
-            "the database at {}:{} does not let this program in; check --database-url, and that it runs",
-            options.get_host(),
-            options.get_port()
-        )
+pub async fn reader_pool(options: &PgConnectOptions) -> anyhow::Result<PgPool> {
+    pool_options(MAX_READERS, &[CONNECTION_SETTINGS]).connect_with(options.clone()).await.with_context(|| {
+        let at = describe_address(options);
+        format!("failed to connect to the database at {at}; check --database-url, and that the database is running")
     })
 }
 
-fn pool(size: u32) -> PgPoolOptions {
-    PgPoolOptions::new().max_connections(size).acquire_timeout(PATIENCE).test_before_acquire(false)
+fn describe_address(options: &PgConnectOptions) -> String {
+    format!("{}:{}", options.get_host(), options.get_port())
+}
+
+fn pool_options(size: u32, settings: &'static [&'static str]) -> PgPoolOptions {
+    let pool = PgPoolOptions::new().max_connections(size).acquire_timeout(ACQUIRE_TIMEOUT).test_before_acquire(false);
+    pool.after_connect(move |connection, _| {
+        Box::pin(async move {
+            for setting in settings {
+                connection.execute(*setting).await?;
+            }
+            Ok(())
+        })
+    })
 }
 
 impl PostgresStore {
-    fn session(&self) -> Session<'static> {
-        Session::new(Db::PostgresReader(Reader::new(&self.readers, BEGIN_READ)), Arc::clone(&self.shared))
+    fn session(&self) -> SqlSession<'static> {
+        SqlSession::new(
+            DbConnection::PostgresReader(LazyReader::new(&self.readers, BEGIN_READ)),
+            Arc::clone(&self.shared),
+        )
     }
 }
 
 impl Store for PostgresStore {
-    fn write(&self, work: Work) -> BoxFuture<'_, Result<()>> {
+    fn write(&self, work: TransactionWork) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.submit(work))
     }
 
-    fn attach(&self, hooks: Hooks) {
-        self.writer.attach(hooks);
+    fn set_hooks(&self, hooks: GroupHooks) {
+        self.writer.set_hooks(hooks);
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
@@ -115,57 +136,57 @@ impl Store for PostgresStore {
         Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
     }
 
-    fn recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
-        let session = self.session().remembering();
+    fn read_recent(&self) -> BoxFuture<'_, Result<Box<dyn Tx>>> {
+        let session = self.session().with_snapshot();
         Box::pin(async { Ok(Box::new(session) as Box<dyn Tx>) })
     }
 
-    fn news(&self) -> BoxFuture<'_, News> {
+    fn next_external_change(&self) -> BoxFuture<'_, ExternalChange> {
         Box::pin(async {
-            let heard = self.news.next().await;
+            let heard = self.listener.next().await;
             match heard.generation {
-                Some(generation) => self.shared.board.heard_of(generation),
-                None => self.shared.board.wipe(),
+                Some(generation) => self.shared.snapshot.observe_generation(generation),
+                None => self.shared.snapshot.invalidate(),
             }
-            heard.news
+            heard.change
         })
     }
 
-    fn known_schema(&self) -> i64 {
-        newest(&MIGRATIONS)
+    fn newest_schema(&self) -> i64 {
+        newest_version(&MIGRATIONS)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.writer.stop().await;
-            self.news.close();
+            self.listener.close();
             self.readers.close().await;
         })
     }
 }
 
-/// The connection that writes.
-struct Writing {
+/// The connection of the writer.
+struct PostgresEngine {
     pool: PgPool,
-    shared: Arc<Shared>,
+    shared: Arc<StoreContext>,
 }
 
-impl Engine for Writing {
-    fn transact<'a>(&'a mut self, group: Group<'a>) -> BoxFuture<'a, Result<Ending>> {
+impl WriteEngine for PostgresEngine {
+    fn run_group<'a>(&'a mut self, group: WriteGroup<'a>) -> BoxFuture<'a, Result<GroupEnding>> {
         Box::pin(async move {
             let mut transaction = match self.pool.begin().await {
                 // The connection may have been dead for a while; the pool has noticed, and the next one is new.
-                Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(failed)?,
-                other => other.map_err(failed)?,
+                Err(sqlx::Error::Io(_)) => self.pool.begin().await.map_err(store_error)?,
+                other => other.map_err(store_error)?,
             };
-            let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(failed)?;
-            group.mirror.is_of(next, &self.shared.board);
-            let ending = group.run(Db::Postgres(&mut transaction)).await?;
+            let next = sqlx::query_scalar(NEXT_GENERATION).fetch_one(&mut *transaction).await.map_err(store_error)?;
+            group.cache.begin_generation(next, &self.shared.snapshot);
+            let ending = group.run(DbConnection::Postgres(&mut transaction)).await?;
             let ended = match &ending {
-                Ending::Commit(_) => transaction.commit().await,
-                Ending::RollBack(_) => transaction.rollback().await,
+                GroupEnding::Commit(_) => transaction.commit().await,
+                GroupEnding::RollBack(_) => transaction.rollback().await,
             };
-            ended.map_err(failed).map(|()| ending)
+            ended.map_err(store_error).map(|()| ending)
         })
     }
 

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use app::domain::audit::verify::{Head, Mark};
-use app::domain::audit::{Action, Entry};
+use app::domain::audit::verify::{ChainHead, EntryRef};
+use app::domain::audit::{AuditAction, AuditEvent};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::rows::Named;
-use super::statement::{Condition, select, sql};
-use super::{Row, Session};
+use super::rows::{NamedRow, to_json};
+use super::statement::{PlaceholderStyle, SqlCondition, select, sql};
+use super::{SqlRow, SqlSession};
 use crate::store::Result;
-use crate::store::audit::{Actions, Audit, AuditFilter, Place, Reading, StoredEntry};
+use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, AuditQueries, StoredAuditEntry};
 use crate::tokens::hex;
 
 #[async_trait]
-impl Audit for Session<'_> {
-    async fn append_audit(&mut self, entry: Entry) -> Result<()> {
-        self.may_write()?;
+impl AuditQueries for SqlSession<'_> {
+    async fn append_audit(&mut self, entry: AuditEvent) -> Result<()> {
+        self.require_writer()?;
         let chain = self.shared.chain.clone();
-        let entry = entry.storable();
+        let entry = entry.sanitized();
         let newest = self.newest_audit().await?;
         let seq = newest.seq + 1;
-        let hash = hex(&Sha256::digest(entry.placed(&chain, seq, &newest.hash).canonical()));
-        self.pending.audit([
+        let hash = hex(&Sha256::digest(entry.to_record(&chain, seq, &newest.hash).canonical_bytes()));
+        self.batch.push_audit([
             (&*chain).into(),
             seq.into(),
             entry.at.0.into(),
@@ -36,94 +36,111 @@ impl Audit for Session<'_> {
             newest.hash.into(),
             (&hash).into(),
         ]);
-        self.head = Some(Mark { seq, hash });
+        self.head = Some(EntryRef { seq, hash });
         Ok(())
     }
 
-    // Its only writer is this server.
-    async fn newest_audit(&mut self) -> Result<Mark> {
-        let known = self.head.clone().or_else(|| self.mirror.as_ref().and_then(|mirror| mirror.head.clone()));
+    // This server is its only writer.
+    async fn newest_audit(&mut self) -> Result<EntryRef> {
+        let known = self.head.clone().or_else(|| self.cache.as_ref().and_then(|mirror| mirror.head.clone()));
         if let Some(known) = known {
             return Ok(known);
         }
         let chain = self.shared.chain.clone();
-        let head = self.first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
-        head.map_or(Ok(Mark::default()), |head| mark(&head, "seq", "hash"))
+        let head = self.fetch_first(sql("SELECT seq, hash FROM audit_heads WHERE chain = $1").bind(&*chain)).await?;
+        head.map_or(Ok(EntryRef::default()), |head| entry_ref(&head, "seq", "hash"))
     }
 
-    async fn audit_of(&mut self, target: &str) -> Result<Vec<StoredEntry>> {
+    async fn audit_of_target(&mut self, target: &str) -> Result<Vec<StoredAuditEntry>> {
         let select = sql("SELECT * FROM audit WHERE target = $1 ORDER BY at, chain, seq").bind(target);
-        self.all(select, from_row).await
+        self.fetch_all(select, from_row).await
     }
 
-    async fn audit_page(&mut self, filter: &AuditFilter, from: &Reading, limit: u32) -> Result<Vec<StoredEntry>> {
-        if let (Some(Actions::Under(start)), Reading::Back(_)) = (&filter.action, from) {
-            return self.pages_of_words(filter, start, from, limit).await;
+    async fn audit_by_worker_name(&mut self, name: &str) -> Result<Vec<(String, String)>> {
+        let select = sql("SELECT target, detail FROM audit WHERE action IN (
+                 'worker.created', 'worker.edited', 'worker.removed', 'worker.deleted') AND replace(detail, $1, '') <> detail");
+        let told = format!("\"name\":{}", to_json(&name));
+        self.fetch_all(select.bind(told), |row| Ok((row.get("target")?, row.get("detail")?))).await
+    }
+
+    async fn audit_page(
+        &mut self,
+        filter: &AuditFilter,
+        from: &AuditOrder,
+        limit: u32,
+    ) -> Result<Vec<StoredAuditEntry>> {
+        if let (Some(ActionFilter::Prefix(start)), AuditOrder::NewestFirst(_)) = (&filter.action, from) {
+            return self.page_by_prefix(filter, start, from, limit).await;
         }
-        let after = |words, place: &Place| -> Condition {
+        let after = |words, place: &AuditCursor| -> SqlCondition {
             (words, vec![place.at.0.into(), (&place.chain).into(), place.seq.into()])
         };
         let (place, order) = match from {
-            Reading::Back(place) => (
+            AuditOrder::NewestFirst(place) => (
                 place.as_ref().map(|place| after("(at, chain, seq) < (?, ?, ?)", place)),
                 " ORDER BY at DESC, chain DESC, seq DESC LIMIT ?",
             ),
-            Reading::Forth(place) => (
+            AuditOrder::OldestFirst(place) => (
                 place.as_ref().map(|place| after("(at, chain, seq) > (?, ?, ?)", place)),
                 " ORDER BY at, chain, seq LIMIT ?",
             ),
         };
-        let conditions = conditions(filter).into_iter().chain(place).collect();
-        let select = select(self.places(), "SELECT * FROM audit", conditions, order).bind(limit);
-        self.all(select, from_row).await
+        let conditions = self.audit_conditions(filter).into_iter().chain(place).collect();
+        let select = select(self.placeholder_style(), "SELECT * FROM audit", conditions, order).bind(limit);
+        self.fetch_all(select, from_row).await
     }
 
-    async fn audit_heads(&mut self) -> Result<BTreeMap<String, Head>> {
-        let head = |row: &Row| {
-            let head = Head { newest: mark(row, "seq", "hash")?, removed: mark(row, "removed_seq", "removed_hash")? };
+    async fn audit_heads(&mut self) -> Result<BTreeMap<String, ChainHead>> {
+        let head = |row: &SqlRow| {
+            let head = ChainHead {
+                newest: entry_ref(row, "seq", "hash")?,
+                removed: entry_ref(row, "removed_seq", "removed_hash")?,
+            };
             Ok((row.get("chain")?, head))
         };
-        Ok(self.all(sql("SELECT * FROM audit_heads"), head).await?.into_iter().collect())
+        Ok(self.fetch_all(sql("SELECT * FROM audit_heads"), head).await?.into_iter().collect())
     }
 
     async fn newest_audit_at(&mut self) -> Result<Option<Timestamp>> {
-        let newest = self.first(sql("SELECT at FROM audit ORDER BY at DESC LIMIT 1")).await?;
+        let newest = self.fetch_first(sql("SELECT at FROM audit ORDER BY at DESC LIMIT 1")).await?;
         newest.map(|row| row.get("at").map(Timestamp)).transpose()
     }
 
-    async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredEntry>> {
+    async fn audit_after(&mut self, chain: &str, seq: i64, limit: u32) -> Result<Vec<StoredAuditEntry>> {
         let after = sql("SELECT * FROM audit WHERE (chain, seq) > ($1, $2) ORDER BY chain, seq LIMIT $3");
-        self.all(after.bind(chain).bind(seq).bind(limit), from_row).await
+        self.fetch_all(after.bind(chain).bind(seq).bind(limit), from_row).await
     }
 
-    async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, Mark)>> {
+    async fn oldest_audit(&mut self, chain: &str, limit: u32) -> Result<Vec<(Timestamp, EntryRef)>> {
         let oldest = sql("SELECT seq, at, hash FROM audit WHERE chain = $1 ORDER BY seq LIMIT $2");
-        let of = |row: &Row| Ok((Timestamp(row.get("at")?), mark(row, "seq", "hash")?));
-        self.all(oldest.bind(chain).bind(limit), of).await
+        let of = |row: &SqlRow| Ok((Timestamp(row.get("at")?), entry_ref(row, "seq", "hash")?));
+        self.fetch_all(oldest.bind(chain).bind(limit), of).await
     }
 
-    async fn remove_audit(&mut self, chain: &str, through: &Mark) -> Result<()> {
-        self.may_write()?;
+    async fn remove_audit(&mut self, chain: &str, through: &EntryRef) -> Result<()> {
+        self.require_writer()?;
         let anchor = sql("UPDATE audit_heads SET removed_seq = $2, removed_hash = $3
              WHERE chain = $1 AND removed_seq < $2 AND seq >= $2");
-        self.one(anchor.bind(chain).bind(through.seq).bind(&through.hash)).await?;
-        self.run(sql("DELETE FROM audit WHERE chain = $1 AND seq <= $2").bind(chain).bind(through.seq)).await.map(drop)
+        self.execute_one(anchor.bind(chain).bind(through.seq).bind(&through.hash)).await?;
+        self.execute(sql("DELETE FROM audit WHERE chain = $1 AND seq <= $2").bind(chain).bind(through.seq))
+            .await
+            .map(drop)
     }
 }
 
-impl Session<'_> {
-    /// A page of all actions that begin alike: of each by itself, which the index has in the order of time, as if only
-    /// that one had been asked for.
-    async fn pages_of_words(
+impl SqlSession<'_> {
+    /// A page of all actions with a prefix: a query for each action, because the index orders the entries of one action by
+    /// time.
+    async fn page_by_prefix(
         &mut self,
         filter: &AuditFilter,
         start: &str,
-        from: &Reading,
+        from: &AuditOrder,
         limit: u32,
-    ) -> Result<Vec<StoredEntry>> {
+    ) -> Result<Vec<StoredAuditEntry>> {
         let mut found = Vec::new();
-        for word in Action::ALL.iter().map(|action| action.as_str()).filter(|word| word.starts_with(start)) {
-            let one = AuditFilter { action: Some(Actions::Is(word.to_owned())), ..filter.clone() };
+        for word in AuditAction::ALL.iter().map(|action| action.as_str()).filter(|word| word.starts_with(start)) {
+            let one = AuditFilter { action: Some(ActionFilter::Is(word.to_owned())), ..filter.clone() };
             found.extend(self.audit_page(&one, from, limit).await?);
         }
         found.sort_by(|a, b| (b.at, &b.chain, b.seq).cmp(&(a.at, &a.chain, a.seq)));
@@ -131,60 +148,74 @@ impl Session<'_> {
         Ok(found)
     }
 
-    /// Keeps the head of the chain apart, once for all that was appended.
-    pub(super) async fn keep_head(&mut self) -> Result<()> {
+    fn audit_conditions(&self, filter: &AuditFilter) -> Vec<SqlCondition> {
+        let among = match self.placeholder_style() {
+            PlaceholderStyle::Anonymous => "target IN (SELECT value FROM json_each(?))",
+            PlaceholderStyle::Numbered => "target IN (SELECT json_array_elements_text(?::json))",
+        };
+        conditions(filter, among)
+    }
+
+    /// Writes the head of the chain, once for all appended entries.
+    pub(super) async fn write_head(&mut self) -> Result<()> {
         let Some(head) = self.head.take() else { return Ok(()) };
         let chain = self.shared.chain.clone();
         let put = sql("INSERT INTO audit_heads (chain, seq, hash) VALUES ($1, $2, $3)
              ON CONFLICT (chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash");
-        self.one(put.bind(&*chain).bind(head.seq).bind(&head.hash)).await?;
-        if let Some(mirror) = &mut self.mirror {
+        self.execute_one(put.bind(&*chain).bind(head.seq).bind(&head.hash)).await?;
+        if let Some(mirror) = &mut self.cache {
             mirror.head = Some(head);
         }
         Ok(())
     }
 }
 
-/// Somebody, and what they did with tokens of theirs: `ada`, `ada/ci`. What comes after a slash is a `0`.
-fn by_actor(actor: &str) -> Condition {
+/// A user, and what they did with their tokens: `ada`, `ada/ci`. In byte order, `0` follows the slash.
+fn actor_condition(actor: &str) -> SqlCondition {
     let (first, end) = (format!("{actor}/"), format!("{actor}0"));
     ("(actor = ? OR (actor >= ? AND actor < ?))", vec![actor.into(), first.into(), end.into()])
 }
 
-/// Only what was asked for stands in the statement, so that an index can be used for it.
-fn conditions(filter: &AuditFilter) -> Vec<Condition> {
-    let one = |words, value: &Option<String>| value.as_ref().map(|value| -> Condition { (words, vec![value.into()]) });
-    let action = filter.action.as_ref().map(|action| -> Condition {
+/// Each filter is a condition of its own, so that an index can be used for it.
+fn conditions(filter: &AuditFilter, among: &'static str) -> Vec<SqlCondition> {
+    let one =
+        |words, value: &Option<String>| value.as_ref().map(|value| -> SqlCondition { (words, vec![value.into()]) });
+    let action = filter.action.as_ref().map(|action| -> SqlCondition {
         match action {
-            Actions::Is(word) => ("action = ?", vec![word.into()]),
-            // What comes after a dot is a slash. Not by the index of actions, which would have all of them sorted by time.
-            Actions::Under(start) => {
+            ActionFilter::Is(word) => ("action = ?", vec![word.into()]),
+            // In byte order, the slash follows the dot. Not by the index of actions, which would have to sort all of them by time.
+            ActionFilter::Prefix(start) => {
                 let end = format!("{}/", start.trim_end_matches('.'));
                 ("(action || '') >= ? AND (action || '') < ?", vec![start.into(), end.into()])
             }
         }
     });
+    let about = match filter.targets.as_slice() {
+        [] => None,
+        [target] => Some(("target = ?", vec![target.into()])),
+        several => Some((among, vec![to_json(&several).into()])),
+    };
     let asked = [
-        filter.actor.as_deref().map(by_actor),
+        filter.actor.as_deref().map(actor_condition),
         action,
-        one("target = ?", &filter.target),
+        about,
         one("request_id = ?", &filter.request_id),
-        filter.since.map(|at| -> Condition { ("at >= ?", vec![at.0.into()]) }),
-        filter.until.map(|at| -> Condition { ("at < ?", vec![at.0.into()]) }),
+        filter.since.map(|at| -> SqlCondition { ("at >= ?", vec![at.0.into()]) }),
+        filter.until.map(|at| -> SqlCondition { ("at < ?", vec![at.0.into()]) }),
     ];
     asked.into_iter().flatten().collect()
 }
 
-fn mark(row: &Row, seq: &'static str, hash: &'static str) -> Result<Mark> {
-    Ok(Mark { seq: row.get(seq)?, hash: row.get(hash)? })
+fn entry_ref(row: &SqlRow, seq: &'static str, hash: &'static str) -> Result<EntryRef> {
+    Ok(EntryRef { seq: row.get(seq)?, hash: row.get(hash)? })
 }
 
-fn from_row(row: &Row) -> Result<StoredEntry> {
-    let row = Named::new(row, "audit", "hash")?;
-    Ok(StoredEntry {
+fn from_row(row: &SqlRow) -> Result<StoredAuditEntry> {
+    let row = NamedRow::new(row, "audit", "hash")?;
+    Ok(StoredAuditEntry {
         chain: row.get("chain")?,
         seq: row.get("seq")?,
-        at: row.moment("at")?,
+        at: row.timestamp("at")?,
         actor: row.get("actor")?,
         action: row.get("action")?,
         target: row.get("target")?,

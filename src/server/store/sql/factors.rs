@@ -4,17 +4,17 @@ use app::domain::ids::UserId;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
-use super::rows::Named;
+use super::rows::NamedRow;
 use super::statement::sql;
-use super::{Row, Session};
+use super::{SqlRow, SqlSession};
 use crate::store::Result;
-use crate::store::factors::{Factors, StoredCode, StoredTotp};
+use crate::store::factors::{FactorQueries, StoredRecoveryCode, StoredTotp};
 use crate::vault::Sealed;
 
 #[async_trait]
-impl Factors for Session<'_> {
+impl FactorQueries for SqlSession<'_> {
     async fn totp(&mut self, user: &UserId) -> Result<Option<StoredTotp>> {
-        let row = self.first(sql("SELECT * FROM totp WHERE user_id = $1").bind(user.as_str())).await?;
+        let row = self.fetch_first(sql("SELECT * FROM totp WHERE user_id = $1").bind(user.as_str())).await?;
         row.as_ref().map(totp_from).transpose()
     }
 
@@ -25,35 +25,35 @@ impl Factors for Session<'_> {
                created_at = excluded.created_at, confirmed_at = excluded.confirmed_at, last_step = excluded.last_step");
         let put = put.bind(totp.user.as_str()).bind(&totp.sealed.text).bind(&totp.sealed.key_id);
         let put = put.bind(totp.created_at.0).bind(totp.confirmed_at.map(|at| at.0));
-        self.one(put.bind(totp.last_step)).await
+        self.execute_one(put.bind(totp.last_step)).await
     }
 
     async fn delete_totp(&mut self, user: &UserId) -> Result<()> {
-        self.run(sql("DELETE FROM totp WHERE user_id = $1").bind(user.as_str())).await.map(drop)
+        self.execute(sql("DELETE FROM totp WHERE user_id = $1").bind(user.as_str())).await.map(drop)
     }
 
-    async fn with_factors(&mut self) -> Result<Vec<UserId>> {
+    async fn users_with_factors(&mut self) -> Result<Vec<UserId>> {
         let select = sql("SELECT user_id FROM totp WHERE confirmed_at IS NOT NULL
              UNION SELECT user_id FROM passkeys ORDER BY user_id");
-        self.all(select, |row| Named::new(row, "totp", "user_id")?.user_id("user_id")).await
+        self.fetch_all(select, |row| NamedRow::new(row, "totp", "user_id")?.user_id("user_id")).await
     }
 
     async fn delete_factors(&mut self, user: &UserId) -> Result<()> {
         self.delete_totp(user).await?;
-        self.run(sql("DELETE FROM passkeys WHERE user_id = $1").bind(user.as_str())).await?;
-        self.run(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await.map(drop)
+        self.execute(sql("DELETE FROM passkeys WHERE user_id = $1").bind(user.as_str())).await?;
+        self.execute(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await.map(drop)
     }
 
-    async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredCode>> {
+    async fn recovery_codes(&mut self, user: &UserId) -> Result<Vec<StoredRecoveryCode>> {
         let select = sql("SELECT * FROM recovery_codes WHERE user_id = $1 ORDER BY digest").bind(user.as_str());
-        self.all(select, code_from).await
+        self.fetch_all(select, code_from).await
     }
 
     async fn put_recovery_codes(&mut self, user: &UserId, digests: &[String]) -> Result<()> {
-        self.run(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await?;
+        self.execute(sql("DELETE FROM recovery_codes WHERE user_id = $1").bind(user.as_str())).await?;
         for digest in digests {
             let insert = sql("INSERT INTO recovery_codes (user_id, digest) VALUES ($1, $2)");
-            self.one(insert.bind(user.as_str()).bind(digest)).await?;
+            self.execute_one(insert.bind(user.as_str()).bind(digest)).await?;
         }
         Ok(())
     }
@@ -61,22 +61,22 @@ impl Factors for Session<'_> {
     async fn use_recovery_code(&mut self, user: &UserId, digest: &str, at: Timestamp) -> Result<()> {
         let update =
             sql("UPDATE recovery_codes SET used_at = $1 WHERE user_id = $2 AND digest = $3 AND used_at IS NULL");
-        self.one(update.bind(at.0).bind(user.as_str()).bind(digest)).await
+        self.execute_one(update.bind(at.0).bind(user.as_str()).bind(digest)).await
     }
 }
 
-fn totp_from(row: &Row) -> Result<StoredTotp> {
-    let row = Named::new(row, "totp", "user_id")?;
+fn totp_from(row: &SqlRow) -> Result<StoredTotp> {
+    let row = NamedRow::new(row, "totp", "user_id")?;
     Ok(StoredTotp {
         user: row.user_id("user_id")?,
         sealed: Sealed { key_id: row.get("key_id")?, text: row.get("sealed")? },
-        created_at: row.moment("created_at")?,
-        confirmed_at: row.optional_moment("confirmed_at")?,
+        created_at: row.timestamp("created_at")?,
+        confirmed_at: row.optional_timestamp("confirmed_at")?,
         last_step: row.get("last_step")?,
     })
 }
 
-fn code_from(row: &Row) -> Result<StoredCode> {
-    let row = Named::new(row, "recovery_codes", "digest")?;
-    Ok(StoredCode { digest: row.get("digest")?, used_at: row.optional_moment("used_at")? })
+fn code_from(row: &SqlRow) -> Result<StoredRecoveryCode> {
+    let row = NamedRow::new(row, "recovery_codes", "digest")?;
+    Ok(StoredRecoveryCode { digest: row.get("digest")?, used_at: row.optional_timestamp("used_at")? })
 }

@@ -1,35 +1,35 @@
-//! What the members of a group leave for its end.
+//! Work of a group at its end.
 
-use super::Session;
+use super::SqlSession;
 use super::statement::sql;
 use crate::store::Result;
-use crate::store::group::Group;
+use crate::store::commit_group::CommitGroup;
 use crate::store::postgres::CHANNEL;
 
-/// The most bytes that PostgreSQL carries in one notification, and some to spare.
-const MOST_BYTES: usize = 7_900;
+/// PostgreSQL's limit for one notification, in bytes, with a margin.
+const MAX_PAYLOAD_BYTES: usize = 7_900;
 
-impl Group for Session<'_> {
-    fn plan_after(&mut self) {
-        self.wants_plan = true;
+impl CommitGroup for SqlSession<'_> {
+    fn request_planning(&mut self) {
+        self.planning_requested = true;
     }
 
-    fn announce(&mut self, topics: Vec<String>) {
+    fn notify(&mut self, topics: Vec<String>) {
         self.topics.extend(topics);
     }
 }
 
-impl Session<'_> {
-    /// Rings on other servers, when this transaction is committed; returns what is to be rung here.
-    pub(super) async fn ring(&mut self) -> Result<Vec<String>> {
+impl SqlSession<'_> {
+    /// Notifies other servers when this transaction is committed; returns the topics to notify here.
+    pub(super) async fn notify_peers(&mut self) -> Result<Vec<String>> {
         let topics: Vec<String> = std::mem::take(&mut self.topics).into_iter().collect();
-        let (generation, changed) = self.mirror.as_ref().map_or((0, false), |mirror| mirror.made());
-        // What changes without a topic is news for the boards of the others.
-        if !self.serves_one() && (changed || !topics.is_empty()) {
+        let (generation, changed) = self.cache.as_ref().map_or((0, false), |mirror| mirror.pending_generation());
+        // A change without a topic invalidates the snapshots of other servers too.
+        if !self.is_single_server() && (changed || !topics.is_empty()) {
             let who = format!("{} {generation}", self.shared.chain);
             let payload = format!("{who} {}", topics.join(" "));
-            let payload = if payload.len() > MOST_BYTES { format!("{who} *") } else { payload };
-            self.first(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
+            let payload = if payload.len() > MAX_PAYLOAD_BYTES { format!("{who} *") } else { payload };
+            self.fetch_first(sql("SELECT pg_notify($1, $2)::text AS rung").bind(CHANNEL).bind(payload)).await?;
         }
         Ok(topics)
     }

@@ -1,37 +1,37 @@
-//! The record that sqlx keeps of migrations.
+//! sqlx's table of migrations.
 
 use async_trait::async_trait;
 
-use super::Session;
+use super::SqlSession;
 use super::statement::sql;
-use crate::store::schema::{Facts, Schema};
+use crate::store::schema::{DatabaseInfo, SchemaQueries};
 use crate::store::{Result, StoreError};
 
 #[async_trait]
-impl Schema for Session<'_> {
+impl SchemaQueries for SqlSession<'_> {
     async fn schema_version(&mut self) -> Result<i64> {
         let newest = sql("SELECT coalesce(max(version), 0) AS version FROM _sqlx_migrations");
-        self.first(newest).await?.map_or(Ok(0), |row| row.get("version"))
+        self.fetch_first(newest).await?.map_or(Ok(0), |row| row.get("version"))
     }
 
-    async fn database(&mut self) -> Result<Facts> {
-        let engine = if self.serves_one() { "sqlite" } else { "postgres" };
-        let select = self.either(
+    async fn database_info(&mut self) -> Result<DatabaseInfo> {
+        let engine = if self.is_single_server() { "sqlite" } else { "postgres" };
+        let select = self.for_engine(
             "SELECT sqlite_version() AS version, pages.page_count * size.page_size AS bytes, list.file || '-wal' AS wal
              FROM pragma_page_count() AS pages, pragma_page_size() AS size, pragma_database_list() AS list
              WHERE list.name = 'main'",
             "SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
                  NULL::text AS wal",
         );
-        let Some(row) = self.first(select).await? else {
-            return Err(StoreError::Unavailable("it says nothing".to_owned()));
+        let Some(row) = self.fetch_first(select).await? else {
+            return Err(StoreError::Unavailable("no answer".to_owned()));
         };
         let wal: Option<String> = row.get("wal")?;
-        Ok(Facts {
+        Ok(DatabaseInfo {
             engine,
             version: row.get("version")?,
             bytes: row.get::<i64>("bytes")?.unsigned_abs(),
-            // There is none while nothing was written since the last start.
+            // It does not exist if nothing was written since the last start.
             wal_bytes: wal.map(|file| std::fs::metadata(file).map_or(0, |found| found.len())),
         })
     }

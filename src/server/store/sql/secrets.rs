@@ -3,18 +3,18 @@
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
-use super::rows::Named;
+use super::rows::NamedRow;
 use super::statement::sql;
-use super::{Row, Session};
+use super::{SqlRow, SqlSession};
 use crate::store::Result;
-use crate::store::secrets::{Secrets, StoredSecret};
+use crate::store::secrets::{SecretQueries, StoredSecret};
 use crate::vault::Sealed;
 
 #[async_trait]
-impl Secrets for Session<'_> {
+impl SecretQueries for SqlSession<'_> {
     async fn secrets_for(&mut self, owner: &str) -> Result<Vec<StoredSecret>> {
         let select = sql("SELECT * FROM secrets WHERE owner = '' OR owner = $1 ORDER BY name, owner").bind(owner);
-        self.all(select, from_row).await
+        self.fetch_all(select, from_row).await
     }
 
     async fn put_secret(&mut self, secret: &StoredSecret) -> Result<()> {
@@ -23,27 +23,27 @@ impl Secrets for Session<'_> {
              ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id,
                updated_at = excluded.updated_at, updated_by = excluded.updated_by, given_at = NULL");
         let put = put.bind(&secret.owner).bind(&secret.name).bind(&secret.sealed.text).bind(&secret.sealed.key_id);
-        self.one(put.bind(secret.updated_at.0).bind(&secret.updated_by)).await
+        self.execute_one(put.bind(secret.updated_at.0).bind(&secret.updated_by)).await
     }
 
     async fn delete_secret(&mut self, owner: &str, name: &str) -> Result<()> {
-        self.one(sql("DELETE FROM secrets WHERE owner = $1 AND name = $2").bind(owner).bind(name)).await
+        self.execute_one(sql("DELETE FROM secrets WHERE owner = $1 AND name = $2").bind(owner).bind(name)).await
     }
 
-    async fn note_given(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()> {
+    async fn record_given(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()> {
         let note = sql("UPDATE secrets SET given_at = $1 WHERE owner = $2 AND name = $3");
-        self.run(note.bind(at.0).bind(owner).bind(name)).await.map(drop)
+        self.execute(note.bind(at.0).bind(owner).bind(name)).await.map(drop)
     }
 }
 
-fn from_row(row: &Row) -> Result<StoredSecret> {
-    let row = Named::new(row, "secrets", "name")?;
+fn from_row(row: &SqlRow) -> Result<StoredSecret> {
+    let row = NamedRow::new(row, "secrets", "name")?;
     Ok(StoredSecret {
         owner: row.get("owner")?,
         name: row.get("name")?,
         sealed: Sealed { key_id: row.get("key_id")?, text: row.get("sealed")? },
-        updated_at: row.moment("updated_at")?,
+        updated_at: row.timestamp("updated_at")?,
         updated_by: row.get("updated_by")?,
-        given_at: row.optional_moment("given_at")?,
+        given_at: row.optional_timestamp("given_at")?,
     })
 }

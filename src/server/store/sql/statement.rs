@@ -1,88 +1,96 @@
-//! A statement with its parameters, before it is known which engine runs it.
+//! A statement with its parameters, independent of the engine.
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-/// See the module.
 pub struct Statement {
     pub text: SqlStr,
-    pub values: Vec<Value>,
+    pub values: Vec<SqlValue>,
 }
 
-/// A parameter.
-pub enum Value {
+pub enum SqlValue {
     Text(Option<String>),
     Int(Option<i64>),
     Real(Option<f64>),
 }
 
-/// How the places of parameters are written where there are many.
+/// The placeholder style of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
-    /// `$1, $2, …`: all that PostgreSQL knows.
+pub enum PlaceholderStyle {
+    /// `$1, $2, …`: the only style of PostgreSQL.
     Numbered,
-    /// `?, ?, …`: to SQLite `$1` is a name, and the driver looks up the name of each, past those before it.
-    Bare,
+    /// `?, ?, …`: for SQLite `$1` is a name, and the driver searches for each name among all parameters.
+    Anonymous,
 }
 
-/// A statement without parameters yet.
+/// Creates a statement without parameters.
 pub fn sql(text: &'static str) -> Statement {
     Statement { text: text.into_sql_str(), values: Vec::new() }
 }
 
 /// `INSERT` of several rows.
-pub fn insert(places: Places, table: &'static str, columns: &[&'static str], rows: Vec<Vec<Value>>) -> Statement {
-    let values = places.of(columns.len(), rows.len());
+pub fn insert(
+    placeholders: PlaceholderStyle,
+    table: &'static str,
+    columns: &[&'static str],
+    rows: Vec<Vec<SqlValue>>,
+) -> Statement {
+    let values = placeholders.row_placeholders(columns.len(), rows.len());
     let text = format!("INSERT INTO {table} ({}) VALUES {values}", columns.join(", "));
-    many(text, rows)
+    with_rows(text, rows)
 }
 
-/// `UPDATE` of several rows, each by its own values: those of `v`, which has these `columns`.
+/// `UPDATE` of several rows, each with its own values: those of `v`, which has these `columns`.
 pub fn update(
-    places: Places,
+    placeholders: PlaceholderStyle,
     table: &'static str,
     columns: &[&'static str],
     set: &str,
     key: &'static str,
-    rows: Vec<Vec<Value>>,
+    rows: Vec<Vec<SqlValue>>,
 ) -> Statement {
-    let (columns, values) = (columns.join(", "), places.of(columns.len(), rows.len()));
+    let (columns, values) = (columns.join(", "), placeholders.row_placeholders(columns.len(), rows.len()));
     let text = format!("WITH v ({columns}) AS (VALUES {values}) UPDATE {table} SET {set} FROM v WHERE {key}");
-    many(text, rows)
+    with_rows(text, rows)
 }
 
-/// Words of a `WHERE`, with a `?` for each of these values.
-pub type Condition = (&'static str, Vec<Value>);
+/// A `WHERE` condition, with a `?` for each of these values.
+pub type SqlCondition = (&'static str, Vec<SqlValue>);
 
-/// `SELECT` of what meets all of these conditions; in the `end` too, a `?` stands for a parameter.
-pub fn select(places: Places, from: &'static str, conditions: Vec<Condition>, end: &'static str) -> Statement {
+/// `SELECT` of the rows that meet all conditions; a `?` in the `end` is a parameter too.
+pub fn select(
+    placeholders: PlaceholderStyle,
+    from: &'static str,
+    conditions: Vec<SqlCondition>,
+    end: &'static str,
+) -> Statement {
     let words: Vec<&str> = conditions.iter().map(|(words, _)| *words).collect();
     let filter = if words.is_empty() { String::new() } else { format!(" WHERE {}", words.join(" AND ")) };
-    let text = places.named(&format!("{from}{filter}{end}"));
-    many(text, conditions.into_iter().map(|(_, values)| values).collect())
+    let text = placeholders.substitute(&format!("{from}{filter}{end}"));
+    with_rows(text, conditions.into_iter().map(|(_, values)| values).collect())
 }
 
-/// The only text that is put together, and from constants.
-fn many(text: String, rows: Vec<Vec<Value>>) -> Statement {
+/// The only generated text; it consists of constants.
+fn with_rows(text: String, rows: Vec<Vec<SqlValue>>) -> Statement {
     Statement { text: AssertSqlSafe(text).into_sql_str(), values: rows.into_iter().flatten().collect() }
 }
 
-impl Places {
-    /// Each `?` as it is written here.
-    fn named(self, text: &str) -> String {
+impl PlaceholderStyle {
+    /// Replaces each `?` by the engine's placeholder.
+    fn substitute(self, text: &str) -> String {
         let mut parts = text.split('?');
         let first = parts.next().unwrap_or_default().to_owned();
         parts.enumerate().fold(first, |text, (before, part)| match self {
             Self::Numbered => format!("{text}${}{part}", before + 1),
-            Self::Bare => format!("{text}?{part}"),
+            Self::Anonymous => format!("{text}?{part}"),
         })
     }
 
     /// `($1, $2), ($3, $4)` or `(?, ?), (?, ?)` for two columns and two rows.
-    fn of(self, columns: usize, rows: usize) -> String {
+    fn row_placeholders(self, columns: usize, rows: usize) -> String {
         let row = |row: usize| {
             let place = |column| match self {
                 Self::Numbered => format!("${}", row * columns + column),
-                Self::Bare => "?".to_owned(),
+                Self::Anonymous => "?".to_owned(),
             };
             format!("({})", (1..=columns).map(place).collect::<Vec<_>>().join(", "))
         };
@@ -91,16 +99,15 @@ impl Places {
 }
 
 impl Statement {
-    /// Adds the next parameter.
-    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+    pub fn bind(mut self, value: impl Into<SqlValue>) -> Self {
         self.values.push(value.into());
         self
     }
 
-    /// The same without NUL characters, which PostgreSQL has no place for in texts.
-    pub fn printable(mut self) -> Self {
+    /// Removes NUL characters, which PostgreSQL cannot store in texts.
+    pub fn without_nul(mut self) -> Self {
         for value in &mut self.values {
-            if let Value::Text(Some(text)) = value
+            if let SqlValue::Text(Some(text)) = value
                 && text.contains('\0')
             {
                 *text = text.replace('\0', "\u{fffd}");
@@ -110,79 +117,79 @@ impl Statement {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for SqlValue {
     fn from(text: &str) -> Self {
         Self::Text(Some(text.to_owned()))
     }
 }
 
-impl From<String> for Value {
+impl From<String> for SqlValue {
     fn from(text: String) -> Self {
         Self::Text(Some(text))
     }
 }
 
-impl From<&String> for Value {
+impl From<&String> for SqlValue {
     fn from(text: &String) -> Self {
         Self::Text(Some(text.clone()))
     }
 }
 
-impl From<Option<String>> for Value {
+impl From<Option<String>> for SqlValue {
     fn from(text: Option<String>) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<Option<&str>> for Value {
+impl From<Option<&str>> for SqlValue {
     fn from(text: Option<&str>) -> Self {
         Self::Text(text.map(str::to_owned))
     }
 }
 
-impl From<i64> for Value {
+impl From<i64> for SqlValue {
     fn from(number: i64) -> Self {
         Self::Int(Some(number))
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for SqlValue {
     fn from(number: u32) -> Self {
         Self::Int(Some(number.into()))
     }
 }
 
-impl From<u8> for Value {
+impl From<u8> for SqlValue {
     fn from(number: u8) -> Self {
         Self::Int(Some(number.into()))
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for SqlValue {
     fn from(switch: bool) -> Self {
         Self::Int(Some(switch.into()))
     }
 }
 
-impl From<Option<i64>> for Value {
+impl From<Option<i64>> for SqlValue {
     fn from(number: Option<i64>) -> Self {
         Self::Int(number)
     }
 }
 
-impl From<Option<u32>> for Value {
+impl From<Option<u32>> for SqlValue {
     fn from(number: Option<u32>) -> Self {
         Self::Int(number.map(i64::from))
     }
 }
 
-impl From<Option<i32>> for Value {
+impl From<Option<i32>> for SqlValue {
     fn from(number: Option<i32>) -> Self {
         Self::Int(number.map(i64::from))
     }
 }
 
-impl From<Option<f64>> for Value {
+impl From<Option<f64>> for SqlValue {
     fn from(number: Option<f64>) -> Self {
         Self::Real(number)
     }
@@ -193,18 +200,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_numbered_through_or_bare() {
-        assert_eq!(Places::Numbered.of(2, 2), "($1, $2), ($3, $4)");
-        assert_eq!(Places::Bare.of(2, 2), "(?, ?), (?, ?)");
-        let rows = vec![vec![Value::from(1_u8), Value::from(2_u8)]];
-        let text = insert(Places::Numbered, "t", &["a", "b"], rows).text;
+    fn placeholders_are_numbered_or_anonymous() {
+        assert_eq!(PlaceholderStyle::Numbered.row_placeholders(2, 2), "($1, $2), ($3, $4)");
+        assert_eq!(PlaceholderStyle::Anonymous.row_placeholders(2, 2), "(?, ?), (?, ?)");
+        let rows = vec![vec![SqlValue::from(1_u8), SqlValue::from(2_u8)]];
+        let text = insert(PlaceholderStyle::Numbered, "t", &["a", "b"], rows).text;
         assert_eq!(text.as_str(), "INSERT INTO t (a, b) VALUES ($1, $2)");
-        let all: fn(Places) -> String =
+        let all: fn(PlaceholderStyle) -> String =
             |places| select(places, "SELECT 1", vec![], " LIMIT ?").text.as_str().to_owned();
-        assert_eq!((all(Places::Numbered), all(Places::Bare)), ("SELECT 1 LIMIT $1".into(), "SELECT 1 LIMIT ?".into()));
-        let some: Vec<Condition> =
+        assert_eq!(
+            (all(PlaceholderStyle::Numbered), all(PlaceholderStyle::Anonymous)),
+            ("SELECT 1 LIMIT $1".into(), "SELECT 1 LIMIT ?".into())
+        );
+        let some: Vec<SqlCondition> =
             vec![("a = ?", vec![1_u8.into()]), ("b < ? AND b > ?", vec![2_u8.into(), 3_u8.into()])];
-        let text = select(Places::Numbered, "SELECT 1", some, " LIMIT ?").text;
+        let text = select(PlaceholderStyle::Numbered, "SELECT 1", some, " LIMIT ?").text;
         assert_eq!(text.as_str(), "SELECT 1 WHERE a = $1 AND b < $2 AND b > $3 LIMIT $4");
     }
 }

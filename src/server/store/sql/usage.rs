@@ -1,44 +1,44 @@
-//! `attempts`, `jobs` and `audit`, as far as they tell of use.
+//! `attempts`, `jobs` and `audit`, for queries about usage.
 
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
-use app::domain::usage::{Run, Wait, Window};
+use app::domain::usage::{AttemptUsage, JobWait, TimeWindow};
 use async_trait::async_trait;
 
-use super::rows::{Named, to_json};
-use super::statement::{Condition, select, sql};
-use super::{Row, Session};
+use super::rows::{NamedRow, to_json};
+use super::statement::{SqlCondition, select, sql};
+use super::{SqlRow, SqlSession};
 use crate::store::Result;
-use crate::store::usage::{Failing, Sighting, Streak, Usage};
+use crate::store::usage::{FailingWorker, FailureStreakQuery, PresenceEvent, UsageQueries};
 
 #[async_trait]
-impl Usage for Session<'_> {
-    async fn runs(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Run>> {
+impl UsageQueries for SqlSession<'_> {
+    async fn attempt_usage(&mut self, window: TimeWindow, user: Option<&str>) -> Result<Vec<AttemptUsage>> {
         let select = sql("SELECT attempts.job_id, attempts.worker_id, attempts.worker_name, attempts.gpus,
                  attempts.offered_at, attempts.started_at, attempts.ended_at,
                  jobs.submitted_by, jobs.config_name, jobs.labels
              FROM attempts JOIN jobs ON jobs.id = attempts.job_id
              WHERE attempts.offered_at < $1 AND (attempts.ended_at IS NULL OR attempts.ended_at > $2)
                AND ($3 IS NULL OR jobs.submitted_by = $3)");
-        let run = |row: &Row| {
-            let row = Named::new(row, "attempts", "job_id")?;
-            Ok(Run {
+        let run = |row: &SqlRow| {
+            let row = NamedRow::new(row, "attempts", "job_id")?;
+            Ok(AttemptUsage {
                 job: row.job_id("job_id")?,
                 user: row.get("submitted_by")?,
-                config: row.get("config_name")?,
+                config_name: row.get("config_name")?,
                 labels: row.labels("labels")?,
                 worker: row.worker_id("worker_id")?,
                 worker_name: row.get("worker_name")?,
                 gpus: row.number("gpus")?,
-                offered: row.moment("offered_at")?,
-                started: row.optional_moment("started_at")?,
-                ended: row.optional_moment("ended_at")?,
+                offered_at: row.timestamp("offered_at")?,
+                started_at: row.optional_timestamp("started_at")?,
+                ended_at: row.optional_timestamp("ended_at")?,
             })
         };
-        self.whole(select.bind(window.until.0).bind(window.since.0).bind(user), run).await
+        self.fetch_valid(select.bind(window.until.0).bind(window.since.0).bind(user), run).await
     }
 
-    async fn waits(&mut self, window: Window, user: Option<&str>) -> Result<Vec<Wait>> {
+    async fn job_waits(&mut self, window: TimeWindow, user: Option<&str>) -> Result<Vec<JobWait>> {
         let select = sql("SELECT jobs.id, jobs.submitted_at, min(attempts.offered_at) AS offered,
                  min(attempts.started_at) AS started,
                  CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END AS ended
@@ -47,16 +47,16 @@ impl Usage for Session<'_> {
              GROUP BY jobs.id, jobs.submitted_at, jobs.state, jobs.state_since
              HAVING coalesce(min(attempts.started_at),
                  CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END, $2) >= $2");
-        let wait = |row: &Row| {
-            let row = Named::new(row, "jobs", "id")?;
-            Ok(Wait {
-                submitted: row.moment("submitted_at")?,
-                offered: row.optional_moment("offered")?,
-                started: row.optional_moment("started")?,
-                ended: row.optional_moment("ended")?,
+        let wait = |row: &SqlRow| {
+            let row = NamedRow::new(row, "jobs", "id")?;
+            Ok(JobWait {
+                submitted_at: row.timestamp("submitted_at")?,
+                offered_at: row.optional_timestamp("offered")?,
+                started_at: row.optional_timestamp("started")?,
+                ended_at: row.optional_timestamp("ended")?,
             })
         };
-        self.whole(select.bind(window.until.0).bind(window.since.0).bind(user), wait).await
+        self.fetch_valid(select.bind(window.until.0).bind(window.since.0).bind(user), wait).await
     }
 
     async fn ended_since(&mut self, since: Timestamp, user: Option<&str>) -> Result<Vec<(String, u64)>> {
@@ -64,13 +64,17 @@ impl Usage for Session<'_> {
              WHERE state IN ('completed', 'failed', 'cancelled') AND state_since >= $1
                AND ($2 IS NULL OR submitted_by = $2)
              GROUP BY state");
-        let of = |row: &Row| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
-        self.all(select.bind(since.0).bind(user), of).await
+        let of = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.fetch_all(select.bind(since.0).bind(user), of).await
     }
 
-    async fn failing(&mut self, streak: Streak, worker: Option<&WorkerId>) -> Result<Vec<Failing>> {
-        let lately: Condition = ("ended_at >= ?", vec![streak.since.0.into()]);
-        let only = worker.map(|worker| -> Condition { ("worker_id = ?", vec![worker.as_str().into()]) });
+    async fn failing_workers(
+        &mut self,
+        streak: FailureStreakQuery,
+        worker: Option<&WorkerId>,
+    ) -> Result<Vec<FailingWorker>> {
+        let lately: SqlCondition = ("ended_at >= ?", vec![streak.since.0.into()]);
+        let only = worker.map(|worker| -> SqlCondition { ("worker_id = ?", vec![worker.as_str().into()]) });
         let from = "SELECT worker_id, count(*) AS number, min(ended_at) AS since FROM attempts AS failed";
         let at_once = " AND outcome = 'failed' AND ended_at - coalesce(started_at, offered_at) < ?
                AND NOT EXISTS (SELECT 1 FROM attempts AS later
@@ -78,38 +82,39 @@ impl Usage for Session<'_> {
                      AND (later.outcome = 'completed'
                           OR coalesce(later.ended_at, ?) - coalesce(later.started_at, ?) >= ?))
              GROUP BY worker_id HAVING count(*) >= ? ORDER BY since LIMIT 100";
-        let select = select(self.places(), from, only.into_iter().chain([lately]).collect(), at_once);
-        let select = select.bind(streak.quick.0).bind(streak.now.0).bind(streak.now.0).bind(streak.quick.0);
-        let select = select.bind(i64::try_from(streak.least).unwrap_or(i64::MAX));
-        let failing = |row: &Row| {
-            let row = Named::new(row, "attempts", "worker_id")?;
-            Ok(Failing {
+        let select = select(self.placeholder_style(), from, only.into_iter().chain([lately]).collect(), at_once);
+        let select =
+            select.bind(streak.quick_failure.0).bind(streak.now.0).bind(streak.now.0).bind(streak.quick_failure.0);
+        let select = select.bind(i64::try_from(streak.min_failures).unwrap_or(i64::MAX));
+        let failing = |row: &SqlRow| {
+            let row = NamedRow::new(row, "attempts", "worker_id")?;
+            Ok(FailingWorker {
                 worker: row.worker_id("worker_id")?,
                 attempts: row.get::<i64>("number")?.unsigned_abs(),
-                since: row.moment("since")?,
+                since: row.timestamp("since")?,
             })
         };
-        self.whole(select, failing).await
+        self.fetch_valid(select, failing).await
     }
 
-    async fn sightings(&mut self, words: &[&'static str], before: Timestamp) -> Result<Vec<Sighting>> {
-        let select = self.either(
+    async fn presence_events(&mut self, actions: &[&'static str], before: Timestamp) -> Result<Vec<PresenceEvent>> {
+        let select = self.for_engine(
             "SELECT at, target, action, detail FROM audit
              WHERE action IN (SELECT value FROM json_each($1)) AND at < $2 ORDER BY at, chain, seq",
             "SELECT at, target, action, detail FROM audit
              WHERE action IN (SELECT json_array_elements_text($1::json)) AND at < $2 ORDER BY at, chain, seq",
         );
-        self.all(select.bind(to_json(&words)).bind(before.0), sighting).await
+        self.fetch_all(select.bind(to_json(&actions)).bind(before.0), presence_event_from).await
     }
 
-    async fn sightings_of(
+    async fn worker_presence_events(
         &mut self,
         worker: &WorkerId,
-        words: &[&'static str],
+        actions: &[&'static str],
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Sighting>> {
-        let select = self.either(
+    ) -> Result<Vec<PresenceEvent>> {
+        let select = self.for_engine(
             "WITH words AS (SELECT value AS word FROM json_each($2))
              SELECT at, target, action, detail FROM audit
              WHERE target = $1 AND action IN (SELECT word FROM words) AND at >= coalesce(
@@ -123,13 +128,13 @@ impl Usage for Session<'_> {
                   ORDER BY at DESC LIMIT 1), $3)
              ORDER BY at DESC, chain DESC, seq DESC LIMIT $4",
         );
-        let select = select.bind(worker.as_str()).bind(to_json(&words)).bind(since.0).bind(limit);
-        self.all(select, sighting).await
+        let select = select.bind(worker.as_str()).bind(to_json(&actions)).bind(since.0).bind(limit);
+        self.fetch_all(select, presence_event_from).await
     }
 }
 
-fn sighting(row: &Row) -> Result<Sighting> {
-    Ok(Sighting {
+fn presence_event_from(row: &SqlRow) -> Result<PresenceEvent> {
+    Ok(PresenceEvent {
         at: Timestamp(row.get("at")?),
         worker: row.get("target")?,
         action: row.get("action")?,

@@ -1,8 +1,8 @@
-//! The one writer. Use cases that wait at the same time share one transaction, and so one flush to disk.
+//! The only writer. Use cases that wait at the same time share one transaction, and so one flush to disk.
 //!
-//! A refusal inside a group has mostly written nothing of its own (use cases decide before they write), and the others
-//! go on. If it has, or a statement failed, or a guarded write meets a row that has changed, the group is rolled back and
-//! its members are run again one by one, so that one cannot take the others along.
+//! A rejection inside a group has usually written nothing (use cases decide before they write), and the others continue. If it
+//! has, or a statement failed, or a guarded write finds a changed row, the group is rolled back and its members are run again
+//! one by one, so that one cannot fail the others.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,214 +12,218 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::mirror::Mirror;
-use super::{Db, Session, Shared};
-use crate::store::group::{Ended, Hooks};
-use crate::store::{Result, StoreError, Work};
+use super::writer_cache::WriterCache;
+use super::{DbConnection, SqlSession, StoreContext};
+use crate::store::commit_group::{GroupHooks, GroupResult};
+use crate::store::{Result, StoreError, TransactionWork};
 
-const QUEUE: usize = 1_024;
-const GROUP: usize = 128;
+const QUEUE_CAPACITY: usize = 1_024;
+const MAX_GROUP_SIZE: usize = 128;
 
-/// A use case that waits to be written.
-pub struct Member {
-    work: Work,
-    answer: oneshot::Sender<Result<()>>,
+pub struct QueuedWork {
+    work: TransactionWork,
+    reply: oneshot::Sender<Result<()>>,
 }
 
-/// A group that was committed.
-pub struct Committed {
-    /// How each member fared, in order.
+/// A committed group.
+pub struct CommittedGroup {
+    /// The result of each member, in order.
     pub outcomes: Vec<Result<()>>,
-    /// What the members changed.
+    /// The changed topics.
     pub topics: Vec<String>,
     /// Whether anything was written.
     pub wrote: bool,
 }
 
 /// Use cases that are committed together.
-pub struct Group<'a> {
-    members: &'a [Member],
-    hooks: Option<&'a Hooks>,
-    /// What the writer knows; an engine that serves several servers says whether it still holds.
-    pub mirror: &'a mut Mirror,
-    shared: &'a Arc<Shared>,
+pub struct WriteGroup<'a> {
+    members: &'a [QueuedWork],
+    hooks: Option<&'a GroupHooks>,
+    /// The writer's cache; on an engine that serves several servers, the engine says whether it is still valid.
+    pub cache: &'a mut WriterCache,
+    shared: &'a Arc<StoreContext>,
 }
 
-/// What runs a group in one transaction.
-pub trait Engine: Send + 'static {
+/// Runs a group in one transaction.
+pub trait WriteEngine: Send + 'static {
     /// Runs the group between `BEGIN` and `COMMIT`, or `ROLLBACK` if it says so.
     ///
     /// An error is the database's: nothing of the group was written.
-    fn transact<'a>(&'a mut self, group: Group<'a>) -> BoxFuture<'a, Result<Ending>>;
+    fn run_group<'a>(&'a mut self, group: WriteGroup<'a>) -> BoxFuture<'a, Result<GroupEnding>>;
 
-    /// Closes the connection.
     fn close(self) -> BoxFuture<'static, ()>;
 }
 
-/// What to do with a transaction in which a group has run.
-pub enum Ending {
-    /// Keep what was written.
-    Commit(Committed),
-    /// Drop it; it was one member's, who fared so.
+/// How to end a group's transaction.
+pub enum GroupEnding {
+    /// Commit.
+    Commit(CommittedGroup),
+    /// Roll back, with the result of its only member.
     RollBack(StoreError),
 }
 
-impl Group<'_> {
-    /// Runs the members one after another inside a transaction that is open.
-    pub async fn run(self, db: Db<'_>) -> Result<Ending> {
-        let mut session = Session::writing(db, Arc::clone(self.shared), self.mirror);
+impl WriteGroup<'_> {
+    /// Runs the members one after another inside an open transaction.
+    pub async fn run(self, db: DbConnection<'_>) -> Result<GroupEnding> {
+        let mut session = SqlSession::for_writer(db, Arc::clone(self.shared), self.cache);
         let alone = self.members.len() == 1;
         let mut outcomes = Vec::with_capacity(self.members.len());
         for member in self.members {
             let before = session.writes;
             let outcome = (member.work)(&mut session).await;
-            // What it wrote before must not be committed by halves, nor by a transaction in which a statement failed.
+            // Its earlier writes must not be committed in part, nor by a transaction with a failed statement.
             let late = outcome == Err(StoreError::Conflict);
-            let undo = late || session.failed || (outcome.is_err() && session.writes > before);
+            let undo = late || session.has_failed || (outcome.is_err() && session.writes > before);
             match outcome {
-                Err(error @ (StoreError::Unavailable(_) | StoreError::Inconsistent { .. })) => return Err(error),
-                outcome if undo && alone => return Ok(Ending::RollBack(outcome.err().unwrap_or(StoreError::Conflict))),
+                Err(error @ (StoreError::Unavailable(_) | StoreError::CorruptRow { .. })) => return Err(error),
+                outcome if undo && alone => {
+                    return Ok(GroupEnding::RollBack(outcome.err().unwrap_or(StoreError::Conflict)));
+                }
                 _ if undo => return Err(StoreError::Conflict),
                 outcome => outcomes.push(outcome),
             }
         }
         match Self::finish(&mut session, self.hooks).await {
-            Err(StoreError::Conflict) if alone => Ok(Ending::RollBack(StoreError::Conflict)),
+            Err(StoreError::Conflict) if alone => Ok(GroupEnding::RollBack(StoreError::Conflict)),
             finished => {
                 let topics = finished?;
-                Ok(Ending::Commit(Committed { outcomes, topics, wrote: session.writes > 0 }))
+                Ok(GroupEnding::Commit(CommittedGroup { outcomes, topics, wrote: session.writes > 0 }))
             }
         }
     }
 
-    /// Plans, if a member asked for it, and writes what is pending; returns what is to be rung.
-    async fn finish(session: &mut Session<'_>, hooks: Option<&Hooks>) -> Result<Vec<String>> {
-        if let (true, Some(hooks)) = (session.wants_plan, hooks) {
+    /// Plans, if a member requested it, and flushes the batch; returns the topics to notify.
+    async fn finish(session: &mut SqlSession<'_>, hooks: Option<&GroupHooks>) -> Result<Vec<String>> {
+        if let (true, Some(hooks)) = (session.planning_requested, hooks) {
             (hooks.plan)(session).await?;
         }
-        session.settle().await?;
-        session.keep_head().await?;
-        session.ring().await
+        session.flush().await?;
+        session.write_head().await?;
+        session.notify_peers().await
     }
 }
 
 /// A handle to the writer's task.
-pub struct Writer {
-    queue: Mutex<Option<mpsc::Sender<Member>>>,
+pub struct WriterHandle {
+    queue: Mutex<Option<mpsc::Sender<QueuedWork>>>,
     task: Mutex<Option<JoinHandle<()>>>,
-    hooks: Arc<OnceLock<Hooks>>,
+    hooks: Arc<OnceLock<GroupHooks>>,
 }
 
-impl Writer {
-    /// Takes the engine into a task of its own.
-    pub fn start(engine: impl Engine, shared: Arc<Shared>) -> Self {
-        let (queue, members) = mpsc::channel(QUEUE);
+impl WriterHandle {
+    /// Starts a task with this engine.
+    pub fn start(engine: impl WriteEngine, shared: Arc<StoreContext>) -> Self {
+        let (queue, members) = mpsc::channel(QUEUE_CAPACITY);
         let hooks = Arc::new(OnceLock::new());
-        let writing = Writing { engine, shared, mirror: Mirror::default(), hooks: Arc::clone(&hooks) };
-        let task = tokio::spawn(writing.serve(members));
+        let writing = WriterTask { engine, shared, cache: WriterCache::default(), hooks: Arc::clone(&hooks) };
+        let task = tokio::spawn(writing.run(members));
         Self { queue: Mutex::new(Some(queue)), task: Mutex::new(Some(task)), hooks }
     }
 
-    /// Sets what is done around each group; the first time counts.
-    pub fn attach(&self, hooks: Hooks) {
+    /// Sets the hooks around each group; only the first call counts.
+    pub fn set_hooks(&self, hooks: GroupHooks) {
         if self.hooks.set(hooks).is_err() {
-            tracing::warn!("hooks were attached twice; the first ones stay");
+            tracing::warn!("database writer: hooks were set twice; keeping the first ones");
         }
     }
 
-    /// Queues `work`; the answer comes when its transaction is durable, or failed.
-    pub fn submit(&self, work: Work) -> impl Future<Output = Result<()>> + use<> {
+    /// Queues `work`; the future completes when its transaction is durable, or failed.
+    pub fn submit(&self, work: TransactionWork) -> impl Future<Output = Result<()>> + use<> {
         let queue = self.queue.lock().expect("no panic while it is held").clone();
         async move {
             let closed = || StoreError::Unavailable("the server is shutting down".to_owned());
             let (answer, answered) = oneshot::channel();
-            queue.ok_or_else(closed)?.send(Member { work, answer }).await.map_err(|_| closed())?;
+            queue.ok_or_else(closed)?.send(QueuedWork { work, reply: answer }).await.map_err(|_| closed())?;
             answered.await.map_err(|_| closed())?
         }
     }
 
-    /// Finishes what is queued and closes the connection.
+    /// Finishes queued work and closes the connection.
     pub async fn stop(&self) {
         self.queue.lock().expect("no panic while it is held").take();
         let task = self.task.lock().expect("no panic while it is held").take();
         if let Some(task) = task
             && let Err(error) = task.await
         {
-            tracing::error!(%error, "the database writer ended badly");
+            tracing::error!(%error, "database writer: failed");
         }
     }
 }
 
 /// The writer's task.
-struct Writing<E> {
+struct WriterTask<E> {
     engine: E,
-    shared: Arc<Shared>,
-    mirror: Mirror,
-    hooks: Arc<OnceLock<Hooks>>,
+    shared: Arc<StoreContext>,
+    cache: WriterCache,
+    hooks: Arc<OnceLock<GroupHooks>>,
 }
 
-impl<E: Engine> Writing<E> {
-    async fn serve(mut self, mut queue: mpsc::Receiver<Member>) {
-        let mut members = Vec::with_capacity(GROUP);
-        while queue.recv_many(&mut members, GROUP).await > 0 {
-            match self.commit(&members).await {
+impl<E: WriteEngine> WriterTask<E> {
+    async fn run(mut self, mut queue: mpsc::Receiver<QueuedWork>) {
+        let mut members = Vec::with_capacity(MAX_GROUP_SIZE);
+        while queue.recv_many(&mut members, MAX_GROUP_SIZE).await > 0 {
+            match self.commit_group(&members).await {
                 Err(error) if members.len() > 1 => {
-                    tracing::warn!(%error, members = members.len(), "a group failed; running its members one by one");
+                    tracing::warn!(
+                        %error,
+                        members = members.len(),
+                        "database writer: a group commit failed; running its members one by one"
+                    );
                     for member in members.drain(..) {
-                        let alone = self.commit(std::slice::from_ref(&member)).await;
-                        self.answer(vec![member], alone);
+                        let alone = self.commit_group(std::slice::from_ref(&member)).await;
+                        self.reply(vec![member], alone);
                     }
                 }
-                outcome => self.answer(std::mem::take(&mut members), outcome),
+                outcome => self.reply(std::mem::take(&mut members), outcome),
             }
         }
         self.engine.close().await;
     }
 
-    async fn commit(&mut self, members: &[Member]) -> Result<Committed> {
+    async fn commit_group(&mut self, members: &[QueuedWork]) -> Result<CommittedGroup> {
         let begun = Instant::now();
-        let group = Group { members, hooks: self.hooks.get(), mirror: &mut self.mirror, shared: &self.shared };
-        let ending = self.engine.transact(group).await;
+        let group = WriteGroup { members, hooks: self.hooks.get(), cache: &mut self.cache, shared: &self.shared };
+        let ending = self.engine.run_group(group).await;
         if let Some(hooks) = self.hooks.get() {
-            (hooks.witness)(match &ending {
-                Ok(Ending::Commit(Committed { wrote, .. })) => {
-                    Ended::Committed { took: begun.elapsed(), members: members.len(), wrote: *wrote }
+            (hooks.observe)(match &ending {
+                Ok(GroupEnding::Commit(CommittedGroup { wrote, .. })) => {
+                    GroupResult::Committed { took: begun.elapsed(), members: members.len(), wrote: *wrote }
                 }
-                Ok(Ending::RollBack(_)) | Err(_) => Ended::Undone,
+                Ok(GroupEnding::RollBack(_)) | Err(_) => GroupResult::RolledBack,
             });
         }
         match ending {
-            Ok(Ending::Commit(committed)) => {
-                self.mirror.publish(&self.shared.board);
+            Ok(GroupEnding::Commit(committed)) => {
+                self.cache.publish(&self.shared.snapshot);
                 Ok(committed)
             }
-            Ok(Ending::RollBack(error)) => {
-                self.mirror.empty();
-                Ok(Committed { outcomes: vec![Err(error)], topics: Vec::new(), wrote: false })
+            Ok(GroupEnding::RollBack(error)) => {
+                self.cache.clear();
+                Ok(CommittedGroup { outcomes: vec![Err(error)], topics: Vec::new(), wrote: false })
             }
-            // It may have been committed all the same.
+            // It may have been committed nevertheless.
             Err(error) => {
-                self.mirror.empty();
-                self.shared.board.wipe();
+                self.cache.clear();
+                self.shared.snapshot.invalidate();
                 Err(error)
             }
         }
     }
 
-    /// Rings for what was committed, then tells each member how it fared.
-    fn answer(&self, members: Vec<Member>, outcome: Result<Committed>) {
+    /// Notifies the topics of a commit, then answers each member.
+    fn reply(&self, members: Vec<QueuedWork>, outcome: Result<CommittedGroup>) {
         let outcomes = match outcome {
-            Ok(Committed { outcomes, topics, .. }) => {
+            Ok(CommittedGroup { outcomes, topics, .. }) => {
                 if let Some(hooks) = self.hooks.get() {
-                    (hooks.bell)(&topics);
+                    (hooks.notify)(&topics);
                 }
                 outcomes
             }
             Err(error) => members.iter().map(|_| Err(error.clone())).collect(),
         };
         for (member, outcome) in members.into_iter().zip(outcomes) {
-            // Whoever asked may be gone; what was written stays.
-            let _ = member.answer.send(outcome);
+            // The caller may be gone; what was written stays.
+            let _ = member.reply.send(outcome);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is SQLite's alone: its lock, and what survives.
+//! What is specific to SQLite: its lock, and what survives a crash.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::SqliteStore;
 use crate::store::Store;
 
 #[tokio::test]
-async fn a_second_server_on_one_directory_is_refused() {
+async fn second_server_on_a_directory_is_rejected() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let first = SqliteStore::open(directory.path(), "c_1").await.expect("fresh");
-    let second = SqliteStore::open(directory.path(), "c_2").await.err().expect("the directory is taken");
+    let second = SqliteStore::open(directory.path(), "c_2").await.err().expect("the directory is locked");
     assert!(second.to_string().contains("another simpletuner server"), "{second}");
     first.close().await;
     drop(first);
@@ -17,7 +17,7 @@ async fn a_second_server_on_one_directory_is_refused() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_crash() {
+async fn acknowledged_writes_survive_a_crash() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = Arc::new(SqliteStore::open(directory.path(), "c_1").await.expect("fresh"));
     let work = store.write(Box::new(|tx| Box::pin(async move { tx.put_setting("key", Some("kept")).await })));
@@ -33,8 +33,8 @@ async fn what_was_acknowledged_is_there_after_a_crash() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_written_is_named() {
+async fn error_names_an_unwritable_directory() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     let error = SqliteStore::open(&file.path().join("below"), "c_1").await.err().expect("a file is no directory");
-    assert!(error.to_string().contains("cannot be written"), "{error}");
+    assert!(error.to_string().contains("cannot write to the data directory"), "{error}");
 }

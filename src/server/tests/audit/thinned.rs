@@ -1,6 +1,6 @@
-//! A trail from which somebody takes, or to which they add, who can write the database and does not have the key.
+//! Audit logs that an attacker has changed with write access to the database, but without the key.
 
-use app::domain::audit::{Action, Entry};
+use app::domain::audit::{AuditAction, AuditEvent};
 use app::domain::time::{Millis, Timestamp};
 use serde_json::{Value, json};
 use sqlx::Connection;
@@ -8,10 +8,10 @@ use sqlx::Connection;
 use super::DAY;
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
-use crate::tests::harness::{By, Server};
+use crate::tests::harness::{Actor, TestServer};
 
-/// Runs statements on the database, beside the server.
-async fn tamper(server: &Server, statements: &[&'static str]) {
+/// Runs statements on the database, bypassing the server.
+async fn tamper(server: &TestServer, statements: &[&'static str]) {
     let file = format!("sqlite:{}", server.directory.path().join("orchestrator.db").display());
     let mut connection = sqlx::SqliteConnection::connect(&file).await.expect("a database");
     for statement in statements {
@@ -20,24 +20,24 @@ async fn tamper(server: &Server, statements: &[&'static str]) {
     connection.close().await.expect("closed");
 }
 
-/// What is wrong, by its words.
-async fn faults(server: &Server) -> Vec<String> {
-    let verdict = server.get(&By::Admin, "/api/audit/verify").await.ok(200);
-    let faults: Vec<String> = verdict["faults"].as_array().expect("a list").iter().map(word).collect();
+/// Returns the codes of the faults that are found.
+async fn faults(server: &TestServer) -> Vec<String> {
+    let verdict = server.get(&Actor::Admin, "/api/audit/verify").await.expect_status(200);
+    let faults: Vec<String> = verdict["faults"].as_array().expect("a list").iter().map(describe_fault).collect();
     assert_eq!(verdict["intact"], json!(faults.is_empty()), "{verdict:#}");
     faults
 }
 
-fn word(fault: &Value) -> String {
+fn describe_fault(fault: &Value) -> String {
     let text = |field: &str| fault[field].as_str().expect("text").to_owned();
     format!("{} {}", text("chain"), text("fault"))
 }
 
-/// A server whose chain is signed twice.
-async fn signed_twice() -> Server {
-    let server = Server::start().await;
+/// A server whose chain has two signatures.
+async fn signed_twice() -> TestServer {
+    let server = TestServer::start().await;
     for name in ["gpu-1", "gpu-2"] {
-        server.worker(name).await;
+        server.create_worker(name).await;
         server.app.core.sign_audit().await.expect("a database");
     }
     assert_eq!(faults(&server).await, Vec::<String>::new());
@@ -45,7 +45,7 @@ async fn signed_twice() -> Server {
 }
 
 #[tokio::test]
-async fn oldest_entries_removed_with_the_anchor_moved_are_found() {
+async fn removed_oldest_entries_with_a_moved_anchor_are_detected() {
     let server = signed_twice().await;
     let anchor = "UPDATE audit_heads SET removed_seq = 2, removed_hash =
                   (SELECT hash FROM audit WHERE chain = 'c_test' AND seq = 2)";
@@ -54,7 +54,7 @@ async fn oldest_entries_removed_with_the_anchor_moved_are_found() {
 }
 
 #[tokio::test]
-async fn a_whole_signed_chain_that_was_removed_is_found() {
+async fn removed_signed_chain_is_detected() {
     let server = signed_twice().await;
     let moved = ["UPDATE audit_heads SET removed_seq = seq, removed_hash = hash", "DELETE FROM audit"];
     tamper(&server, &moved).await;
@@ -64,15 +64,15 @@ async fn a_whole_signed_chain_that_was_removed_is_found() {
 }
 
 #[tokio::test]
-async fn a_forged_chain_is_found() {
+async fn forged_chain_is_detected() {
     let server = signed_twice().await;
-    // A chain that holds by itself.
+    // A chain that is valid by itself.
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
     let store = SqliteStore::open(elsewhere.path(), "c_forged").await.expect("fresh");
-    let entry = |n: i64| Entry {
+    let entry = |n: i64| AuditEvent {
         at: Timestamp(n),
         actor: "ada".to_owned(),
-        action: Action::WorkerCreated,
+        action: AuditAction::WorkerCreated,
         target: "w_forged".to_owned(),
         detail: "{}".to_owned(),
         request_id: None,
@@ -99,10 +99,10 @@ async fn a_forged_chain_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_not_signed_for_longer_than_two_periods_is_found() {
+async fn entries_unsigned_for_two_periods_are_detected() {
     let server = signed_twice().await;
-    server.worker("gpu-3").await;
-    server.clock.advance(Millis::seconds(2 * 3_600));
+    server.create_worker("gpu-3").await;
+    server.clock.advance(Millis::from_secs(2 * 3_600));
     assert_eq!(faults(&server).await, Vec::<String>::new(), "not yet");
     server.clock.advance(Millis(1));
     assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
@@ -111,21 +111,21 @@ async fn what_is_not_signed_for_longer_than_two_periods_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_added_to_a_chain_that_has_ended_is_found_at_once() {
+async fn entries_after_the_end_of_a_chain_are_detected() {
     let server = signed_twice().await;
     server.app.core.close_audit().await.expect("a disk");
     assert_eq!(faults(&server).await, Vec::<String>::new());
-    server.worker("gpu-3").await;
+    server.create_worker("gpu-3").await;
     assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
 }
 
 #[tokio::test]
-async fn what_retention_has_removed_is_signed_and_is_no_fault() {
-    let server = Server::start_with(|policy| policy.audit_retention = Some(DAY)).await;
+async fn entries_removed_by_retention_are_no_fault() {
+    let server = TestServer::start_with(|policy| policy.audit_retention = Some(DAY)).await;
     let core = &server.app.core;
     core.sign_audit().await.expect("a database");
     server.clock.advance(Millis(2 * DAY.0));
-    server.worker("gpu-1").await;
-    assert!(core.expire_audit().await.expect("a database") > 0);
+    server.create_worker("gpu-1").await;
+    assert!(core.prune_audit().await.expect("a database") > 0);
     assert_eq!(faults(&server).await, Vec::<String>::new());
 }

@@ -1,32 +1,32 @@
-//! What an agent shows: its token to register, then the session that it got, and the token of each attempt.
+//! Credentials of an agent: the worker token to register, then its session, and the token of each attempt.
 
 use std::sync::{Arc, Mutex};
 
-use app::domain::ids::{Attempt, JobId};
-use app::protocol::worker::Desired;
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::protocol::topic::Topic;
+use app::protocol::worker::DesiredState;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use super::{Answer, By, Events, Server};
+use super::{Actor, EventStreamReader, TestResponse, TestServer};
 use crate::http::request::Peer;
 use crate::tokens;
 
-/// See the module.
 #[derive(Debug, Clone)]
-pub struct Agent {
+pub struct TestAgent {
     token: String,
     session: Arc<Mutex<Option<String>>>,
 }
 
-impl Agent {
+impl TestAgent {
     pub fn new(token: String) -> Self {
         Self { token, session: Arc::default() }
     }
 
-    /// Who has the token and no more.
-    pub fn thief(&self) -> Self {
+    /// Returns a client that has the worker token only.
+    pub fn with_token_only(&self) -> Self {
         Self::new(self.token.clone())
     }
 
@@ -38,8 +38,8 @@ impl Agent {
         self.session.lock().expect("no panic while it is held").clone()
     }
 
-    /// The header of a request.
-    pub async fn header(&self, server: &Server, path: &str) -> (&'static str, String) {
+    /// Returns the authorization header for a request.
+    pub async fn auth_header(&self, server: &TestServer, path: &str) -> (&'static str, String) {
         let (route, query) = path.split_once('?').unwrap_or((path, ""));
         match (self.session(), route.strip_prefix("/api/workers/job/")) {
             (Some(_), Some(rest)) if !rest.ends_with("/status") => {
@@ -54,8 +54,8 @@ impl Agent {
         }
     }
 
-    /// Takes the session out of the answer to a registration.
-    pub async fn answered(&self, path: &str, answer: Response<Body>) -> Response<Body> {
+    /// Stores the session from the response to a registration.
+    pub async fn record_session(&self, path: &str, answer: Response<Body>) -> Response<Body> {
         if path != "/api/workers/register" || !answer.status().is_success() {
             return answer;
         }
@@ -67,62 +67,72 @@ impl Agent {
     }
 }
 
-/// Of the attempt that the query names, else of the job's newest.
-async fn job_token(server: &Server, job: &JobId, query: &str) -> String {
-    let named = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(Attempt));
+/// Returns the token of the attempt in the query, otherwise of the job's latest attempt.
+async fn job_token(server: &TestServer, job: &JobId, query: &str) -> String {
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(AttemptNumber));
     let mut tx = server.app.core.read().await.expect("a database");
     let newest = tx.job(job).await.expect("readable").map(|job| job.attempt).unwrap_or_default();
     tokens::job_token(&server.app.core.job_token_key, job, named.unwrap_or(newest))
 }
 
-impl Server {
-    /// Makes a worker that is registered and listens.
-    pub async fn online(&self, name: &str) -> (String, By, Events) {
-        let (id, key) = self.worker(name).await;
+impl TestServer {
+    /// Creates a worker, registers it and opens its stream.
+    pub async fn connect_worker(&self, name: &str) -> (String, Actor, EventStreamReader) {
+        let (id, key) = self.create_worker(name).await;
         self.register(&key, json!([])).await;
-        let events = self.stream(&key).await;
+        let events = self.open_stream(&key).await;
         (id, key, events)
     }
 
-    pub async fn register(&self, key: &By, attempts: Value) -> Value {
-        let body =
-            json!({"name": "x", "protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": attempts});
-        self.post(key, "/api/workers/register", body).await.ok(200)
+    /// Drops a worker's stream without a disconnect, as if its agent had crashed.
+    pub async fn drop_stream(&self, id: &str, events: EventStreamReader) {
+        let path = format!("/api/admin/workers/{id}");
+        let mut rung = self.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(id).expect("an id")));
+        drop(events);
+        while self.get(&Actor::Admin, &path).await.expect_status(200)["connection_lost"] != true {
+            rung.changed().await.expect("the end of the stream is notified");
+        }
     }
 
-    pub async fn stream(&self, key: &By) -> Events {
+    pub async fn register(&self, key: &Actor, attempts: Value) -> Value {
+        let body =
+            json!({"name": "x", "protocol": 1, "persistent": true, "accelerator_type": "cpu", "attempts": attempts});
+        self.post(key, "/api/workers/register", body).await.expect_status(200)
+    }
+
+    pub async fn open_stream(&self, key: &Actor) -> EventStreamReader {
         let answer = self.open(key, "GET", "/api/workers/stream", Body::empty()).await;
         assert_eq!(answer.status(), StatusCode::OK);
-        Events::of(answer)
+        EventStreamReader::new(answer)
     }
 
     /// Opens a worker's stream from this address.
-    pub async fn stream_from(&self, key: &By, host: [u8; 4]) -> axum::response::Response {
+    pub async fn open_stream_from(&self, key: &Actor, host: [u8; 4]) -> axum::response::Response {
         self.send_from(key, host, "GET", "/api/workers/stream", Body::empty()).await
     }
 
-    /// Sends what a worker's agent sends, from this address.
+    /// Sends a request of a worker's agent from this address.
     pub async fn send_from(
         &self,
-        key: &By,
+        key: &Actor,
         host: [u8; 4],
         method: &str,
         path: &str,
         body: impl Into<Body>,
     ) -> axum::response::Response {
-        let By::Worker(agent) = key else { panic!("only agents are told apart by where they are") };
+        let Actor::Worker(agent) = key else { panic!("only agents are distinguished by address") };
         let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
-        let (name, value) = agent.header(self, path).await;
+        let (name, value) = agent.auth_header(self, path).await;
         let request = request.header(name, value).extension(Peer(host.into()));
-        agent.answered(path, self.send(request.body(body.into()).expect("a request")).await).await
+        agent.record_session(path, self.send(request.body(body.into()).expect("a request")).await).await
     }
 
-    pub async fn heartbeat(&self, key: &By, attempts: Value) -> Desired {
-        let answer = self.post(key, "/api/workers/heartbeat", json!({"attempts": attempts})).await.ok(200);
+    pub async fn heartbeat(&self, key: &Actor, attempts: Value) -> DesiredState {
+        let answer = self.post(key, "/api/workers/heartbeat", json!({"attempts": attempts})).await.expect_status(200);
         serde_json::from_value(answer["desired"].clone()).expect("a desired state")
     }
 
-    pub async fn report(&self, key: &By, job: &str, report: Value) -> Answer {
+    pub async fn report_status(&self, key: &Actor, job: &str, report: Value) -> TestResponse {
         self.post(key, &format!("/api/workers/job/{job}/status"), report).await
     }
 }

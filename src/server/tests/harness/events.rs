@@ -1,24 +1,23 @@
-//! An event stream, as an agent or a browser reads it.
+//! Reads an event stream like an agent or a browser.
 
 use std::time::Duration;
 
-use app::protocol::dispatch::JobSubmit;
+use app::protocol::dispatch::JobOffer;
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use serde_json::Value;
 
-/// See the module.
-pub struct Events {
+pub struct EventStreamReader {
     body: BodyDataStream,
     buffer: String,
 }
 
-impl Events {
-    pub fn of(answer: axum::response::Response) -> Self {
+impl EventStreamReader {
+    pub fn new(answer: axum::response::Response) -> Self {
         Self { body: answer.into_body().into_data_stream(), buffer: String::new() }
     }
 
-    /// The next event's data; none when the stream ended. Comments are passed over.
+    /// Returns the data of the next event; `None` at the end of the stream. Comments are skipped.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((block, rest)) = self.buffer.split_once("\n\n") {
@@ -35,8 +34,8 @@ impl Events {
         }
     }
 
-    /// The next event of this type.
-    pub async fn of_type(&mut self, kind: &str) -> Value {
+    /// Returns the next event of this type.
+    pub async fn next_of_type(&mut self, kind: &str) -> Value {
         loop {
             let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before a {kind}"));
             if event["type"] == kind {
@@ -45,8 +44,8 @@ impl Events {
         }
     }
 
-    /// The next offer.
-    pub async fn offer(&mut self) -> JobSubmit {
-        serde_json::from_value(self.of_type("job_submit").await).expect("an offer")
+    /// Returns the next offer.
+    pub async fn next_offer(&mut self) -> JobOffer {
+        serde_json::from_value(self.next_of_type("job_submit").await).expect("an offer")
     }
 }

@@ -4,165 +4,222 @@ use app::protocol::fingerprint::Fingerprint;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::doctor::line::Verdict;
+use crate::doctor::diagnostic::DiagnosticLevel;
 
 const NOW: Timestamp = Timestamp(1_705_314_600_000);
 const DAY: i64 = 86_400_000;
 
-fn at(url: &str) -> Url {
+fn parse_url(url: &str) -> Url {
     Url::parse(url).expect("a URL")
 }
 
-fn heard(status: u16, body: Value) -> Heard {
-    Heard { status, body, location: None, date: Some(NOW), at: NOW }
+fn response(status: u16, body: Value) -> ProbeResponse {
+    ProbeResponse { status, body, location: None, date: Some(NOW), received_at: NOW }
 }
 
-fn certificate(until: Timestamp) -> Certificate {
-    Certificate { names: vec!["h.example".to_owned()], issuer: "an authority".to_owned(), until }
+fn certificate(until: Timestamp) -> CertificateInfo {
+    CertificateInfo { names: vec!["h.example".to_owned()], issuer: "an authority".to_owned(), not_after: until }
 }
 
-/// All went well.
-fn whole() -> Way {
+fn successful_probe() -> ConnectionProbe {
     let address: SocketAddr = "192.0.2.7:8001".parse().expect("an address");
-    Way {
+    ConnectionProbe {
         proxy: None,
-        names: Some(Ok(vec![address])),
+        addresses: Some(Ok(vec![address])),
         connection: Some(Ok(address)),
-        health: Some(Ok(heard(200, json!({"status": "ok"})))),
-        queue: Some(Ok(heard(200, json!({"has_jobs": false})))),
+        health: Some(Ok(response(200, json!({"status": "ok"})))),
+        queue: Some(Ok(response(200, json!({"has_jobs": false})))),
         certificate: Some(certificate(NOW + Millis(90 * DAY))),
     }
 }
 
-/// The one line about `what`.
-fn line(what: &str, url: &str, trust: &Trust, way: &Way) -> Line {
-    let lines = judge(&at(url), trust, way);
+/// The one line of the check `what`.
+fn line(what: &str, url: &str, trust: &ServerTrust, probe: &ConnectionProbe) -> Diagnostic {
+    let lines = check_connection(&parse_url(url), trust, probe);
     let mut found = lines.iter().filter(|line| line.what == what);
     let line = found.next().unwrap_or_else(|| panic!("no line on {what}: {lines:?}")).clone();
     assert_eq!(found.next(), None, "one line on {what}");
     line
 }
 
-/// What it says, found and advice together, has these words.
-fn assert_says(line: &Line, verdict: Verdict, words: &[&str]) {
+/// Asserts that the line's texts contain these words.
+fn assert_says(line: &Diagnostic, verdict: DiagnosticLevel, words: &[&str]) {
     assert_eq!(line.verdict, verdict, "{line:?}");
-    let text = line.text(false);
+    let text = line.render(false);
     for word in words {
         assert!(text.contains(word), "{word}: {text}");
     }
 }
 
 #[test]
-fn where_nothing_is_wrong_nothing_is_said_to_be() {
-    let lines = judge(&at("https://h.example/"), &Trust::System, &whole());
+fn successful_probe_has_no_warnings() {
+    let lines = check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &successful_probe());
     let said: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
-    assert_eq!(said, ["dns", "tcp", "tls", "orchestrator", "clock", "token"].map(|what| (what, Verdict::Ok)));
+    assert_eq!(said, ["dns", "tcp", "tls", "orchestrator", "clock", "token"].map(|what| (what, DiagnosticLevel::Ok)));
 }
 
 #[test]
-fn each_step_ends_the_way() {
-    let nobody = Way { names: Some(Err("Name or service not known".to_owned())), ..Way::default() };
+fn failed_step_ends_the_report() {
+    let nobody =
+        ConnectionProbe { addresses: Some(Err("Name or service not known".to_owned())), ..ConnectionProbe::default() };
     assert_says(
-        &line("dns", "https://h.example/", &Trust::System, &nobody),
-        Verdict::Fail,
-        &["h.example is not known", "--orchestrator-url"],
+        &line("dns", "https://h.example/", &ServerTrust::SystemRoots, &nobody),
+        DiagnosticLevel::Fail,
+        &["h.example was not found", "--orchestrator-url"],
     );
-    assert_eq!(judge(&at("https://h.example/"), &Trust::System, &nobody).len(), 1);
-    let closed = Way {
+    assert_eq!(check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &nobody).len(), 1);
+    let closed = ConnectionProbe {
         connection: Some(Err("192.0.2.7:8001: Connection refused (os error 111)".to_owned())),
         health: None,
         queue: None,
-        ..whole()
+        ..successful_probe()
     };
     assert_says(
-        &line("tcp", "http://h.example/", &Trust::System, &closed),
-        Verdict::Fail,
+        &line("tcp", "http://h.example/", &ServerTrust::SystemRoots, &closed),
+        DiagnosticLevel::Fail,
         &["Connection refused", "--host 0.0.0.0"],
     );
-    assert_eq!(judge(&at("https://h.example/"), &Trust::System, &closed).len(), 2);
-    let by_proxy = Way { proxy: Some("proxy:3128".to_owned()), ..closed };
-    assert_says(&line("dns", "http://h.example/", &Trust::System, &by_proxy), Verdict::Ok, &["the proxy proxy:3128"]);
-    assert_says(&line("tcp", "http://h.example/", &Trust::System, &by_proxy), Verdict::Fail, &["NO_PROXY"]);
+    assert_eq!(check_connection(&parse_url("https://h.example/"), &ServerTrust::SystemRoots, &closed).len(), 2);
+    let by_proxy = ConnectionProbe { proxy: Some("proxy:3128".to_owned()), ..closed };
+    assert_says(
+        &line("dns", "http://h.example/", &ServerTrust::SystemRoots, &by_proxy),
+        DiagnosticLevel::Ok,
+        &["the proxy proxy:3128"],
+    );
+    assert_says(
+        &line("tcp", "http://h.example/", &ServerTrust::SystemRoots, &by_proxy),
+        DiagnosticLevel::Fail,
+        &["NO_PROXY"],
+    );
 }
 
 #[test]
-fn certificates_are_named() {
+fn certificates_are_described() {
     let https = "https://h.example/";
-    let tls = |trust: &Trust, way: &Way| line("tls", https, trust, way);
-    let soon = Way { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..whole() };
-    let refused = Way {
-        health: Some(Err(Unheard::Untrusted("SSL certificate verify failed: it has expired".to_owned()))),
+    let tls = |trust: &ServerTrust, way: &ConnectionProbe| line("tls", https, trust, way);
+    let soon = ConnectionProbe { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..successful_probe() };
+    let refused = ConnectionProbe {
+        health: Some(Err(ProbeError::Untrusted("SSL certificate verify failed: it has expired".to_owned()))),
         queue: None,
-        ..whole()
+        ..successful_probe()
     };
-    let pinned = Trust::Pinned(Fingerprint([7; 32]));
+    let pinned = ServerTrust::PinnedKey(Fingerprint([7; 32]));
     assert_says(
-        &tls(&Trust::System, &whole()),
-        Verdict::Ok,
-        &["for h.example, signed by an authority, until 2024-04-14"],
+        &tls(&ServerTrust::SystemRoots, &successful_probe()),
+        DiagnosticLevel::Ok,
+        &["for h.example, issued by an authority, valid until 2024-04-14"],
     );
-    assert_says(&tls(&Trust::System, &soon), Verdict::Warn, &["until 2024-01-18", "renew"]);
-    assert_says(&tls(&pinned, &soon), Verdict::Ok, &["it has the key of the fingerprint"]);
-    assert_says(&tls(&Trust::Anything, &whole()), Verdict::Warn, &["not verified", "--orchestrator-fingerprint"]);
+    assert_says(&tls(&ServerTrust::SystemRoots, &soon), DiagnosticLevel::Warn, &["until 2024-01-18", "renew"]);
+    assert_says(&tls(&pinned, &soon), DiagnosticLevel::Ok, &["its key matches the fingerprint"]);
     assert_says(
-        &tls(&Trust::System, &refused),
-        Verdict::Fail,
-        &["SSL certificate verify failed", "it shows a certificate for h.example"],
+        &tls(&ServerTrust::AcceptAny, &successful_probe()),
+        DiagnosticLevel::Warn,
+        &["not verified", "--orchestrator-fingerprint"],
     );
-    assert!(judge(&at(https), &Trust::System, &refused).iter().all(|line| line.what != "orchestrator"));
-    assert_says(&line("tls", "http://h.example/", &Trust::System, &whole()), Verdict::Warn, &["unencrypted"]);
-    assert_says(&line("tls", "http://127.0.0.1:1/", &Trust::System, &whole()), Verdict::Ok, &["on this machine"]);
+    assert_says(
+        &tls(&ServerTrust::SystemRoots, &refused),
+        DiagnosticLevel::Fail,
+        &["SSL certificate verify failed", "the server sent a certificate for h.example"],
+    );
+    assert!(
+        check_connection(&parse_url(https), &ServerTrust::SystemRoots, &refused)
+            .iter()
+            .all(|line| line.what != "orchestrator")
+    );
+    assert_says(
+        &line("tls", "http://h.example/", &ServerTrust::SystemRoots, &successful_probe()),
+        DiagnosticLevel::Warn,
+        &["unencrypted"],
+    );
+    assert_says(
+        &line("tls", "http://127.0.0.1:1/", &ServerTrust::SystemRoots, &successful_probe()),
+        DiagnosticLevel::Ok,
+        &["on this machine"],
+    );
 }
 
 #[test]
-fn nothing_is_said_of_tls_that_never_began() {
-    let plain = Way {
-        health: Some(Err(Unheard::Network("it speaks no TLS there".to_owned()))),
+fn tls_is_not_reported_before_a_handshake() {
+    let plain = ConnectionProbe {
+        health: Some(Err(ProbeError::Network("it speaks no TLS there".to_owned()))),
         queue: None,
         certificate: None,
-        ..whole()
+        ..successful_probe()
     };
-    for trust in [Trust::System, Trust::Anything, Trust::Pinned(Fingerprint([7; 32]))] {
-        let lines = judge(&at("https://h.example/"), &trust, &plain);
+    for trust in [ServerTrust::SystemRoots, ServerTrust::AcceptAny, ServerTrust::PinnedKey(Fingerprint([7; 32]))] {
+        let lines = check_connection(&parse_url("https://h.example/"), &trust, &plain);
         let said: Vec<_> = lines.iter().map(|line| (line.what, line.verdict)).collect();
-        assert_eq!(said, [("dns", Verdict::Ok), ("tcp", Verdict::Ok), ("orchestrator", Verdict::Fail)]);
+        assert_eq!(
+            said,
+            [("dns", DiagnosticLevel::Ok), ("tcp", DiagnosticLevel::Ok), ("orchestrator", DiagnosticLevel::Fail)]
+        );
     }
-    assert_says(&line("tls", "http://h.example/", &Trust::System, &plain), Verdict::Warn, &["unencrypted"]);
+    assert_says(
+        &line("tls", "http://h.example/", &ServerTrust::SystemRoots, &plain),
+        DiagnosticLevel::Warn,
+        &["unencrypted"],
+    );
 }
 
 #[test]
-fn what_answers_may_be_something_else() {
-    let orchestrator = |health: Result<Heard, Unheard>, queue: Option<Result<Heard, String>>| {
-        line("orchestrator", "http://h/", &Trust::System, &Way { health: Some(health), queue, ..whole() })
+fn other_servers_are_recognized() {
+    let orchestrator = |health: Result<ProbeResponse, ProbeError>, queue: Option<Result<ProbeResponse, String>>| {
+        line(
+            "orchestrator",
+            "http://h/",
+            &ServerTrust::SystemRoots,
+            &ConnectionProbe { health: Some(health), queue, ..successful_probe() },
+        )
     };
-    let elsewhere = Heard { location: Some("https://h/login".to_owned()), ..heard(302, Value::Null) };
-    let page = || heard(200, Value::Null);
-    assert_says(&orchestrator(Ok(page()), Some(Ok(page()))), Verdict::Fail, &["is none", "--orchestrator-url"]);
-    assert_says(&orchestrator(Ok(heard(404, Value::Null)), None), Verdict::Fail, &["status 404"]);
-    assert_says(&orchestrator(Ok(elsewhere), None), Verdict::Fail, &["redirects to https://h/login"]);
-    assert_says(&orchestrator(Err(Unheard::Network("it speaks no TLS".to_owned())), None), Verdict::Fail, &["no TLS"]);
-    // Only the agents' own paths may be open.
-    assert_says(&orchestrator(Ok(heard(404, Value::Null)), whole().queue), Verdict::Ok, &["http://h/"]);
-    let refusal = heard(401, json!({"code": "worker_token_refused", "detail": "no"}));
-    assert_says(&orchestrator(Ok(heard(403, Value::Null)), Some(Ok(refusal))), Verdict::Ok, &[]);
+    let elsewhere = ProbeResponse { location: Some("https://h/login".to_owned()), ..response(302, Value::Null) };
+    let page = || response(200, Value::Null);
+    assert_says(
+        &orchestrator(Ok(page()), Some(Ok(page()))),
+        DiagnosticLevel::Fail,
+        &["is not an orchestrator", "--orchestrator-url"],
+    );
+    assert_says(&orchestrator(Ok(response(404, Value::Null)), None), DiagnosticLevel::Fail, &["status 404"]);
+    assert_says(&orchestrator(Ok(elsewhere), None), DiagnosticLevel::Fail, &["redirects to https://h/login"]);
+    assert_says(
+        &orchestrator(Err(ProbeError::Network("it speaks no TLS".to_owned())), None),
+        DiagnosticLevel::Fail,
+        &["no TLS"],
+    );
+    // Perhaps only the agents' paths are open.
+    assert_says(
+        &orchestrator(Ok(response(404, Value::Null)), successful_probe().queue),
+        DiagnosticLevel::Ok,
+        &["http://h/"],
+    );
+    let refusal = response(401, json!({"code": "worker_token_refused", "detail": "no"}));
+    assert_says(&orchestrator(Ok(response(403, Value::Null)), Some(Ok(refusal))), DiagnosticLevel::Ok, &[]);
 }
 
 #[test]
-fn tokens_are_accepted_or_not() {
-    let token = |queue: Result<Heard, String>| {
-        line("token", "http://h/", &Trust::System, &Way { queue: Some(queue), ..whole() })
+fn token_responses_are_evaluated() {
+    let token = |queue: Result<ProbeResponse, String>| {
+        line(
+            "token",
+            "http://h/",
+            &ServerTrust::SystemRoots,
+            &ConnectionProbe { queue: Some(queue), ..successful_probe() },
+        )
     };
-    let problem = |status, detail: &str| heard(status, json!({"code": "x", "detail": detail}));
+    let problem = |status, detail: &str| response(status, json!({"code": "x", "detail": detail}));
     let cases = [
-        (Ok(heard(200, json!({"has_jobs": true}))), Verdict::Ok, "accepts"),
-        (Ok(problem(401, "Invalid token: it may have been rotated.")), Verdict::Fail, "token: Invalid token: it may"),
-        (Ok(problem(401, "token_refused")), Verdict::Fail, "Invalid token (token_refused)"),
-        (Ok(problem(403, "Not from this network.")), Verdict::Fail, "Not from this network."),
-        (Ok(problem(503, "busy")), Verdict::Warn, "503: busy"),
-        (Ok(problem(429, "slower")), Verdict::Warn, "429: slower"),
-        (Ok(heard(404, Value::Null)), Verdict::Fail, "404"),
-        (Ok(heard(200, Value::Null)), Verdict::Fail, "200"),
-        (Err("the connection broke".to_owned()), Verdict::Fail, "broke"),
+        (Ok(response(200, json!({"has_jobs": true}))), DiagnosticLevel::Ok, "accepted by"),
+        (
+            Ok(problem(401, "Invalid token: it may have been rotated.")),
+            DiagnosticLevel::Fail,
+            "token: Invalid token: it may",
+        ),
+        (Ok(problem(401, "token_refused")), DiagnosticLevel::Fail, "Invalid token (token_refused)"),
+        (Ok(problem(403, "Not from this network.")), DiagnosticLevel::Fail, "Not from this network."),
+        (Ok(problem(503, "busy")), DiagnosticLevel::Warn, "503: busy"),
+        (Ok(problem(429, "slower")), DiagnosticLevel::Warn, "429: slower"),
+        (Ok(response(404, Value::Null)), DiagnosticLevel::Fail, "404"),
+        (Ok(response(200, Value::Null)), DiagnosticLevel::Fail, "200"),
+        (Err("the connection broke".to_owned()), DiagnosticLevel::Fail, "broke"),
     ];
     for (queue, verdict, words) in cases {
         assert_says(&token(queue), verdict, &[words]);
@@ -170,17 +227,23 @@ fn tokens_are_accepted_or_not() {
 }
 
 #[test]
-fn clocks_may_differ_a_little() {
+fn small_clock_skew_is_accepted() {
     let clock = |seconds: i64| {
-        let health = Heard { at: NOW + Millis::seconds(seconds), ..heard(200, json!({"status": "ok"})) };
-        line("clock", "http://h/", &Trust::System, &Way { health: Some(Ok(health)), ..whole() })
+        let health =
+            ProbeResponse { received_at: NOW + Millis::from_secs(seconds), ..response(200, json!({"status": "ok"})) };
+        line(
+            "clock",
+            "http://h/",
+            &ServerTrust::SystemRoots,
+            &ConnectionProbe { health: Some(Ok(health)), ..successful_probe() },
+        )
     };
     for (seconds, verdict, words) in [
-        (0, Verdict::Ok, "agrees"),
-        (30, Verdict::Ok, "agrees"),
-        (-30, Verdict::Ok, "agrees"),
-        (31, Verdict::Warn, "31 s ahead of"),
-        (-3_600, Verdict::Warn, "3600 s behind"),
+        (0, DiagnosticLevel::Ok, "matches"),
+        (30, DiagnosticLevel::Ok, "matches"),
+        (-30, DiagnosticLevel::Ok, "matches"),
+        (31, DiagnosticLevel::Warn, "31 s ahead of"),
+        (-3_600, DiagnosticLevel::Warn, "3600 s behind"),
     ] {
         assert_says(&clock(seconds), verdict, &[words]);
     }

@@ -1,34 +1,34 @@
-//! One NVIDIA GPU at one look.
+//! Reads one NVIDIA GPU.
 
 use app::protocol::gpu::GpuReading;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
-use super::Known;
-use crate::gpu::provider::{Seen, User, gb};
+use super::NvmlDevice;
+use crate::gpu::provider::{GpuProcess, GpuSnapshot, bytes_to_gb};
 
-/// Of these, NVIDIA's own, none computes anything.
-const SERVICES: &[&str] = &["nvidia-cuda-mps", "nvidia-persiste"];
+/// NVIDIA's own services, which do not compute.
+const NVIDIA_SERVICES: &[&str] = &["nvidia-cuda-mps", "nvidia-persiste"];
 
-/// What every question was answered: each by itself, as every part knows other ones.
+/// Collects results: each value is optional, because devices support different ones.
 #[derive(Default)]
-struct Answers {
-    any: bool,
-    /// The worst that was answered.
-    grave: Option<NvmlError>,
+struct NvmlResults {
+    has_success: bool,
+    /// The most severe error.
+    fatal_error: Option<NvmlError>,
 }
 
-impl Answers {
-    fn take<T>(&mut self, answer: Result<T, NvmlError>) -> Option<T> {
+impl NvmlResults {
+    fn record<T>(&mut self, answer: Result<T, NvmlError>) -> Option<T> {
         match answer {
             Ok(value) => {
-                self.any = true;
+                self.has_success = true;
                 Some(value)
             }
             Err(error) => {
-                if is_grave(&error) {
-                    self.grave = Some(error);
+                if is_fatal(&error) {
+                    self.fatal_error = Some(error);
                 }
                 None
             }
@@ -36,8 +36,8 @@ impl Answers {
     }
 }
 
-/// Not only about the one question.
-fn is_grave(error: &NvmlError) -> bool {
+/// Not limited to the one value.
+fn is_fatal(error: &NvmlError) -> bool {
     matches!(
         error,
         NvmlError::GpuLost
@@ -49,46 +49,48 @@ fn is_grave(error: &NvmlError) -> bool {
     )
 }
 
-/// Reads one.
+/// Reads a GPU.
 ///
 /// # Errors
-/// If it does not answer at all, or says that it is lost.
-pub(super) fn of(nvml: &Nvml, known: &Known) -> Result<Seen, NvmlError> {
-    let device = nvml.device_by_uuid(known.uuid.as_str())?;
-    let whole = nvml.device_by_uuid(known.device())?;
-    let mut answers = Answers::default();
+/// If it does not respond at all, or reports that it is lost.
+pub(super) fn read_gpu(nvml: &Nvml, gpu: &NvmlDevice) -> Result<GpuSnapshot, NvmlError> {
+    let device = nvml.device_by_uuid(gpu.uuid.as_str())?;
+    let whole = nvml.device_by_uuid(gpu.device_uuid())?;
+    let mut results = NvmlResults::default();
     let mut reading = GpuReading {
-        uuid: known.uuid.clone(),
-        memory_used_gb: answers.take(device.memory_info()).map(|memory| gb(memory.used)),
-        temperature_celsius: answers.take(whole.temperature(TemperatureSensor::Gpu)).map(f64::from),
-        ecc_errors: answers.take(whole.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile)),
+        uuid: gpu.uuid.clone(),
+        memory_used_gb: results.record(device.memory_info()).map(|memory| bytes_to_gb(memory.used)),
+        temperature_celsius: results.record(whole.temperature(TemperatureSensor::Gpu)).map(f64::from),
+        ecc_errors: results.record(whole.total_ecc_errors(MemoryError::Uncorrected, EccCounter::Volatile)),
         ..GpuReading::default()
     };
-    // Of a part nobody knows how much of the whole it draws or computes.
-    if known.part_of.is_none() {
-        of_the_whole(&device, &mut answers, &mut reading);
+    // The power and utilization of a partition are unknown.
+    if gpu.part_of.is_none() {
+        read_device(&device, &mut results, &mut reading);
     }
-    let users = answers.take(device.running_compute_processes()).map(|processes| {
-        let users = processes.iter().map(|process| User::of(process.pid));
+    let users = results.record(device.running_compute_processes()).map(|processes| {
+        let users = processes.iter().map(|process| GpuProcess::from_pid(process.pid));
         users.filter(|user| !is_service(user)).collect()
     });
-    match answers.grave {
-        Some(error) if !answers.any || matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired) => Err(error),
-        _ => Ok(Seen { reading, users, faults: Vec::new() }),
+    match results.fatal_error {
+        Some(error) if !results.has_success || matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired) => {
+            Err(error)
+        }
+        _ => Ok(GpuSnapshot { reading, processes: users, faults: Vec::new() }),
     }
 }
 
-fn of_the_whole(device: &Device, answers: &mut Answers, reading: &mut GpuReading) {
+fn read_device(device: &Device, results: &mut NvmlResults, reading: &mut GpuReading) {
     let watts = |milliwatts: u32| f64::from(milliwatts) / 1_000.0;
-    reading.utilization_percent = answers.take(device.utilization_rates()).map(|rates| f64::from(rates.gpu));
-    reading.power_watts = answers.take(device.power_usage()).map(watts);
-    reading.power_limit_watts = answers.take(device.enforced_power_limit()).map(watts);
-    reading.clock_mhz = answers.take(device.clock_info(Clock::SM));
-    reading.memory_clock_mhz = answers.take(device.clock_info(Clock::Memory));
+    reading.utilization_percent = results.record(device.utilization_rates()).map(|rates| f64::from(rates.gpu));
+    reading.power_watts = results.record(device.power_usage()).map(watts);
+    reading.power_limit_watts = results.record(device.enforced_power_limit()).map(watts);
+    reading.clock_mhz = results.record(device.clock_info(Clock::SM));
+    reading.memory_clock_mhz = results.record(device.clock_info(Clock::Memory));
 }
 
-fn is_service(user: &User) -> bool {
-    user.name.as_deref().is_some_and(|name| SERVICES.iter().any(|service| name.starts_with(service)))
+fn is_service(user: &GpuProcess) -> bool {
+    user.name.as_deref().is_some_and(|name| NVIDIA_SERVICES.iter().any(|service| name.starts_with(service)))
 }
 
 #[cfg(test)]
@@ -96,19 +98,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_unknown_metric_hides_no_other() {
-        let mut answers = Answers::default();
-        assert_eq!(answers.take::<u32>(Err(NvmlError::NotSupported)), None);
-        assert!(!answers.any && answers.grave.is_none());
-        assert_eq!(answers.take(Ok(7)), Some(7));
-        assert_eq!(answers.take::<u32>(Err(NvmlError::GpuLost)), None);
-        assert!(answers.any && matches!(answers.grave, Some(NvmlError::GpuLost)));
+    fn unknown_metric_does_not_hide_others() {
+        let mut results = NvmlResults::default();
+        assert_eq!(results.record::<u32>(Err(NvmlError::NotSupported)), None);
+        assert!(!results.has_success && results.fatal_error.is_none());
+        assert_eq!(results.record(Ok(7)), Some(7));
+        assert_eq!(results.record::<u32>(Err(NvmlError::GpuLost)), None);
+        assert!(results.has_success && matches!(results.fatal_error, Some(NvmlError::GpuLost)));
     }
 
     #[test]
-    fn nvidias_own_services_use_nothing() {
-        let user = |name: &str| User { pid: 1, name: Some(name.to_owned()) };
+    fn nvidia_services_do_not_count_as_use() {
+        let user = |name: &str| GpuProcess { pid: 1, name: Some(name.to_owned()) };
         assert!(is_service(&user("nvidia-cuda-mps")) && !is_service(&user("python3")));
-        assert!(!is_service(&User { pid: 1, name: None }));
+        assert!(!is_service(&GpuProcess { pid: 1, name: None }));
     }
 }

@@ -1,5 +1,5 @@
-//! The errors that NVIDIA's driver reports by number, as they come. A thread of its own waits for them, because NVML hands
-//! them out one by one to whoever is waiting.
+//! Receives the errors that NVIDIA's driver reports by number. A separate thread waits for them, because NVML delivers
+//! them one by one to a waiting caller.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,50 +11,50 @@ use nvml_wrapper::bitmasks::event::EventTypes;
 use nvml_wrapper::enums::event::XidError;
 use nvml_wrapper::error::NvmlError;
 
-/// How long one wait takes, in ms; as long may ending take.
+/// Timeout of one wait, in ms; stopping takes at most as long.
 const WAIT_MS: u32 = 1_000;
-/// What NVML's calls need of a stack, and more.
-const STACK: usize = 512 * 1024;
+/// Enough for NVML's calls.
+const STACK_BYTES: usize = 512 * 1024;
 
-/// The thread, until it is dropped.
-pub(super) struct Xids {
-    end: Arc<AtomicBool>,
-    thrown: mpsc::Receiver<(String, u64)>,
+/// The thread, which runs until this is dropped.
+pub(super) struct XidListener {
+    stop: Arc<AtomicBool>,
+    events: mpsc::Receiver<(String, u64)>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Xids {
+impl XidListener {
     /// Waits for errors of these devices from now on.
-    pub(super) fn watch(nvml: &Arc<Nvml>, devices: BTreeSet<String>) -> Self {
+    pub(super) fn start(nvml: &Arc<Nvml>, devices: BTreeSet<String>) -> Self {
         let (tell, thrown) = mpsc::channel();
         let end = Arc::new(AtomicBool::new(false));
         let (nvml, until) = (Arc::clone(nvml), Arc::clone(&end));
         let work = move || {
-            if let Err(error) = wait(&nvml, &devices, &until, &tell) {
-                tracing::info!("errors of the GPUs are not told by the driver here: {error}");
+            if let Err(error) = wait_for_events(&nvml, &devices, &until, &tell) {
+                tracing::info!("the driver does not report GPU errors here: {error}");
             }
         };
-        let thread = std::thread::Builder::new().name("xids".to_owned()).stack_size(STACK).spawn(work).ok();
-        Self { end, thrown, thread }
+        let thread = std::thread::Builder::new().name("xids".to_owned()).stack_size(STACK_BYTES).spawn(work).ok();
+        Self { stop: end, events: thrown, thread }
     }
 
-    /// What was thrown since the last call: the device and the number.
-    pub(super) fn thrown(&self) -> Vec<(String, u64)> {
-        self.thrown.try_iter().collect()
+    /// The errors since the last call: device and number.
+    pub(super) fn drain(&self) -> Vec<(String, u64)> {
+        self.events.try_iter().collect()
     }
 }
 
-impl Drop for Xids {
+impl Drop for XidListener {
     fn drop(&mut self) {
-        self.end.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It holds the library, which cannot be loaded anew before.
+            // The thread holds the library, which cannot be reloaded before it ends.
             let _ = thread.join();
         }
     }
 }
 
-fn wait(
+fn wait_for_events(
     nvml: &Nvml,
     devices: &BTreeSet<String>,
     end: &AtomicBool,
@@ -79,7 +79,7 @@ fn wait(
             Err(error) => return Err(error),
         };
         if let (Some(XidError::Value(xid)), Ok(uuid)) = (event.event_data, event.device.uuid()) {
-            // Nobody listens any more: then it is about to end.
+            // The receiver is gone, so the thread is about to end.
             let _ = tell.send((uuid, xid));
         }
     }

@@ -1,12 +1,12 @@
-//! Limits of jobs, on directories that look like the kernel's.
+//! Limits of jobs, in directories that imitate the kernel's.
 
 use std::fs;
 use std::io;
 
 use tempfile::TempDir;
 
-use super::groups::{Available, LEAF, Owned};
-use super::memory::{JobMemory, least};
+use super::cgroups::{AGENT_CGROUP, AvailableControllers, OwnedCgroup};
+use super::memory::{JobMemoryLimit, lowest_limit};
 use super::*;
 
 const GIB: u64 = 1 << 30;
@@ -21,17 +21,17 @@ fn group(path: &Path, procs: &str, controllers: &str) -> io::Result<()> {
 /// A service's group with the agent, process 7, in its leaf.
 fn service(procs: &str, controllers: &str) -> io::Result<(TempDir, PathBuf)> {
     let temp = tempfile::tempdir()?;
-    let leaf = temp.path().join("w.service").join(LEAF);
+    let leaf = temp.path().join("w.service").join(AGENT_CGROUP);
     group(leaf.parent().unwrap_or(&leaf), procs, controllers)?;
     group(&leaf, "7\n", "")?;
     Ok((temp, leaf))
 }
 
-fn find(own: &Path, is_top: bool) -> Result<Owned, String> {
-    Owned::find(own, is_top, |pid| [1, 7, 8].contains(&pid))
+fn find(own: &Path, is_top: bool) -> Result<OwnedCgroup, String> {
+    OwnedCgroup::find(own, is_top, |pid| [1, 7, 8].contains(&pid))
 }
 
-fn why(own: &Path, is_top: bool) -> String {
+fn refusal_reason(own: &Path, is_top: bool) -> String {
     find(own, is_top).map_or_else(|why| why, |found| format!("found {found:?}"))
 }
 
@@ -40,70 +40,70 @@ fn file(path: &Path, name: &str) -> String {
 }
 
 #[test]
-fn what_a_service_manager_has_prepared_is_used_as_it_is() -> io::Result<()> {
+fn prepared_service_cgroup_is_used() -> io::Result<()> {
     let (_temp, leaf) = service("", "cpu memory pids")?;
     let base = leaf.parent().unwrap_or(&leaf);
     let found = find(&leaf, false).map_err(io::Error::other)?;
     let available = found.available().map_err(io::Error::other)?;
-    assert_eq!((found.base.as_path(), available), (base, Available { memory: true, pids: true }));
-    found.take(available).map_err(io::Error::other)?;
+    assert_eq!((found.base.as_path(), available), (base, AvailableControllers { memory: true, pids: true }));
+    found.delegate_controllers(available).map_err(io::Error::other)?;
     assert_eq!(file(base, "cgroup.subtree_control"), "+memory +pids");
     assert_eq!(file(&leaf, "cgroup.procs"), "7\n", "nobody had to move");
-    // The next agent finds it done.
+    // For the next agent it is already set.
     fs::write(base.join("cgroup.subtree_control"), "memory pids\n")?;
-    found.take(available).map_err(io::Error::other)?;
+    found.delegate_controllers(available).map_err(io::Error::other)?;
     assert_eq!(file(base, "cgroup.subtree_control"), "memory pids\n");
     Ok(())
 }
 
 #[test]
-fn what_an_older_agent_has_left_in_the_base_is_moved_first() -> io::Result<()> {
+fn processes_in_the_base_are_moved_first() -> io::Result<()> {
     let (_temp, leaf) = service("8\n", "memory pids")?;
     let found = find(&leaf, false).map_err(io::Error::other)?;
-    found.take(Available { memory: true, pids: true }).map_err(io::Error::other)?;
+    found.delegate_controllers(AvailableControllers { memory: true, pids: true }).map_err(io::Error::other)?;
     assert_eq!(file(&leaf, "cgroup.procs"), "8");
     Ok(())
 }
 
 #[test]
-fn in_a_container_the_leaf_is_made() -> io::Result<()> {
+fn leaf_is_created_in_a_container() -> io::Result<()> {
     let temp = tempfile::tempdir()?;
     group(temp.path(), "7\n", "pids")?;
     let found = find(temp.path(), true).map_err(io::Error::other)?;
     let available = found.available().map_err(io::Error::other)?;
-    assert!(available.why_not(temp.path()).is_some_and(|why| why.contains("memory")));
-    found.take(available).map_err(io::Error::other)?;
-    assert_eq!(file(&temp.path().join(LEAF), "cgroup.procs"), "7");
+    assert!(available.missing_reason(temp.path()).is_some_and(|why| why.contains("memory")));
+    found.delegate_controllers(available).map_err(io::Error::other)?;
+    assert_eq!(file(&temp.path().join(AGENT_CGROUP), "cgroup.procs"), "7");
     assert_eq!(file(temp.path(), "cgroup.subtree_control"), "+pids");
-    // Its next agent is born in the leaf.
-    assert_eq!(find(&temp.path().join(LEAF), false).map(|found| found.base).as_deref(), Ok(temp.path()));
+    // The next agent starts in the leaf.
+    assert_eq!(find(&temp.path().join(AGENT_CGROUP), false).map(|found| found.base).as_deref(), Ok(temp.path()));
     Ok(())
 }
 
 #[test]
-fn what_is_not_the_agents_own_is_left_alone() -> io::Result<()> {
+fn foreign_cgroups_are_left_alone() -> io::Result<()> {
     let (_temp, leaf) = service("", "memory pids")?;
     let base = leaf.parent().unwrap_or(&leaf).to_owned();
-    // As an older systemd starts it: the next start could not enter the group again.
-    assert!(why(&base, false).contains("DelegateSubgroup=agent"), "{}", why(&base, false));
+    // As an older systemd starts it: the next agent could not enter the group again.
+    assert!(refusal_reason(&base, false).contains("DelegateSubgroup=agent"), "{}", refusal_reason(&base, false));
     fs::write(base.join("cgroup.procs"), "7\n4711\n")?;
-    assert!(why(&leaf, false).contains("process 4711"), "{}", why(&leaf, false));
-    assert!(why(&base, true).contains("process 4711"), "{}", why(&base, true));
+    assert!(refusal_reason(&leaf, false).contains("process 4711"), "{}", refusal_reason(&leaf, false));
+    assert!(refusal_reason(&base, true).contains("process 4711"), "{}", refusal_reason(&base, true));
     fs::write(base.join("cgroup.procs"), "")?;
     group(&base.join("st-j_1-1-abc"), "", "")?;
     assert!(find(&leaf, false).is_ok());
     group(&base.join("other.service"), "", "")?;
-    assert!(why(&leaf, false).contains("other.service"), "{}", why(&leaf, false));
+    assert!(refusal_reason(&leaf, false).contains("other.service"), "{}", refusal_reason(&leaf, false));
     fs::remove_dir_all(base.join("other.service"))?;
-    // The host's topmost group has no such file.
+    // The host's root group has no such file.
     fs::remove_file(base.join("cgroup.type"))?;
-    assert!(why(&leaf, false).contains("topmost"), "{}", why(&leaf, false));
+    assert!(refusal_reason(&leaf, false).contains("root control group"), "{}", refusal_reason(&leaf, false));
     assert_eq!(file(&base, "cgroup.subtree_control"), "");
     Ok(())
 }
 
 #[test]
-fn without_controllers_there_are_no_limits() -> io::Result<()> {
+fn missing_controllers_mean_no_limits() -> io::Result<()> {
     let (_temp, leaf) = service("", "cpu hugetlb")?;
     let none = find(&leaf, false).and_then(|found| found.available());
     assert!(none.is_err_and(|why| why.contains("memory and pids")));
@@ -111,52 +111,53 @@ fn without_controllers_there_are_no_limits() -> io::Result<()> {
 }
 
 #[test]
-fn each_job_has_an_equal_part_less_a_reserve() {
+fn jobs_share_memory_equally_minus_a_reserve() {
     for (wanted, there_is, jobs, expected) in [
-        (JobMemory::Usual, Some(1_024 * GIB), 1, Some(1_020 * GIB)),
-        (JobMemory::Usual, Some(1_024 * GIB), 8, Some(1_020 * GIB / 8)),
-        (JobMemory::Usual, Some(4 * GIB), 1, Some(4 * GIB - GIB / 2)),
-        (JobMemory::Usual, Some(GIB / 2), 0, Some(GIB / 4)),
-        (JobMemory::Usual, None, 1, None),
-        (JobMemory::Unlimited, Some(GIB), 1, None),
-        (JobMemory::Bytes(3), Some(GIB), 8, Some(3)),
+        (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 1, Some(1_020 * GIB)),
+        (JobMemoryLimit::EqualShare, Some(1_024 * GIB), 8, Some(1_020 * GIB / 8)),
+        (JobMemoryLimit::EqualShare, Some(4 * GIB), 1, Some(4 * GIB - GIB / 2)),
+        (JobMemoryLimit::EqualShare, Some(GIB / 2), 0, Some(GIB / 4)),
+        (JobMemoryLimit::EqualShare, None, 1, None),
+        (JobMemoryLimit::Unlimited, Some(GIB), 1, None),
+        (JobMemoryLimit::Bytes(3), Some(GIB), 8, Some(3)),
     ] {
-        assert_eq!(wanted.of_each(there_is, jobs), expected, "{wanted:?} of {there_is:?} for {jobs}");
+        assert_eq!(wanted.per_job_bytes(there_is, jobs), expected, "{wanted:?} of {there_is:?} for {jobs}");
     }
 }
 
 #[test]
-fn the_groups_above_count_up_to_the_hosts_own() -> io::Result<()> {
+fn limits_of_parent_groups_count() -> io::Result<()> {
     let (temp, leaf) = service("", "")?;
     fs::write(temp.path().join("memory.max"), "5\n")?;
-    assert_eq!(least(&leaf), None, "that one is no group");
+    assert_eq!(lowest_limit(&leaf), None, "that one is no group");
     fs::write(leaf.join("memory.max"), "max\n")?;
-    assert_eq!(least(&leaf), None);
+    assert_eq!(lowest_limit(&leaf), None);
     group(temp.path(), "", "")?;
     fs::write(leaf.parent().unwrap_or(&leaf).join("memory.max"), "7\n")?;
-    assert_eq!(least(&leaf), Some(5));
+    assert_eq!(lowest_limit(&leaf), Some(5));
     Ok(())
 }
 
 #[test]
-fn what_is_told_is_what_is_set() -> io::Result<()> {
+fn reported_limits_are_those_set() -> io::Result<()> {
     let (_temp, leaf) = service("", "memory pids")?;
     let base = leaf.parent().unwrap_or(&leaf).to_owned();
-    let wanted = Wanted { memory: JobMemory::Bytes(GIB), processes: JobProcesses(Some(100)) };
-    let both = Available { memory: true, pids: true };
-    let host = Host::of(Ok((base.clone(), both)), wanted, 1);
-    assert_eq!(host.reported(), JobLimits { memory_bytes: Some(GIB), processes: Some(100), why_not: None });
-    let host = Host::of(Ok((base, Available { memory: false, ..both })), wanted, 1).reported();
+    let wanted = RequestedLimits { memory: JobMemoryLimit::Bytes(GIB), processes: JobProcessLimit(Some(100)) };
+    let both = AvailableControllers { memory: true, pids: true };
+    let host = HostLimits::from_inspection(Ok((base.clone(), both)), wanted, 1);
+    assert_eq!(host.to_report(), JobLimits { memory_bytes: Some(GIB), processes: Some(100), why_not: None });
+    let host =
+        HostLimits::from_inspection(Ok((base, AvailableControllers { memory: false, ..both })), wanted, 1).to_report();
     assert_eq!((host.memory_bytes, host.processes, host.why_not.is_some()), (None, Some(100), true));
-    let host = Host::of(Err("why".to_owned()), wanted, 1);
-    assert_eq!((host.place(), host.reported().why_not.as_deref()), (None, Some("why")));
+    let host = HostLimits::from_inspection(Err("why".to_owned()), wanted, 1);
+    assert_eq!((host.job_cgroup(), host.to_report().why_not.as_deref()), (None, Some("why")));
     Ok(())
 }
 
 #[test]
-fn own_processes_are_found() {
+fn agent_processes_are_found() {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let temp = tempfile::tempdir().expect("a directory");
-    let found = own_processes(temp.path());
+    let found = agent_processes(temp.path());
     assert!(found.contains(&own) && !found.contains(&nix::unistd::getppid().as_raw()), "{found:?}");
 }

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::{FILE_TRIALS, FILES, FILL_TRIALS, KERNEL, KERNEL_TRIALS, NEIGHBOUR_TRIALS};
-use super::{became, filled, neighbours, tried};
+use super::{FILE_TRIALS, FILES, FILL_TRIALS, KERNEL, KERNEL_TRIALS, NEIGHBOR_TRIALS};
+use super::{became, run_fill_trials, run_neighbor_trials, run_trials};
 
 /// What not even root gets everywhere.
 const HELD_ANYWAY: &[&str] = &[
@@ -22,7 +22,7 @@ const HELD_ANYWAY: &[&str] = &[
 ];
 
 /// What any user gets, of the agent whose user it is.
-const OF_ANY_USER: &[&str] = &[
+const ANY_USER_TRIALS: &[&str] = &[
     "install-id",
     "list-state",
     "list-jobs",
@@ -67,11 +67,11 @@ const OF_ANY_USER: &[&str] = &[
 ];
 
 /// Those that got out are those that must.
-fn all_out(lines: &[String], trials: usize) {
+fn assert_all_escaped(lines: &[String], trials: usize) {
     let (out, held) = (became(lines, "out"), became(lines, "held"));
     assert_eq!(out.len() + held.len(), trials, "{lines:#?}");
     let may_hold = |name: &&str| {
-        if nix::unistd::geteuid().is_root() { HELD_ANYWAY.contains(name) } else { !OF_ANY_USER.contains(name) }
+        if nix::unistd::geteuid().is_root() { HELD_ANYWAY.contains(name) } else { !ANY_USER_TRIALS.contains(name) }
     };
     let proves_nothing: Vec<_> = held.into_iter().filter(|name| !may_hold(name)).collect();
     assert_eq!(proves_nothing, Vec::<&str>::new(), "{lines:#?}");
@@ -79,24 +79,24 @@ fn all_out(lines: &[String], trials: usize) {
 
 #[tokio::test]
 async fn every_trial_of_files_gets_out_where_nothing_confines_it() -> io::Result<()> {
-    all_out(&tried("none", FILES).await?, FILE_TRIALS);
+    assert_all_escaped(&run_trials("none", FILES).await?, FILE_TRIALS);
     Ok(())
 }
 
 #[tokio::test]
 async fn every_trial_of_the_kernel_gets_out_where_nothing_confines_it() -> io::Result<()> {
-    all_out(&tried("none", KERNEL).await?, KERNEL_TRIALS);
+    assert_all_escaped(&run_trials("none", KERNEL).await?, KERNEL_TRIALS);
     Ok(())
 }
 
 #[tokio::test]
 async fn every_trial_of_filling_gets_out_where_nothing_confines_it() -> io::Result<()> {
-    all_out(&filled("none").await?, FILL_TRIALS);
+    assert_all_escaped(&run_fill_trials("none").await?, FILL_TRIALS);
     Ok(())
 }
 
 #[tokio::test]
 async fn every_trial_of_a_neighbour_gets_out_where_nothing_confines_it() -> io::Result<()> {
-    all_out(&neighbours("none").await?, NEIGHBOUR_TRIALS);
+    assert_all_escaped(&run_neighbor_trials("none").await?, NEIGHBOR_TRIALS);
     Ok(())
 }

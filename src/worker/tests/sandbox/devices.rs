@@ -5,8 +5,8 @@ use std::io;
 use serde_json::json;
 
 use super::{TOOLS, config, confined, is_end};
-use crate::tests::fake::Fake;
-use crate::tests::host::{may_mount, until};
+use crate::tests::fake_orchestrator::FakeOrchestrator;
+use crate::tests::test_host::{can_mount, wait_until};
 
 /// A host with two GPUs in the agent's own view of it: what it has for devices, and what its driver says of them.
 const HOST: &str = r#"
@@ -37,29 +37,32 @@ while not os.path.exists('../control/go'): time.sleep(0.02)
 
 #[tokio::test]
 async fn a_job_opens_its_own_gpu_and_not_that_of_the_job_beside_it() -> io::Result<()> {
-    if !may_mount() {
+    if !can_mount() {
         return Ok(());
     }
     for level in ["none", "files", "full"] {
-        let fake = Fake::start().await?;
-        let mut host = confined(level, &[TOOLS, OPENS].concat())?.begun_by(&["unshare", "-m", "sh", "-c", HOST, "sh"]);
+        let fake = FakeOrchestrator::start().await?;
+        let mut host =
+            confined(level, &[TOOLS, OPENS].concat())?.with_wrapper(&["unshare", "-m", "sh", "-c", HOST, "sh"]);
         let gpus = host.path().join("gpus.json");
         let gpu = |number: u32| json!({"uuid": format!("GPU-{number}"), "name": "X", "vram_gb": 80.0});
         std::fs::write(&gpus, json!({"accelerator": "cuda", "gpus": [gpu(0), gpu(1)]}).to_string())?;
         host.variables.push(("SIMPLETUNER_FAKE_GPUS".to_owned(), gpus.display().to_string()));
         let agent = host.start(&fake)?;
         for (job, gpu, own) in [("j_1", "GPU-0", "nvidia0"), ("j_2", "GPU-1", "nvidia1")] {
-            fake.offer_on(&[gpu], job, 1, &config());
-            let opened = host.attempt(job, 1).output().join("opened");
-            let opened = until("what it opened", || std::fs::read_to_string(&opened).ok()).await;
+            fake.offer_with_gpus(&[gpu], job, 1, &config());
+            let opened = host.attempt(job, 1).output_dir().join("opened");
+            let opened = wait_until("what it opened", || std::fs::read_to_string(&opened).ok()).await;
             let all = if level == "none" { "nvidia0 nvidia1" } else { own };
             assert_eq!(opened, format!("{all} nvidiactl\n"), "{level}");
         }
         for job in ["j_1", "j_2"] {
-            std::fs::write(host.attempt(job, 1).control().join("go"), "")?;
+            std::fs::write(host.attempt(job, 1).control_dir().join("go"), "")?;
         }
-        fake.until("their end", |shared| (shared.statuses.iter().filter(|one| is_end(one)).count() == 2).then_some(()))
-            .await;
+        fake.wait_until("their end", |shared| {
+            (shared.statuses.iter().filter(|one| is_end(one)).count() == 2).then_some(())
+        })
+        .await;
         agent.kill().await?;
     }
     Ok(())

@@ -34,6 +34,21 @@ trial("make-device", make_device)
 trial("sysctl", lambda: write_back("/proc/sys/kernel/core_pattern"))
 # Opened only: what is written there is done.
 trial("sysrq", lambda: try_open("/proc/sysrq-trigger") or os.close(os.open("/proc/sysrq-trigger", os.O_WRONLY)) or True)
+# Whatever of the kernel root could change without a capability; opened only. The first two and the next process ID take one, or
+# change nothing.
+def kernel_files():
+    tops = [name for name in os.listdir("/proc") if not name.isdigit() and name not in ("mtrr", "pressure", "self", "thread-self", "net", "mounts")]
+    files = [at + "/" + name for top in tops for at, _, names in os.walk("/proc/" + top) for name in names] + ["/proc/" + top for top in tops]
+    return [path for path in files if os.path.isfile(path) and not path.endswith("/ns_last_pid") and may_open_to_write(path)]
+def may_open_to_write(path):
+    try: return os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK)) or True
+    except OSError: return False
+trial("kernel-files", kernel_files)
+# At `files`, other processes of the same user are not kept apart, and supervisors are such.
+def is_agents(path):
+    command = try_read(os.path.dirname(path) + "/cmdline") or b""
+    return b"simpletuner-worker" in command and b"\0supervise\0" not in command and b"\0sandbox\0" not in command
+trial("agents-oom-score", lambda: [path for path in glob.glob("/proc/[0-9]*/oom_score_adj") if not own(path) and is_agents(path) and may_open_to_write(path)])
 trial("link-out", lambda: os.symlink("/etc/shadow", attempt + "/output/link") or read(attempt + "/output/link"))
 # What it may only read, on the same disk, would be its own to change.
 trial("hard-link", lambda: os.link(os.path.abspath(__file__), attempt + "/output/hard") or os.unlink(attempt + "/output/hard") or True)

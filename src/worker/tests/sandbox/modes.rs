@@ -4,20 +4,20 @@ use std::io;
 
 use serde_json::json;
 
-use super::{WITH_A_FILE, all_held, became, tried, tried_with};
+use super::{WITH_A_FILE, assert_all_held, became, run_trials, run_trials_with};
 
 const MODES: &str = include_str!("modes.py");
 const OTHERS: &str = include_str!("others.py");
 
 #[tokio::test]
 async fn no_file_of_a_trainer_lends_its_owner_to_others() -> io::Result<()> {
-    let all = tried_with("none", MODES, &json!({"null": true}), &WITH_A_FILE, &[]).await?;
+    let all = run_trials_with("none", MODES, &json!({"null": true}), &WITH_A_FILE, &[]).await?;
     let held = became(&all, "held");
     // Only root changes what is root's.
     let but_the_device = held.iter().all(|name| *name == "mode-of-null" && !nix::unistd::geteuid().is_root());
     assert!(but_the_device && became(&all, "out").len() + held.len() == 8, "{all:#?}");
-    all_held(&tried("files", MODES).await?, 7);
-    all_held(&tried_with("full", MODES, &json!({"null": true}), &WITH_A_FILE, &[]).await?, 8);
+    assert_all_held(&run_trials("files", MODES).await?, 7);
+    assert_all_held(&run_trials_with("full", MODES, &json!({"null": true}), &WITH_A_FILE, &[]).await?, 8);
     Ok(())
 }
 
@@ -26,7 +26,7 @@ const SLOWS_DOWN: [&str; 2] = ["renice", "pin-others"];
 
 #[tokio::test]
 async fn processes_of_the_same_user_outside_stay_out_of_reach_at_files_too() -> io::Result<()> {
-    let all = tried("files", OTHERS).await?;
+    let all = run_trials("files", OTHERS).await?;
     assert_eq!(
         (became(&all, "held"), became(&all, "out")),
         (vec!["kill", "limit-others", "read-others"], SLOWS_DOWN.to_vec())

@@ -8,22 +8,22 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::sandbox::users::FIRST;
-use crate::tests::host::Host;
+use crate::sandbox::users::FIRST_USER;
+use crate::tests::test_host::TestHost;
 
 /// Of a user who has no name on any machine.
 const SOMEBODY: u32 = 54_321;
 
 /// A process outside, and what it holds until it ends.
-pub struct Outside {
+pub struct AttackTargets {
     dir: TempDir,
     process: Child,
     terminal: String,
 }
 
-impl Outside {
+impl AttackTargets {
     /// Of the same user as the trainer of the first person, where trainers have users of their own.
-    pub fn make(level: &str) -> io::Result<Self> {
+    pub fn create(level: &str) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
         let home = dir.path().join("home");
@@ -34,7 +34,7 @@ impl Outside {
         if is_root {
             chown(&home, Some(SOMEBODY), Some(SOMEBODY))?;
         }
-        let user = if is_root && level == "full" { FIRST.uid + 1 } else { own };
+        let user = if is_root && level == "full" { FIRST_USER.uid + 1 } else { own };
         // The trainer has no capabilities, and whoever has more than another is out of its reach for that alone.
         let as_trainers = "setpriv --bounding-set -all --inh-caps -all python3";
         let begun = if is_root && user == own { as_trainers } else { "python3" };
@@ -52,26 +52,26 @@ impl Outside {
     }
 
     /// Puts the agent's own files where it has them, and a program that makes whoever runs it root.
-    pub fn furnish(host: &Host) -> io::Result<()> {
+    pub fn install_agent_files(host: &TestHost) -> io::Result<()> {
         std::fs::create_dir(host.path().join(".ssh"))?;
         for name in [".ssh/id_ed25519", "worker.env"] {
             std::fs::write(host.path().join(name), "x")?;
         }
-        std::fs::copy("/usr/bin/id", host.shared().join("id"))?;
-        std::fs::set_permissions(host.shared().join("id"), std::fs::Permissions::from_mode(0o4755))
+        std::fs::copy("/usr/bin/id", host.trainer_dir().join("id"))?;
+        std::fs::set_permissions(host.trainer_dir().join("id"), std::fs::Permissions::from_mode(0o4755))
     }
 
     /// The first line of the program of a trainer that is to know of it, and of `more`.
-    pub fn line(&self, host: &Host, more: &Value) -> String {
+    pub fn program_line(&self, host: &TestHost, more: &Value) -> String {
         let all = json!({
             "home": self.dir.path().join("home"), "socket": self.dir.path().join("socket"), "name": name(self.dir.path()),
-            "pid": self.process.id(), "terminal": self.terminal, "shared": host.shared(), "more": more,
+            "pid": self.process.id(), "terminal": self.terminal, "shared": host.trainer_dir(), "more": more,
         });
         format!("import json\noutside = json.loads({:?})\n", all.to_string())
     }
 
     /// The same where there is nothing.
-    pub fn nothing() -> String {
+    pub fn empty_line() -> String {
         let all = json!({
             "home": "/nowhere", "socket": "/nowhere", "name": "nobody", "pid": i32::MAX, "terminal": "/nowhere",
             "shared": "/nowhere", "more": {},
@@ -85,7 +85,7 @@ fn name(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().replace('.', "simpletuner")
 }
 
-impl Drop for Outside {
+impl Drop for AttackTargets {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
         // Nobody asks how it ended.

@@ -17,6 +17,16 @@ def threads():
     all = [threading.Thread(target=seen.append, args=(n,)) for n in range(64)]
     [one.start() for one in all], [one.join() for one in all]
     return len(seen) == 64
+# As CUDA does it, for a thread that is not the one that writes.
+def named():
+    done = threading.Event()
+    one = threading.Thread(target=done.wait)
+    one.start()
+    path = "/proc/self/task/%d/comm" % one.native_id
+    try:
+        with open(path, "w") as file: file.write("cuda-like")
+        with open(path) as file: return file.read() == "cuda-like\n"
+    finally: done.set(), one.join()
 def compiled():
     with tempfile.TemporaryDirectory() as at:
         with open(at + "/run", "w") as file: file.write("#!/bin/sh\necho compiled\n")
@@ -40,6 +50,8 @@ if __name__ == "__main__":
     works("shared-memory", shared)
     works("processes", pool)
     works("threads", threads)
+    works("thread-names", named)
+    works("user-name", lambda: __import__("getpass").getuser())
     works("programs", compiled)
     works("network", listens)
     works("names", lambda: socket.gethostbyname("localhost"))

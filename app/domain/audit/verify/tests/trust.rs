@@ -1,72 +1,75 @@
-//! What has to be vouched for, and is not.
+//! Tests of missing signatures.
 
-use super::super::trust::Trust;
+use super::super::trust::VerifiedSignatures;
 use super::*;
 
-/// What is wrong with a chain of eight entries for who has this much to go by.
-fn judged(trail: &Trail, trust: &Trust) -> Vec<Fault> {
-    let mut verifier = Verifier::new(hash, trail.heads.clone(), trail.signed.clone()).trusting(trust.clone());
+/// The faults of a chain of eight entries, with these signatures.
+fn judged(trail: &Trail, trust: &VerifiedSignatures) -> Vec<ChainFault> {
+    let mut verifier = Verifier::new(hash, trail.heads.clone(), trail.signed.clone()).with_signatures(trust.clone());
     for row in &trail.rows {
-        verifier.read(&row.record(), &row.hash);
+        verifier.verify_record(&row.record(), &row.hash);
     }
-    verifier.end().faults.into_iter().map(|(_, fault)| fault).collect()
+    verifier.into_report().faults.into_iter().map(|(_, fault)| fault).collect()
 }
 
 #[test]
-fn chains_and_anchors_have_to_be_signed() {
-    let (whole, cut, gone) = (Trail::of("c", 8, 0), Trail::of("c", 8, 3), Trail::of("c", 8, 8));
-    let nothing = Trust::default();
-    assert_eq!(judged(&whole, &nothing), [Fault::UnsignedChain]);
-    assert_eq!(judged(&cut, &nothing), [Fault::AnchorUnsigned(3)]);
-    assert_eq!(judged(&gone, &nothing), [Fault::AnchorUnsigned(8)]);
-    let foreign = Trust { foreign: ["c".to_owned()].into(), ..Trust::default() };
-    assert_eq!(judged(&whole, &foreign), [Fault::UnknownKey]);
-    let mut signed = Trust::default();
-    signed.sign("c", 8);
-    signed.sign("c", 5);
-    assert_eq!((signed.signed["c"], judged(&whole, &signed)), (8, vec![]));
-    assert_eq!(judged(&cut, &signed), [Fault::AnchorUnsigned(3)], "also in a chain that is signed");
+fn chains_and_anchors_must_be_signed() {
+    let (whole, cut, gone) = (Trail::new("c", 8, 0), Trail::new("c", 8, 3), Trail::new("c", 8, 8));
+    let nothing = VerifiedSignatures::default();
+    assert_eq!(judged(&whole, &nothing), [ChainFault::UnsignedChain]);
+    assert_eq!(judged(&cut, &nothing), [ChainFault::UnsignedAnchor(3)]);
+    assert_eq!(judged(&gone, &nothing), [ChainFault::UnsignedAnchor(8)]);
+    let foreign = VerifiedSignatures { foreign_chains: ["c".to_owned()].into(), ..VerifiedSignatures::default() };
+    assert_eq!(judged(&whole, &foreign), [ChainFault::UnknownKey]);
+    let mut signed = VerifiedSignatures::default();
+    signed.mark_signed("c", 8);
+    signed.mark_signed("c", 5);
+    assert_eq!((signed.signed_up_to["c"], judged(&whole, &signed)), (8, vec![]));
+    assert_eq!(judged(&cut, &signed), [ChainFault::UnsignedAnchor(3)], "even in a signed chain");
     for trail in [&cut, &gone] {
         let mark = trail.heads["c"].removed.clone();
-        let other = Mark { hash: "0".to_owned(), ..mark.clone() };
-        let anchored = |mark| Trust { anchors: [("c".to_owned(), [mark].into())].into(), ..Trust::default() };
+        let other = EntryRef { hash: "0".to_owned(), ..mark.clone() };
+        let anchored = |mark| VerifiedSignatures {
+            anchors: [("c".to_owned(), [mark].into())].into(),
+            ..VerifiedSignatures::default()
+        };
         assert_eq!(judged(trail, &anchored(mark)), []);
-        assert!(matches!(judged(trail, &anchored(other))[..], [Fault::AnchorUnsigned(_)]));
+        assert!(matches!(judged(trail, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
     }
 }
 
 #[test]
-fn what_is_old_has_to_be_signed() {
-    // Entries are two to a moment.
-    let trail = Trail::of("c", 8, 0);
+fn old_entries_must_be_signed() {
+    // Two entries share each timestamp.
+    let trail = Trail::new("c", 8, 0);
     for (until, due, expected) in [
         (8, 100, vec![]),
         (5, 3, vec![]),
-        (5, 4, vec![Fault::UnsignedEntries { from: 6, to: 8 }]),
-        (0, 1, vec![Fault::UnsignedEntries { from: 1, to: 8 }]),
+        (5, 4, vec![ChainFault::UnsignedEntries { from: 6, to: 8 }]),
+        (0, 1, vec![ChainFault::UnsignedEntries { from: 1, to: 8 }]),
         (0, 0, vec![]),
     ] {
-        let mut trust = Trust { due: Timestamp(due), ..Trust::default() };
-        trust.sign("c", until);
+        let mut trust = VerifiedSignatures { must_be_signed_before: Timestamp(due), ..VerifiedSignatures::default() };
+        trust.mark_signed("c", until);
         assert_eq!(judged(&trail, &trust), expected, "{until} {due}");
     }
 }
 
 #[test]
-fn nothing_comes_after_a_chain_has_ended() {
-    let mut trust = Trust::default();
-    trust.sign("c", 8);
-    trust.closed.insert("c".to_owned(), 6);
-    assert_eq!(judged(&Trail::of("c", 6, 0), &trust), []);
-    assert_eq!(judged(&Trail::of("c", 8, 0), &trust), [Fault::UnsignedEntries { from: 7, to: 8 }]);
+fn entries_after_the_end_of_a_chain_are_faults() {
+    let mut trust = VerifiedSignatures::default();
+    trust.mark_signed("c", 8);
+    trust.closed_at.insert("c".to_owned(), 6);
+    assert_eq!(judged(&Trail::new("c", 6, 0), &trust), []);
+    assert_eq!(judged(&Trail::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
 }
 
 #[test]
-fn a_chain_of_which_only_the_beginning_was_signed_is_missed_when_it_is_gone() {
-    let mut none = Trail { rows: vec![], heads: BTreeMap::new(), signed: Signed::new() };
+fn missing_chain_is_found_by_its_signed_beginning() {
+    let mut none = Trail { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
     sign(&mut none, 0, "");
-    assert_eq!(none.faults(), [Fault::SignedGone(0)]);
-    let mut there = Trail::of("c", 2, 0);
+    assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(0)]);
+    let mut there = Trail::new("c", 2, 0);
     sign(&mut there, 0, "");
     assert_eq!(there.faults(), []);
 }

@@ -2,58 +2,67 @@
 
 use std::collections::BTreeMap;
 
-use app::protocol::configs::Bundle;
-use app::ui::flash::{Flash, FormName, Notice};
+use app::protocol::configs::{ConfigBundle, file_field};
+use app::ui::flash::{Flash, FlashNotice, FormName};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::{Fields, answer, field, refused};
-use crate::http::request::caller;
-use crate::service::access::Person;
-use crate::service::configs::Seen;
-use crate::service::refusal::{Invalid, Refusal};
-use crate::state::App;
+use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
+use crate::http::request::caller_from_person;
+use crate::service::access::Principal;
+use crate::service::configs::ConfigPrecondition;
+use crate::service::error::{InvalidField, InvalidInput};
+use crate::state::AppState;
 use crate::text::percent_escaped;
 
 /// `POST /ui/configs`
 pub async fn create(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-    Form(fields): Form<Fields>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
     let name = field(&fields, "name").unwrap_or_default().to_owned();
-    store(&app, &person, name, Seen::Nothing, "/configs/new", fields).await
+    store(&app, &person, name, ConfigPrecondition::Absent, "/configs/new", fields).await
 }
 
 /// `POST /ui/configs/{name}`
 pub async fn edit(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(name): Path<String>,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
-    let seen = Seen::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
+    let seen = ConfigPrecondition::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
     let page = format!("/configs/{}/edit", percent_escaped(&name));
     store(&app, &person, name, seen, &page, fields).await
 }
 
-async fn store(app: &App, person: &Person, name: String, seen: Seen, page: &str, fields: Fields) -> Response {
+async fn store(
+    app: &AppState,
+    person: &Principal,
+    name: String,
+    seen: ConfigPrecondition,
+    page: &str,
+    fields: FormFields,
+) -> Response {
     let stored = async {
-        let bundle = bundle(&fields)?;
-        app.core.put_config(caller(person), name, bundle, seen).await
+        let mut reading = FormParser::new(&fields);
+        let bundle = read_bundle(&mut reading, &fields);
+        reading.finish(app.core.invalid_config_fields(&name, &bundle))?;
+        app.core.put_config(caller_from_person(person), name, bundle, seen).await
     };
     match stored.await {
         Ok(config) => {
             let page = format!("/configs/{}", percent_escaped(&config.name));
-            answer(app, &page, Flash::Notice { code: Notice::ConfigStored })
+            redirect_with_flash(app, &page, Flash::Notice { code: FlashNotice::ConfigStored })
         }
-        Err(refusal) => refused(app, page, FormName::Config, refusal, fields),
+        Err(refusal) => redirect_with_problem(app, page, FormName::Config, refusal, fields),
     }
 }
 
 /// The files: the text of `text.N` by the name in `file.N`, unless `gone.N` is ticked. What has neither is no file.
-fn bundle(fields: &Fields) -> Result<Bundle, Refusal> {
+fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
     let mut files = BTreeMap::new();
     for (key, name) in fields {
         let Some(place) = key.strip_prefix("file.") else { continue };
@@ -64,17 +73,18 @@ fn bundle(fields: &Fields) -> Result<Bundle, Refusal> {
             continue;
         }
         if files.insert(name.to_owned(), text).is_some() {
-            return Err(Invalid::Path(name.to_owned()).into());
+            reading.push_error(InvalidField::new(file_field(name), InvalidInput::Path(name.to_owned())));
         }
     }
-    Ok(Bundle { files })
+    ConfigBundle { files }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::error::ServiceError;
 
-    fn fields(pairs: &[(&str, &str)]) -> Fields {
+    fn fields(pairs: &[(&str, &str)]) -> FormFields {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -92,7 +102,9 @@ mod tests {
             ("file.3", ""),
             ("text.3", "\r\n"),
         ]);
-        let files = bundle(&typed).expect("files").files;
+        let mut reading = FormParser::new(&typed);
+        let files = read_bundle(&mut reading, &typed).files;
+        assert_eq!(reading.finish(Vec::new()), Ok(()));
         let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         assert_eq!(files, [("config.json", "{\n}\n"), ("prompts/a.txt", "")]);
     }
@@ -100,6 +112,9 @@ mod tests {
     #[test]
     fn two_of_one_name_are_refused() {
         let typed = fields(&[("file.0", "a"), ("text.0", "1"), ("file.1", "a"), ("text.1", "2")]);
-        assert_eq!(bundle(&typed), Err(Invalid::Path("a".to_owned()).into()));
+        let mut reading = FormParser::new(&typed);
+        read_bundle(&mut reading, &typed);
+        let twice = InvalidField::new("files/a", InvalidInput::Path("a".to_owned()));
+        assert_eq!(reading.finish(Vec::new()), Err(ServiceError::InvalidFields(vec![twice])));
     }
 }

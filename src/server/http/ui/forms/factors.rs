@@ -3,139 +3,139 @@
 use app::domain::ids::{PasskeyId, UserId};
 use app::domain::time::Timestamp;
 use app::protocol::factors::{ConfirmPasskey, RecoveryCodes};
-use app::ui::flash::{Flash, FormName, Notice};
+use app::ui::flash::{Flash, FlashNotice, FormName};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form as PlainForm};
 
-use super::{Fields, answer, field, refused};
-use crate::http::arrival::Scheme;
-use crate::http::request::caller;
-use crate::http::session::origin;
-use crate::service::access::Person;
-use crate::service::refusal::{FactorRefusal, Refusal};
-use crate::state::App;
+use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
+use crate::http::client_addr::Scheme;
+use crate::http::request::caller_from_person;
+use crate::http::session::passkey_origin;
+use crate::service::access::Principal;
+use crate::service::error::{FactorError, ServiceError};
+use crate::state::AppState;
 
 const ACCOUNT: &str = "/account";
 const SET_UP: &str = "/account/totp";
 const SET_UP_PASSKEY: &str = "/account/passkeys/new";
 
 /// `POST /ui/account/totp`
-pub async fn begin(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
-    match app.core.begin_totp(caller(&person), &person).await {
+pub async fn begin_totp(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
+    match app.core.begin_totp(caller_from_person(&person), &person).await {
         Ok(_) => Redirect::to(SET_UP).into_response(),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/totp/confirm`
-pub async fn confirm(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-    PlainForm(fields): PlainForm<Fields>,
+pub async fn confirm_totp(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    PlainForm(fields): PlainForm<FormFields>,
 ) -> Response {
     let code = fields.get("code").map_or("", String::as_str);
-    match app.core.confirm_totp(caller(&person), &person, code).await {
-        Ok(codes) => added(&app, codes),
-        Err(refusal) => refused(&app, SET_UP, FormName::Factor, refusal, Fields::new()),
+    match app.core.confirm_totp(caller_from_person(&person), &person, code).await {
+        Ok(codes) => factor_added(&app, codes),
+        Err(refusal) => redirect_with_problem(&app, SET_UP, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/totp/remove`
-pub async fn remove(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
-    match app.core.remove_totp(caller(&person), &person).await {
-        Ok(()) => answer(&app, ACCOUNT, Flash::Notice { code: Notice::FactorRemoved }),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+pub async fn remove_totp(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
+    match app.core.remove_totp(caller_from_person(&person), &person).await {
+        Ok(()) => redirect_with_flash(&app, ACCOUNT, Flash::Notice { code: FlashNotice::FactorRemoved }),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// There is one second factor more; the first comes with recovery codes.
-fn added(app: &App, codes: RecoveryCodes) -> Response {
+fn factor_added(app: &AppState, codes: RecoveryCodes) -> Response {
     let is_first = !codes.recovery_codes.is_empty();
-    let flash = if is_first { Flash::RecoveryCodes(codes) } else { Flash::Notice { code: Notice::FactorAdded } };
-    answer(app, ACCOUNT, flash)
+    let flash = if is_first { Flash::RecoveryCodes(codes) } else { Flash::Notice { code: FlashNotice::FactorAdded } };
+    redirect_with_flash(app, ACCOUNT, flash)
 }
 
 /// `POST /ui/account/passkeys`
 pub async fn begin_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
 ) -> Response {
-    match app.core.begin_passkey(caller(&person), &person, origin(scheme, &headers)).await {
+    match app.core.begin_passkey(caller_from_person(&person), &person, passkey_origin(scheme, &headers)).await {
         Ok(_) => Redirect::to(SET_UP_PASSKEY).into_response(),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/passkeys/confirm`: what the browser has made. After a refusal it takes a new beginning, unless nothing
 /// was answered yet.
 pub async fn confirm_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-    PlainForm(fields): PlainForm<Fields>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    PlainForm(fields): PlainForm<FormFields>,
 ) -> Response {
     let name = field(&fields, "name").unwrap_or_default().to_owned();
     let credential = field(&fields, "credential").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    match app.core.confirm_passkey(caller(&person), &person, ConfirmPasskey { name, credential }).await {
-        Ok(done) => added(&app, RecoveryCodes { recovery_codes: done.recovery_codes }),
+    match app.core.confirm_passkey(caller_from_person(&person), &person, ConfirmPasskey { name, credential }).await {
+        Ok(done) => factor_added(&app, RecoveryCodes { recovery_codes: done.recovery_codes }),
         Err(refusal) => {
-            let asks_again = matches!(refusal, Refusal::Invalid(_));
+            let asks_again = matches!(refusal, ServiceError::Invalid(_));
             let page = if asks_again { SET_UP_PASSKEY } else { ACCOUNT };
-            refused(&app, page, FormName::Factor, refusal, Fields::new())
+            redirect_with_problem(&app, page, FormName::Factor, refusal, FormFields::new())
         }
     }
 }
 
 /// `POST /ui/account/passkeys/{id}/remove`
 pub async fn remove_passkey(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Response {
-    let id = PasskeyId::parse(&id).map_err(|_| Refusal::from(FactorRefusal::NoPasskey));
+    let id = PasskeyId::parse(&id).map_err(|_| ServiceError::from(FactorError::PasskeyNotFound));
     let removed = match id {
-        Ok(id) => app.core.remove_passkey(caller(&person), &person, id).await,
+        Ok(id) => app.core.remove_passkey(caller_from_person(&person), &person, id).await,
         Err(refusal) => Err(refusal),
     };
     match removed {
-        Ok(()) => answer(&app, ACCOUNT, Flash::Notice { code: Notice::FactorRemoved }),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+        Ok(()) => redirect_with_flash(&app, ACCOUNT, Flash::Notice { code: FlashNotice::FactorRemoved }),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/recovery-codes`
-pub async fn renew(State(app): State<App>, Extension(person): Extension<Person>) -> Response {
-    match app.core.renew_recovery_codes(caller(&person), &person).await {
-        Ok(codes) => answer(&app, ACCOUNT, Flash::RecoveryCodes(codes)),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Factor, refusal, Fields::new()),
+pub async fn renew_recovery_codes(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
+    match app.core.renew_recovery_codes(caller_from_person(&person), &person).await {
+        Ok(codes) => redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(codes)),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/users/{id}/factors/remove`
-pub async fn remove_of(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+pub async fn remove_user_factors(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<UserId>,
 ) -> Response {
     let page = format!("/admin/users/{id}");
-    match app.core.remove_factors_of(caller(&person), &person, id).await {
-        Ok(()) => answer(&app, &page, Flash::Notice { code: Notice::FactorRemoved }),
-        Err(refusal) => refused(&app, &page, FormName::Factor, refusal, Fields::new()),
+    match app.core.remove_user_factors(caller_from_person(&person), &person, id).await {
+        Ok(()) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::FactorRemoved }),
+        Err(refusal) => redirect_with_problem(&app, &page, FormName::Factor, refusal, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/notices/read`
-pub async fn read_notices(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-    PlainForm(fields): PlainForm<Fields>,
+pub async fn mark_notices_read(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    PlainForm(fields): PlainForm<FormFields>,
 ) -> Response {
     let until = field(&fields, "until").and_then(Timestamp::parse_rfc3339).unwrap_or_else(|| app.core.now());
-    match app.core.read_notices(caller(&person), &person, until).await {
+    match app.core.read_notices(caller_from_person(&person), &person, until).await {
         Ok(()) => Redirect::to(ACCOUNT).into_response(),
-        Err(refusal) => refused(&app, ACCOUNT, FormName::Action, refusal, Fields::new()),
+        Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Action, refusal, FormFields::new()),
     }
 }

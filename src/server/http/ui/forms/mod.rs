@@ -6,14 +6,15 @@ pub mod bulk;
 pub mod configs;
 pub mod factors;
 pub mod jobs;
-pub mod people;
-pub mod proof;
+pub mod reauth;
 pub mod second_step;
 pub mod secrets;
+pub mod users;
 pub mod workers;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::str::FromStr;
 
 use app::domain::labels::Labels;
 use app::ui::flash::{Flash, FormName};
@@ -24,16 +25,16 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::FLASH_COOKIE;
 use crate::http::problem::ApiError;
 use crate::http::request::current_person;
-use crate::service::refusal::Refusal;
-use crate::state::App;
+use crate::service::error::{InvalidField, ServiceError, require_valid};
+use crate::state::AppState;
 use crate::text::local_path;
 
 /// What a form sends.
-pub type Fields = BTreeMap<String, String>;
+pub type FormFields = BTreeMap<String, String>;
 
 /// What a form sends of which some fields have several values: they are lines then.
-pub fn gathered(pairs: Vec<(String, String)>) -> Fields {
-    pairs.into_iter().fold(Fields::new(), |mut fields, (name, value)| {
+pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
+    pairs.into_iter().fold(FormFields::new(), |mut fields, (name, value)| {
         match fields.entry(name) {
             Entry::Vacant(place) => _ = place.insert(value),
             Entry::Occupied(mut lines) => lines.get_mut().extend(["\n", value.as_str()]),
@@ -43,63 +44,126 @@ pub fn gathered(pairs: Vec<(String, String)>) -> Fields {
 }
 
 /// To the next page, which says this once.
-pub fn answer(app: &App, to: &str, flash: Flash) -> Response {
-    let id = app.flashes.put(flash, current_person(), app.core.now(), &*app.core.random);
+pub fn redirect_with_flash(app: &AppState, to: &str, flash: Flash) -> Response {
+    let id = app.flashes.insert(flash, current_person(), app.core.now(), &*app.core.random);
     let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
 }
 
 /// Back to the form, which says what was wrong and keeps what was typed; or the page that asks for the password first.
-pub fn refused(app: &App, to: &str, form: FormName, refusal: Refusal, fields: Fields) -> Response {
-    if refusal == Refusal::ProofNeeded {
-        return proof::wanted();
+pub fn redirect_with_problem(
+    app: &AppState,
+    to: &str,
+    form: FormName,
+    refusal: ServiceError,
+    fields: FormFields,
+) -> Response {
+    if refusal == ServiceError::RecentAuthRequired {
+        return reauth::reauth_required();
     }
-    answer(app, to, Flash::Problem { form, problem: ApiError::from(refusal).problem(), fields })
+    redirect_with_flash(app, to, Flash::Problem { form, problem: ApiError::from(refusal).to_problem(), fields })
 }
 
 /// Back to where it was asked, which says that the reader may not; or the page that asks for the password first.
-pub fn denied(app: &App, headers: &HeaderMap, refusal: Refusal) -> Response {
+pub fn redirect_denied(app: &AppState, headers: &HeaderMap, refusal: ServiceError) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
     let back = local_path(back);
-    refused(app, back, FormName::Action, refusal, Fields::new())
+    redirect_with_problem(app, back, FormName::Action, refusal, FormFields::new())
 }
 
 /// A field without surrounding blanks; none if it is empty.
-pub fn field<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
+pub fn field<'f>(fields: &'f FormFields, name: &str) -> Option<&'f str> {
     fields.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 
-/// Labels as people type them: `key=value`, a line or a comma each.
-pub fn labels(text: Option<&str>) -> Labels {
-    parted(text, &['\n', ','])
+/// Separates labels that are typed into one field.
+pub const LINES_OR_COMMAS: &[char] = &['\n', ','];
+/// Separates labels that have a field each: a value may contain commas.
+pub const LINES: &[char] = &['\n'];
+
+/// Reads the fields of a form and collects every error, so that all are shown at once.
+pub struct FormParser<'f> {
+    fields: &'f FormFields,
+    errors: Vec<InvalidField>,
 }
 
-/// Labels of rows: a comma is a part of one, as it may be in those that came by the API.
-pub fn row_labels(text: Option<&str>) -> Labels {
-    parted(text, &['\n'])
-}
+impl<'f> FormParser<'f> {
+    /// Of what a form has sent.
+    pub const fn new(fields: &'f FormFields) -> Self {
+        Self { fields, errors: Vec::new() }
+    }
 
-fn parted(text: Option<&str>, by: &[char]) -> Labels {
-    let entries = text.unwrap_or_default().split(by).map(str::trim).filter(|entry| !entry.is_empty());
-    let pair = |entry: &str| {
-        let (key, value) = entry.split_once('=').unwrap_or((entry, ""));
-        (key.trim().to_owned(), value.trim().to_owned())
-    };
-    Labels(entries.map(pair).collect())
+    /// A number, if there is one.
+    pub fn number<T: FromStr>(&mut self, name: &'static str, allowed: &'static str) -> Option<T> {
+        self.value(name, |text| text.parse().map_err(|_| InvalidField::out_of_range(name, allowed)))
+    }
+
+    /// What a field holds, if it holds anything.
+    pub fn value<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, InvalidField>) -> Option<T> {
+        match read(field(self.fields, name)?) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.errors.push(wrong);
+                None
+            }
+        }
+    }
+
+    /// The labels of the form, as the API's `name`.
+    pub fn labels(&mut self, name: &'static str, parted: &[char]) -> Labels {
+        let (labels, read) = Labels::parse_entries(field(self.fields, "labels").unwrap_or_default().split(parted));
+        self.errors.extend(read.err().map(|bad| InvalidField::new(name, bad)));
+        labels
+    }
+
+    /// Adds another error.
+    pub fn push_error(&mut self, wrong: InvalidField) {
+        self.errors.push(wrong);
+    }
+
+    /// Refuses the form if there is any error: in reading, or in `unusable`.
+    pub fn finish(mut self, unusable: Vec<InvalidField>) -> Result<(), ServiceError> {
+        for wrong in unusable {
+            if !self.errors.contains(&wrong) {
+                self.errors.push(wrong);
+            }
+        }
+        require_valid(self.errors)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fields(pairs: &[(&str, &str)]) -> FormFields {
+        merge_fields(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
     #[test]
     fn labels_as_typed() {
-        let typed = labels(Some("team=nlp\r\n gpu_type = a100* ,zone=\n\nflag"));
-        let pairs: Vec<_> = typed.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        assert_eq!(pairs, [("flag", ""), ("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]);
-        assert_eq!(labels(None), Labels::default());
-        let row = row_labels(Some("note=a, b\nzone=c"));
+        let typed = fields(&[("labels", "team=nlp\r\n gpu_type = a100* ,zone=\n")]);
+        let labels = FormParser::new(&typed).labels("labels", LINES_OR_COMMAS);
+        let pairs: Vec<_> = labels.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(pairs, [("gpu_type", "a100*"), ("team", "nlp"), ("zone", "")]);
+        assert_eq!(FormParser::new(&FormFields::new()).labels("labels", LINES_OR_COMMAS), Labels::default());
+        let row = fields(&[("labels", "note=a, b"), ("labels", "zone=c")]);
+        let row = FormParser::new(&row).labels("labels", LINES);
         assert_eq!(row.0.get("note").map(String::as_str), Some("a, b"));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_each_once() {
+        let typed = fields(&[("labels", "nonsense"), ("gpus", "two"), ("priority", "7")]);
+        let mut reading = FormParser::new(&typed);
+        assert_eq!(reading.labels("labels", LINES), Labels::default());
+        assert_eq!((reading.number::<u8>("gpus", "1"), reading.number("priority", "2")), (None, Some(7_u8)));
+        assert_eq!(reading.number::<u8>("other", "3"), None, "nothing is not wrong");
+        let more = vec![InvalidField::out_of_range("gpus", "1"), InvalidField::out_of_range("name", "4")];
+        let Err(ServiceError::InvalidFields(wrong)) = reading.finish(more) else { panic!("it is refused") };
+        let wrong: Vec<&str> = wrong.iter().map(|wrong| wrong.field.as_ref()).collect();
+        assert_eq!(wrong, ["labels", "gpus", "name"]);
+        assert_eq!(FormParser::new(&typed).finish(Vec::new()), Ok(()));
     }
 }

@@ -10,46 +10,55 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::access::{browser, record, welcome, with_cookies};
-use super::{Fields, answer, field, refused};
-use crate::http::arrival::Scheme;
+use super::access::{browser_from_request, record_refused_login, with_cookies, with_session_cookies};
+use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
+use crate::http::client_addr::Scheme;
 use crate::http::json::Form;
-use crate::http::request::{Peer, address, caller_named};
+use crate::http::request::{Peer, caller_from_actor, peer_ip};
 use crate::http::session_cookie;
-use crate::service::access::{LoggedIn, PendingLogin};
-use crate::service::rates::KnownBrowser;
-use crate::service::refusal::{FactorRefusal, Refusal};
-use crate::state::App;
+use crate::service::access::{NewSession, PendingLogin};
+use crate::service::error::{FactorError, ServiceError};
+use crate::service::rate_limits::KnownBrowser;
+use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 
 const ACCOUNT: &str = "/account";
 
 /// A form of the login's second step, and who sent it.
-struct Step {
+struct LoginStep {
     pending: PendingLogin,
-    known: Option<KnownBrowser>,
+    known_browser: Option<KnownBrowser>,
     peer: Option<IpAddr>,
 }
 
-impl Step {
-    async fn of(app: &App, scheme: Scheme, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Self, Refusal> {
-        let cookie = session_cookie::read_pending(headers, scheme).ok_or(Refusal::Nobody)?;
-        let pending = app.core.pending_login(cookie).await?.ok_or(Refusal::Nobody)?;
+impl LoginStep {
+    async fn load(
+        app: &AppState,
+        scheme: Scheme,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Self, ServiceError> {
+        let cookie = session_cookie::read_pending(headers, scheme).ok_or(ServiceError::NotAuthenticated)?;
+        let pending = app.core.pending_login(cookie).await?.ok_or(ServiceError::NotAuthenticated)?;
         let device = session_cookie::read_device(headers, scheme);
         let known = app.core.known_browser(&pending.user.name, device).await?;
-        Ok(Self { pending, known, peer })
+        Ok(Self { pending, known_browser: known, peer })
     }
 
     /// Tries a second factor: wrong ones are counted, and what is refused is recorded.
-    async fn try_factor<F>(self, app: &App, attempt: impl FnOnce(PendingLogin) -> F) -> Result<LoggedIn, Refusal>
+    async fn try_factor<F>(
+        self,
+        app: &AppState,
+        attempt: impl FnOnce(PendingLogin) -> F,
+    ) -> Result<NewSession, ServiceError>
     where
-        F: Future<Output = Result<LoggedIn, Refusal>>,
+        F: Future<Output = Result<NewSession, ServiceError>>,
     {
-        let Self { pending, known, peer } = self;
+        let Self { pending, known_browser: known, peer } = self;
         let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
-        let outcome = app.core.one_code(&id, known, attempt(pending)).await;
+        let outcome = app.core.try_code(&id, known, attempt(pending)).await;
         if let Err(refusal) = &outcome {
-            record(app, peer, &name, refusal).await;
+            record_refused_login(app, peer, &name, refusal).await;
         }
         outcome
     }
@@ -57,83 +66,98 @@ impl Step {
 
 /// `POST /ui/login/code`: a code of the app, or a recovery code.
 pub async fn log_in_with_code(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
     let tried = async {
-        let step = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let (by, browser) = (caller_named("anonymous"), browser(step.peer, scheme, &headers));
+        let step = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
+        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
         step.try_factor(&app, |pending| app.core.log_in_with_code(by, pending, code, browser)).await
     };
-    onward(&app, scheme, &fields, tried.await)
+    redirect_after_step(&app, scheme, &fields, tried.await)
 }
 
 /// `POST /ui/login/passkey`: what a passkey has signed.
 pub async fn log_in_with_passkey(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
     let tried = async {
-        let step = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let cookie = session_cookie::read_pending(&headers, scheme).ok_or(Refusal::Nobody)?;
-        let (by, browser) = (caller_named("anonymous"), browser(step.peer, scheme, &headers));
+        let step = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
+        let cookie = session_cookie::read_pending(&headers, scheme).ok_or(ServiceError::NotAuthenticated)?;
+        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let credential = fields.get("credential").map_or("", String::as_str);
         let log_in = |pending| app.core.log_in_with_passkey(by, pending, cookie, credential, browser);
         step.try_factor(&app, log_in).await
     };
-    onward(&app, scheme, &fields, tried.await)
+    redirect_after_step(&app, scheme, &fields, tried.await)
 }
 
 /// `POST /ui/login/enrol`: the first code of an app that is set up at the login.
-pub async fn log_in_by_enrolling(
-    State(app): State<App>,
+pub async fn log_in_with_enrollment(
+    State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let tried = async {
-        let Step { pending, peer, .. } = Step::of(&app, scheme, &headers, address(peer)).await?;
-        let (by, browser) = (caller_named("anonymous"), browser(peer, scheme, &headers));
+        let LoginStep { pending, peer, .. } = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
+        let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
-        app.core.log_in_by_enrolling(by, pending, code, browser).await
+        app.core.log_in_with_enrollment(by, pending, code, browser).await
     };
     match tried.await {
         // The codes are shown where they are managed.
         Ok((opened, codes)) => {
-            let shown = answer(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
-            done(shown, scheme, &opened)
+            let shown =
+                redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
+            complete_login(shown, scheme, &opened)
         }
-        Err(refusal) => again(&app, "enrol", &next, refusal),
+        Err(refusal) => redirect_to_step(&app, "enrol", &next, refusal),
     }
 }
 
 /// On to the page that was asked for, or back to the step.
-fn onward(app: &App, scheme: Scheme, fields: &Fields, outcome: Result<LoggedIn, Refusal>) -> Response {
+fn redirect_after_step(
+    app: &AppState,
+    scheme: Scheme,
+    fields: &FormFields,
+    outcome: Result<NewSession, ServiceError>,
+) -> Response {
     let next = local_path(field(fields, "next").unwrap_or("/"));
     match outcome {
-        Ok(opened) => done(Redirect::to(next).into_response(), scheme, &opened),
-        Err(refusal) => again(app, "code", next, refusal),
+        Ok(opened) => complete_login(Redirect::to(next).into_response(), scheme, &opened),
+        Err(refusal) => redirect_to_step(app, "code", next, refusal),
     }
 }
 
 /// Logged in: the proof of the password has served.
-fn done(response: Response, scheme: Scheme, opened: &LoggedIn) -> Response {
-    let gone = session_cookie::set_pending(scheme, "", Millis::seconds(0));
-    with_cookies(welcome(response, scheme, opened), &[gone])
+fn complete_login(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
+    let gone = session_cookie::set_pending(scheme, "", Millis::from_secs(0));
+    with_cookies(with_session_cookies(response, scheme, opened), &[gone])
 }
 
 /// Back to the step; who has waited too long begins anew.
-fn again(app: &App, step: &str, next: &str, refusal: Refusal) -> Response {
-    let over = matches!(refusal, Refusal::Nobody | Refusal::WrongPassword | Refusal::Factor(FactorRefusal::Exists));
+fn redirect_to_step(app: &AppState, step: &str, next: &str, refusal: ServiceError) -> Response {
+    let over = matches!(
+        refusal,
+        ServiceError::NotAuthenticated | ServiceError::WrongPassword | ServiceError::Factor(FactorError::AlreadyExists)
+    );
     let page = if over { "/login".to_owned() } else { format!("/login/{step}") };
-    refused(app, &format!("{page}?next={}", percent_escaped(next)), FormName::Login, refusal, Fields::new())
+    redirect_with_problem(
+        app,
+        &format!("{page}?next={}", percent_escaped(next)),
+        FormName::Login,
+        refusal,
+        FormFields::new(),
+    )
 }

@@ -1,53 +1,55 @@
 //! Secrets for jobs.
 
 use app::protocol::secrets::PutSecret;
-use app::ui::flash::{Flash, FormName, Notice};
+use app::ui::flash::{Flash, FlashNotice, FormName};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::access::shown;
-use super::{Fields, answer, field, refused};
-use crate::http::request::caller;
-use crate::http::secrets::check_shared;
-use crate::service::access::Person;
-use crate::state::App;
+use super::access::echo_fields;
+use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
+use crate::http::request::caller_from_person;
+use crate::http::secrets::check_can_share;
+use crate::service::access::Principal;
+use crate::state::AppState;
 
-const PAGE: &str = "/secrets";
+const PAGE_URL: &str = "/secrets";
 
 /// `POST /ui/secrets`
-pub async fn keep(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
-    Form(fields): Form<Fields>,
+pub async fn put(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
-    let kept = async {
+    let stored = async {
         let shared = fields.contains_key("shared");
-        check_shared(&app, &person, shared)?;
+        check_can_share(&app, &person, shared)?;
         let put = PutSecret { value: fields.get("value").cloned().unwrap_or_default(), shared };
         let name = field(&fields, "name").unwrap_or_default();
-        app.core.put_secret(caller(&person), &person, name, put).await
+        app.core.put_secret(caller_from_person(&person), &person, name, put).await
     };
-    match kept.await {
-        Ok(_) => answer(&app, PAGE, Flash::Notice { code: Notice::SecretKept }),
-        Err(refusal) => refused(&app, PAGE, FormName::Secret, refusal, shown(&fields, &["name"])),
+    match stored.await {
+        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretKept }),
+        Err(refusal) => {
+            redirect_with_problem(&app, PAGE_URL, FormName::Secret, refusal, echo_fields(&fields, &["name"]))
+        }
     }
 }
 
 /// `POST /ui/secrets/{name}/remove`
 pub async fn remove(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(name): Path<String>,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Response {
     let removed = async {
         let shared = fields.contains_key("shared");
-        check_shared(&app, &person, shared)?;
-        app.core.remove_secret(caller(&person), &person, &name, shared).await
+        check_can_share(&app, &person, shared)?;
+        app.core.remove_secret(caller_from_person(&person), &person, &name, shared).await
     };
     match removed.await {
-        Ok(()) => answer(&app, PAGE, Flash::Notice { code: Notice::SecretGone }),
-        Err(refusal) => refused(&app, PAGE, FormName::Action, refusal, Fields::new()),
+        Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretGone }),
+        Err(refusal) => redirect_with_problem(&app, PAGE_URL, FormName::Action, refusal, FormFields::new()),
     }
 }

@@ -1,151 +1,164 @@
 //! Create, edit, drain, resume, delete; a new token, and the end of an alarm.
 
 use app::domain::ids::WorkerId;
-use app::domain::worker::Kind;
+use app::domain::worker::WorkerKind;
 use app::protocol::status::WorkerType;
-use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, TokenLife};
-use app::ui::edited::undone;
-use app::ui::flash::{Flash, FormName, Notice, Undo};
+use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, TokenLifetime};
+use app::ui::flash::{Flash, FlashNotice, FormName, Undo};
+use app::ui::worker_edit_form::undo_edit;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::{Fields, answer, field, gathered, labels, refused, row_labels};
-use crate::http::admin::{created_view, worker_id};
-use crate::http::arrival::Scheme;
+use super::{
+    FormFields, FormParser, LINES, LINES_OR_COMMAS, field, merge_fields, redirect_with_flash, redirect_with_problem,
+};
+use crate::http::admin::{created_worker_view, worker_id};
+use crate::http::client_addr::Scheme;
 use crate::http::problem::ApiError;
-use crate::http::request::caller;
-use crate::http::session::{Address, address};
-use crate::http::ui::ways::ways;
-use crate::service::access::Person;
-use crate::service::refusal::Refusal;
-use crate::service::workers::{Created, revision};
-use crate::state::App;
+use crate::http::request::caller_from_person;
+use crate::http::session::{ServerAddress, server_address};
+use crate::http::ui::start_methods::start_methods;
+use crate::service::access::Principal;
+use crate::service::error::ServiceError;
+use crate::service::workers::{WorkerWithToken, invalid_edit_fields, revision};
+use crate::state::AppState;
 
 /// `POST /ui/workers`
 pub async fn create(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Response {
-    let fields = gathered(pairs);
+    let fields = merge_fields(pairs);
+    let mut reading = FormParser::new(&fields);
     let create = CreateWorker {
         name: field(&fields, "name").unwrap_or_default().to_owned(),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
-        labels: labels(field(&fields, "labels")),
+        labels: reading.labels("labels", LINES_OR_COMMAS),
         ignore_reported_labels: false,
         refuse_older_agents: false,
-        allowed_networks: networks(field(&fields, "networks")),
-        life: life(&fields),
+        allowed_networks: parse_networks(field(&fields, "networks")),
+        lifetime: parse_token_life(&fields),
     };
-    match app.core.create_worker(caller(&person), create).await {
-        Err(refusal) => refused(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
-        Ok(created) => shown_once(&app, &address(&app, scheme, &headers), created),
+    let created = match reading.finish(app.core.invalid_worker_fields(&create)) {
+        Err(refusal) => Err(refusal),
+        Ok(()) => app.core.create_worker(caller_from_person(&person), create).await,
+    };
+    match created {
+        Err(refusal) => redirect_with_problem(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
+        Ok(created) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), created),
     }
 }
 
 /// `POST /ui/workers/{id}/edit`
 pub async fn edit(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, ApiError> {
-    let (id, fields) = (worker_id(&id)?, gathered(pairs));
+    let (id, fields) = (worker_id(&id)?, merge_fields(pairs));
+    let mut reading = FormParser::new(&fields);
     let edit = EditWorker {
         name: Some(field(&fields, "name").unwrap_or_default().to_owned()),
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
-        labels: Some(row_labels(field(&fields, "labels"))),
+        labels: Some(reading.labels("labels", LINES)),
         ignore_reported_labels: Some(fields.contains_key("ignore_reported_labels")),
         refuse_older_agents: Some(fields.contains_key("refuse_older_agents")),
-        allowed_networks: Some(networks(field(&fields, "networks"))),
+        allowed_networks: Some(parse_networks(field(&fields, "networks"))),
         settle_token_conflict: false,
     };
     let seen = field(&fields, "revision").unwrap_or_default().to_owned();
     let edited = async {
+        reading.finish(invalid_edit_fields(&edit))?;
         // Who edits what is of this revision finds what was before.
-        let before = app.core.worker_page(&id).await?;
-        if before.allowed_networks != networks(field(&fields, "networks")) {
-            app.core.need_proof(&person)?;
+        let before = app.core.worker_for(&person, &id).await?;
+        if before.allowed_networks != parse_networks(field(&fields, "networks")) {
+            app.core.require_recent_auth(&person)?;
         }
-        let after = app.core.edit_worker(caller(&person), id.clone(), edit, Some(vec![seen])).await?;
-        Ok::<_, Refusal>((before, revision(&after)))
+        let after = app.core.edit_worker(caller_from_person(&person), id.clone(), edit, Some(vec![seen])).await?;
+        Ok::<_, ServiceError>((before, revision(&after)))
     };
     Ok(match edited.await {
-        Err(refusal) => refused(&app, &format!("/admin/workers/{id}/edit"), FormName::Worker, refusal, fields),
-        Ok((before, after)) if before.revision == after => done(&app, &id, Ok(Notice::WorkerChanged)),
-        Ok((before, after)) => undoable(&app, &id, Ok((Notice::WorkerChanged, undone(&before, after)))),
+        Err(refusal) => {
+            redirect_with_problem(&app, &format!("/admin/workers/{id}/edit"), FormName::Worker, refusal, fields)
+        }
+        Ok((before, after)) if before.revision == after => redirect_done(&app, &id, Ok(FlashNotice::WorkerChanged)),
+        Ok((before, after)) => {
+            redirect_undoable(&app, &id, Ok((FlashNotice::WorkerChanged, undo_edit(&before, after))))
+        }
     })
 }
 
 /// `POST /ui/workers/{id}/token`
-pub async fn rotate(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+pub async fn rotate_token(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Path(id): Path<String>,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
-    let rotate = RotateToken { life: life(&fields), overlap_seconds };
-    Ok(match app.core.rotate_token(caller(&person), id.clone(), rotate).await {
-        Err(refusal) => done(&app, &id, Err(refusal)),
-        Ok(rotated) => shown_once(&app, &address(&app, scheme, &headers), rotated),
+    let rotate = RotateToken { lifetime: parse_token_life(&fields), overlap_seconds };
+    Ok(match app.core.rotate_token(caller_from_person(&person), id.clone(), rotate).await {
+        Err(refusal) => redirect_done(&app, &id, Err(refusal)),
+        Ok(rotated) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), rotated),
     })
 }
 
 /// To the worker's page, which shows the new token and the ways to start an agent with it.
-fn shown_once(app: &App, at: &Address, created: Created) -> Response {
-    let persistent = created.worker.kind != Some(Kind::Ephemeral);
-    let worker = created_view(at, created);
+fn redirect_to_new_token(app: &AppState, at: &ServerAddress, created: WorkerWithToken) -> Response {
+    let persistent = created.worker.kind != Some(WorkerKind::Ephemeral);
+    let worker = created_worker_view(at, created);
     let page = format!("/admin/workers/{}", worker.worker_id);
-    let ways = ways(&worker, persistent, at);
-    answer(app, &page, Flash::Created { worker, ways })
+    let ways = start_methods(&worker, persistent, at);
+    redirect_with_flash(app, &page, Flash::Created { worker, ways })
 }
 
 /// `POST /ui/workers/{id}/settle`: somebody has seen to the alarm about two agents.
-pub async fn settle(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+pub async fn settle_token_conflict(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
-    let settled = app.core.edit_worker(caller(&person), id.clone(), edit, None).await;
-    Ok(done(&app, &id, settled.map(|_| Notice::AlarmSettled)))
+    let settled = app.core.edit_worker(caller_from_person(&person), id.clone(), edit, None).await;
+    Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::AlarmSettled)))
 }
 
 /// When a token ends, from a number of days; empty for never. What is no number is refused as out of its range.
-fn life(fields: &Fields) -> TokenLife {
+fn parse_token_life(fields: &FormFields) -> TokenLifetime {
     let days = field(fields, "expires_in_days").map(|text| text.parse::<u32>().unwrap_or(0));
-    TokenLife { expires_in_seconds: days.map(|days| days.saturating_mul(86_400)), ..TokenLife::default() }
+    TokenLifetime { expires_in_seconds: days.map(|days| days.saturating_mul(86_400)), ..TokenLifetime::default() }
 }
 
 /// Networks as people type them, a line, a blank or a comma each.
-fn networks(text: Option<&str>) -> Vec<String> {
+fn parse_networks(text: Option<&str>) -> Vec<String> {
     let parts = text.unwrap_or_default().split([',', ' ', '\n', '\r', '\t']);
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// `POST /ui/workers/{id}/drain`
 pub async fn drain(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
-    Form(fields): Form<Fields>,
+    Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let drained = app.core.drain_worker(caller(&person), id.clone(), terms(&fields)).await;
-    Ok(undoable(&app, &id, drained.map(|_| (Notice::WorkerDraining, Undo::drain(&id)))))
+    let drained = app.core.drain_worker(caller_from_person(&person), id.clone(), parse_drain_terms(&fields)).await;
+    Ok(redirect_undoable(&app, &id, drained.map(|_| (FlashNotice::WorkerDraining, Undo::drain(&id)))))
 }
 
 /// Why a worker is to drain, and for how many minutes what runs may go on. What is no number is refused as too many.
-pub fn terms(fields: &Fields) -> DrainWorker {
+pub fn parse_drain_terms(fields: &FormFields) -> DrainWorker {
     let seconds = |minutes: &str| minutes.parse::<u32>().map_or(u32::MAX, |minutes| minutes.saturating_mul(60));
     DrainWorker {
         reason: field(fields, "reason").map(str::to_owned),
@@ -155,40 +168,40 @@ pub fn terms(fields: &Fields) -> DrainWorker {
 
 /// `POST /ui/workers/{id}/resume`
 pub async fn resume(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let resumed = app.core.resume_worker(caller(&person), id.clone()).await;
-    Ok(undoable(&app, &id, resumed.map(|_| (Notice::WorkerResumed, Undo::resume(&id)))))
+    let resumed = app.core.resume_worker(caller_from_person(&person), id.clone()).await;
+    Ok(redirect_undoable(&app, &id, resumed.map(|_| (FlashNotice::WorkerResumed, Undo::resume(&id)))))
 }
 
 /// `POST /ui/workers/{id}/delete`
 pub async fn delete(
-    State(app): State<App>,
-    Extension(person): Extension<Person>,
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    Ok(match app.core.delete_worker(caller(&person), id.clone()).await {
-        Ok(()) => answer(&app, "/admin/workers", Flash::Notice { code: Notice::WorkerDeleted }),
-        Err(refusal) => done(&app, &id, Err(refusal)),
+    Ok(match app.core.delete_worker(caller_from_person(&person), id.clone()).await {
+        Ok(()) => redirect_with_flash(&app, "/admin/workers", Flash::Notice { code: FlashNotice::WorkerDeleted }),
+        Err(refusal) => redirect_done(&app, &id, Err(refusal)),
     })
 }
 
-fn done(app: &App, id: &WorkerId, outcome: Result<Notice, Refusal>) -> Response {
-    said(app, id, outcome.map(|code| Flash::Notice { code }))
+fn redirect_done(app: &AppState, id: &WorkerId, outcome: Result<FlashNotice, ServiceError>) -> Response {
+    redirect_outcome(app, id, outcome.map(|code| Flash::Notice { code }))
 }
 
-fn undoable(app: &App, id: &WorkerId, outcome: Result<(Notice, Undo), Refusal>) -> Response {
-    said(app, id, outcome.map(|(code, undo)| Flash::Done { code, undo }))
+fn redirect_undoable(app: &AppState, id: &WorkerId, outcome: Result<(FlashNotice, Undo), ServiceError>) -> Response {
+    redirect_outcome(app, id, outcome.map(|(code, undo)| Flash::Done { code, undo }))
 }
 
-fn said(app: &App, id: &WorkerId, outcome: Result<Flash, Refusal>) -> Response {
+fn redirect_outcome(app: &AppState, id: &WorkerId, outcome: Result<Flash, ServiceError>) -> Response {
     let page = format!("/admin/workers/{id}");
     match outcome {
-        Ok(flash) => answer(app, &page, flash),
-        Err(refusal) => refused(app, &page, FormName::Action, refusal, Fields::new()),
+        Ok(flash) => redirect_with_flash(app, &page, flash),
+        Err(refusal) => redirect_with_problem(app, &page, FormName::Action, refusal, FormFields::new()),
     }
 }

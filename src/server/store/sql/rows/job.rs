@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use app::domain::ids::{Attempt, JobId};
+use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
-    Checkpoints, Demand, Failure, Job, Lease, Loss, Override, Overrides, Previous, Spec, Start, State, Target,
+    AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobSpec, JobState, JobTarget, Lease,
+    OverriddenValue, PreviousAttempt, StartPoint,
 };
 use app::domain::plan::urgency;
 use app::domain::sandbox::SandboxLevel;
 use app::domain::time::Millis;
-use app::domain::trace::Trace;
+use app::domain::trace_context::TraceContext;
 use serde::{Deserialize, Serialize};
 
-use super::super::Row;
-use super::super::statement::Value;
-use super::{Named, to_json};
+use super::super::SqlRow;
+use super::super::statement::SqlValue;
+use super::{NamedRow, to_json};
 use crate::store::Result;
 
-/// A failure as it is kept.
+/// A failure as stored.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum FailureJson {
@@ -30,8 +31,8 @@ enum FailureJson {
     OverTime { allowed_ms: i64 },
 }
 
-/// The columns of a job that never change, in the order of [`pinned_values`].
-pub const PINNED: [&str; 24] = [
+/// The columns of a job that never change, in the order of [`immutable_values`].
+pub const IMMUTABLE_COLUMNS: [&str; 24] = [
     "config_name",
     "config_revision",
     "target",
@@ -57,8 +58,8 @@ pub const PINNED: [&str; 24] = [
     "retry_of",
     "traceparent",
 ];
-/// The columns of a job that change, after its id, in the order of [`changed_values`].
-pub const CHANGED: [&str; 13] = [
+/// The columns of a job that change, after its id, in the order of [`mutable_values`].
+pub const MUTABLE_COLUMNS: [&str; 13] = [
     "id",
     "priority",
     "urgency",
@@ -74,8 +75,8 @@ pub const CHANGED: [&str; 13] = [
     "failure",
 ];
 
-/// What never changes of a job.
-pub fn pinned_values(job: &Job) -> Vec<Value> {
+/// The values of the immutable columns.
+pub fn immutable_values(job: &Job) -> Vec<SqlValue> {
     let (spec, demand) = (&job.spec, &job.spec.demand);
     vec![
         (&spec.config_name).into(),
@@ -97,7 +98,7 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
         to_json(&spec.files).into(),
         to_json(&spec.paths).into(),
         overrides_text(&spec.overrides).into(),
-        (spec.start != Start::Newest).then(|| spec.start.to_string()).into(),
+        (spec.start != StartPoint::NewestCheckpoint).then(|| spec.start.to_string()).into(),
         job.submitted_at.0.into(),
         (&job.submitted_by).into(),
         job.retry_of.as_ref().map(JobId::as_str).into(),
@@ -105,22 +106,23 @@ pub fn pinned_values(job: &Job) -> Vec<Value> {
     ]
 }
 
-/// What the job changes of its configuration: keys with their values before and after.
-type Changes<T> = BTreeMap<T, (Option<T>, Option<T>)>;
+/// Overrides of a job: keys with their values before and after.
+type OverrideChanges<T> = BTreeMap<T, (Option<T>, Option<T>)>;
 
-fn overrides_text(overrides: &Overrides) -> Option<String> {
-    let changes = overrides.iter().map(|(key, Override { from, to })| (key.as_str(), (from.as_deref(), to.as_deref())));
-    let changes: Changes<&str> = changes.collect();
+fn overrides_text(overrides: &JobOverrides) -> Option<String> {
+    let changes =
+        overrides.iter().map(|(key, OverriddenValue { from, to })| (key.as_str(), (from.as_deref(), to.as_deref())));
+    let changes: OverrideChanges<&str> = changes.collect();
     (!changes.is_empty()).then(|| to_json(&changes))
 }
 
-fn overrides(row: &Named<'_>) -> Result<Overrides> {
-    let changes = row.optional_json::<Changes<String>>("overrides")?.unwrap_or_default();
-    Ok(changes.into_iter().map(|(key, (from, to))| (key, Override { from, to })).collect())
+fn overrides_from(row: &NamedRow<'_>) -> Result<JobOverrides> {
+    let changes = row.optional_json::<OverrideChanges<String>>("overrides")?.unwrap_or_default();
+    Ok(changes.into_iter().map(|(key, (from, to))| (key, OverriddenValue { from, to })).collect())
 }
 
-/// What changes of a job, and its id.
-pub fn changed_values(job: &Job) -> Vec<Value> {
+/// The values of the mutable columns, with the id.
+pub fn mutable_values(job: &Job) -> Vec<SqlValue> {
     let state = state_columns(job);
     vec![
         job.id.as_str().into(),
@@ -128,20 +130,19 @@ pub fn changed_values(job: &Job) -> Vec<Value> {
         urgency(job).into(),
         job.attempt.0.into(),
         job.losses.into(),
-        state.word.into(),
+        state.state.into(),
         state.since.into(),
         state.worker_id.into(),
         state.gpus.into(),
         state.offer_until.into(),
         state.not_before.into(),
-        job.kept_back.map(|until| until.0).into(),
+        job.hold_until.map(|until| until.0).into(),
         state.failure.into(),
     ]
 }
 
-/// A state as columns.
 struct StateColumns {
-    word: &'static str,
+    state: &'static str,
     since: i64,
     worker_id: Option<String>,
     gpus: Option<String>,
@@ -150,22 +151,21 @@ struct StateColumns {
     failure: Option<String>,
 }
 
-/// A job's state as columns.
 fn state_columns(job: &Job) -> StateColumns {
     let lease = job.last_lease();
     let (offer_until, not_before, failure) = match &job.state {
-        State::Offered { until, .. } => (Some(until.0), None, None),
-        State::Queued { not_before, previous, .. } => {
+        JobState::Offered { until, .. } => (Some(until.0), None, None),
+        JobState::Queued { not_before, previous, .. } => {
             let loss = previous.as_ref().and_then(|previous| previous.loss.clone());
-            let failure = loss.map(|loss| failure_text(&Failure::Lost(loss)));
+            let failure = loss.map(|loss| failure_text(&JobFailure::Lost(loss)));
             (None, not_before.map(|moment| moment.0), failure)
         }
-        State::Failed { failure, .. } => (None, None, Some(failure_text(failure))),
+        JobState::Failed { failure, .. } => (None, None, Some(failure_text(failure))),
         _ => (None, None, None),
     };
     StateColumns {
-        word: job.state.as_str(),
-        since: job.since().0,
+        state: job.state.as_str(),
+        since: job.state_since().0,
         worker_id: lease.map(|lease| lease.worker.to_string()),
         gpus: lease.map(|lease| to_json(&lease.gpus)),
         offer_until,
@@ -174,44 +174,43 @@ fn state_columns(job: &Job) -> StateColumns {
     }
 }
 
-/// A job from its row.
-pub fn job(row: &Row) -> Result<Job> {
-    let row = Named::new(row, "jobs", "id")?;
-    let attempt = Attempt(row.number("attempt")?);
+pub fn job_from(row: &SqlRow) -> Result<Job> {
+    let row = NamedRow::new(row, "jobs", "id")?;
+    let attempt = AttemptNumber(row.number("attempt")?);
     Ok(Job {
         id: row.job_id("id")?,
-        spec: spec(&row)?,
-        submitted_at: row.moment("submitted_at")?,
+        spec: spec_from(&row)?,
+        submitted_at: row.timestamp("submitted_at")?,
         submitted_by: row.get("submitted_by")?,
         attempt,
         losses: row.number("losses")?,
         priority: row.number("priority")?,
         retry_of: row.optional_job_id("retry_of")?,
-        // What cannot be read was never needed to run the job.
-        trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(Trace::parse),
-        kept_back: row.optional_moment("kept_back_until")?,
-        state: state(&row, attempt)?,
+        // A trace that cannot be parsed is not needed to run the job.
+        trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(TraceContext::parse),
+        hold_until: row.optional_timestamp("kept_back_until")?,
+        state: state_from(&row, attempt)?,
     })
 }
 
-fn spec(row: &Named<'_>) -> Result<Spec> {
+fn spec_from(row: &NamedRow<'_>) -> Result<JobSpec> {
     let target: String = row.get("target")?;
     let target = match target.as_str() {
-        "auto" => Target::Auto,
-        "worker" => Target::Worker,
-        "local" => Target::Local,
-        other => return Err(row.broken(format!("target is {other:?}"))),
+        "auto" => JobTarget::Auto,
+        "worker" => JobTarget::Worker,
+        "local" => JobTarget::Local,
+        other => return Err(row.corrupt(format!("target is {other:?}"))),
     };
     let checkpoints: String = row.get("checkpoints")?;
     let checkpoints = match checkpoints.as_str() {
-        "none" => Checkpoints::None,
-        "last" => Checkpoints::Last,
-        "all" => Checkpoints::All,
-        other => return Err(row.broken(format!("checkpoints is {other:?}"))),
+        "none" => CheckpointUploads::None,
+        "last" => CheckpointUploads::Last,
+        "all" => CheckpointUploads::All,
+        other => return Err(row.corrupt(format!("checkpoints is {other:?}"))),
     };
     let sandbox: String = row.get("sandbox")?;
-    let sandbox = SandboxLevel::parse(&sandbox).ok_or_else(|| row.broken(format!("sandbox is {sandbox:?}")))?;
-    Ok(Spec {
+    let sandbox = SandboxLevel::parse(&sandbox).ok_or_else(|| row.corrupt(format!("sandbox is {sandbox:?}")))?;
+    Ok(JobSpec {
         config_name: row.get("config_name")?,
         config_revision: row.number("config_revision")?,
         target,
@@ -224,46 +223,46 @@ fn spec(row: &Named<'_>) -> Result<Spec> {
         },
         num_processes: row.optional_number("num_processes")?,
         max_retries: row.number("max_retries")?,
-        retry_on_failure: row.flag("retry_on_failure")?,
+        retry_on_failure: row.boolean("retry_on_failure")?,
         max_runtime: row.get::<Option<i64>>("max_runtime")?.map(Millis),
-        exclusive: row.flag("exclusive")?,
+        exclusive: row.boolean("exclusive")?,
         checkpoints,
         secrets: row.optional_json("secrets")?,
-        shared_secrets_only: row.flag("shared_secrets_only")?,
+        shared_secrets_only: row.boolean("shared_secrets_only")?,
         files: row.optional_json("files")?.unwrap_or_default(),
         paths: row.optional_json("paths")?.unwrap_or_default(),
-        overrides: overrides(row)?,
-        start: row.get::<Option<String>>("start")?.map_or(Ok(Start::Newest), |text| {
-            Start::parse(&text).ok_or_else(|| row.broken(format!("start is {text:?}")))
+        overrides: overrides_from(row)?,
+        start: row.get::<Option<String>>("start")?.map_or(Ok(StartPoint::NewestCheckpoint), |text| {
+            StartPoint::parse(&text).ok_or_else(|| row.corrupt(format!("start is {text:?}")))
         })?,
     })
 }
 
-fn state(row: &Named<'_>, attempt: Attempt) -> Result<State> {
-    let since = row.moment("state_since")?;
-    let last = lease(row, attempt)?;
-    let until = row.optional_moment("offer_until")?;
-    let not_before = row.optional_moment("not_before")?;
+fn state_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<JobState> {
+    let since = row.timestamp("state_since")?;
+    let last = lease_from(row, attempt)?;
+    let until = row.optional_timestamp("offer_until")?;
+    let not_before = row.optional_timestamp("not_before")?;
     let word: String = row.get("state")?;
     let held = || row.required("worker_id", last.clone());
     Ok(match word.as_str() {
         "queued" => {
-            let loss = loss(row)?;
-            let previous = last.map(|lease| Previous { lease, loss });
-            State::Queued { since, not_before, previous }
+            let loss = loss_from(row)?;
+            let previous = last.map(|lease| PreviousAttempt { lease, loss });
+            JobState::Queued { since, not_before, previous }
         }
-        "offered" => State::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
-        "starting" => State::Starting { lease: held()?, since },
-        "running" => State::Running { lease: held()?, since },
-        "cancelling" => State::Cancelling { lease: held()?, since },
-        "completed" => State::Completed { at: since, lease: held()? },
-        "failed" => State::Failed { at: since, lease: held()?, failure: failure(row)? },
-        "cancelled" => State::Cancelled { at: since, lease: last },
-        other => return Err(row.broken(format!("state is {other:?}"))),
+        "offered" => JobState::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
+        "starting" => JobState::Starting { lease: held()?, since },
+        "running" => JobState::Running { lease: held()?, since },
+        "cancelling" => JobState::Cancelling { lease: held()?, since },
+        "completed" => JobState::Completed { at: since, lease: held()? },
+        "failed" => JobState::Failed { at: since, lease: held()?, failure: failure_from(row)? },
+        "cancelled" => JobState::Cancelled { at: since, lease: last },
+        other => return Err(row.corrupt(format!("state is {other:?}"))),
     })
 }
 
-fn lease(row: &Named<'_>, attempt: Attempt) -> Result<Option<Lease>> {
+fn lease_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<Option<Lease>> {
     let worker: Option<String> = row.get("worker_id")?;
     if worker.is_none() {
         return Ok(None);
@@ -271,37 +270,41 @@ fn lease(row: &Named<'_>, attempt: Attempt) -> Result<Option<Lease>> {
     Ok(Some(Lease { worker: row.worker_id("worker_id")?, attempt, gpus: row.json("gpus")? }))
 }
 
-fn loss(row: &Named<'_>) -> Result<Option<Loss>> {
+fn loss_from(row: &NamedRow<'_>) -> Result<Option<AttemptLoss>> {
     let kept: Option<String> = row.get("failure")?;
-    match kept.map(|_| failure(row)).transpose()? {
+    match kept.map(|_| failure_from(row)).transpose()? {
         None => Ok(None),
-        Some(Failure::Lost(loss)) => Ok(Some(loss)),
-        Some(Failure::Trainer { .. } | Failure::OverTime { .. }) => {
-            Err(row.broken("a waiting job has no failure of its own".to_owned()))
+        Some(JobFailure::Lost(loss)) => Ok(Some(loss)),
+        Some(JobFailure::Trainer { .. } | JobFailure::RuntimeExceeded { .. }) => {
+            Err(row.corrupt("a waiting job has a failure".to_owned()))
         }
     }
 }
 
-fn failure(row: &Named<'_>) -> Result<Failure> {
+fn failure_from(row: &NamedRow<'_>) -> Result<JobFailure> {
     Ok(match row.json("failure")? {
-        FailureJson::Trainer { exit_code, error } => Failure::Trainer { exit_code, error },
-        FailureJson::AgentForgot => Failure::Lost(Loss::AgentForgot),
-        FailureJson::WorkerOffline => Failure::Lost(Loss::WorkerOffline),
-        FailureJson::Requeued { error } => Failure::Lost(Loss::Requeued(error)),
-        FailureJson::Evicted => Failure::Lost(Loss::Evicted),
-        FailureJson::RetriesUsed { exit_code, error } => Failure::Lost(Loss::TrainerFailed { exit_code, error }),
-        FailureJson::OverTime { allowed_ms } => Failure::OverTime { allowed: Millis(allowed_ms) },
+        FailureJson::Trainer { exit_code, error } => JobFailure::Trainer { exit_code, error },
+        FailureJson::AgentForgot => JobFailure::Lost(AttemptLoss::UnknownToAgent),
+        FailureJson::WorkerOffline => JobFailure::Lost(AttemptLoss::WorkerOffline),
+        FailureJson::Requeued { error } => JobFailure::Lost(AttemptLoss::Requeued(error)),
+        FailureJson::Evicted => JobFailure::Lost(AttemptLoss::Evicted),
+        FailureJson::RetriesUsed { exit_code, error } => {
+            JobFailure::Lost(AttemptLoss::TrainerFailed { exit_code, error })
+        }
+        FailureJson::OverTime { allowed_ms } => JobFailure::RuntimeExceeded { allowed: Millis(allowed_ms) },
     })
 }
 
-fn failure_text(failure: &Failure) -> String {
+fn failure_text(failure: &JobFailure) -> String {
     to_json(&match failure.clone() {
-        Failure::Trainer { exit_code, error } => FailureJson::Trainer { exit_code, error },
-        Failure::Lost(Loss::AgentForgot) => FailureJson::AgentForgot,
-        Failure::Lost(Loss::WorkerOffline) => FailureJson::WorkerOffline,
-        Failure::Lost(Loss::Requeued(error)) => FailureJson::Requeued { error },
-        Failure::Lost(Loss::Evicted) => FailureJson::Evicted,
-        Failure::Lost(Loss::TrainerFailed { exit_code, error }) => FailureJson::RetriesUsed { exit_code, error },
-        Failure::OverTime { allowed } => FailureJson::OverTime { allowed_ms: allowed.0 },
+        JobFailure::Trainer { exit_code, error } => FailureJson::Trainer { exit_code, error },
+        JobFailure::Lost(AttemptLoss::UnknownToAgent) => FailureJson::AgentForgot,
+        JobFailure::Lost(AttemptLoss::WorkerOffline) => FailureJson::WorkerOffline,
+        JobFailure::Lost(AttemptLoss::Requeued(error)) => FailureJson::Requeued { error },
+        JobFailure::Lost(AttemptLoss::Evicted) => FailureJson::Evicted,
+        JobFailure::Lost(AttemptLoss::TrainerFailed { exit_code, error }) => {
+            FailureJson::RetriesUsed { exit_code, error }
+        }
+        JobFailure::RuntimeExceeded { allowed } => FailureJson::OverTime { allowed_ms: allowed.0 },
     })
 }

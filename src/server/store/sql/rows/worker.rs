@@ -8,17 +8,16 @@ use app::domain::labels::Labels;
 use app::domain::network::Network;
 use app::domain::sandbox::Sandbox;
 use app::domain::time::Millis;
-use app::domain::worker::credential::{Credential, Outgoing, Session};
-use app::domain::worker::{Conflict, Drain, Kind, Link, OfflineCause, Worker};
+use app::domain::worker::credential::{PreviousSecret, WorkerCredential, WorkerSession};
+use app::domain::worker::{ConnectionState, Drain, OfflineCause, TokenConflict, Worker, WorkerKind};
 use serde::{Deserialize, Serialize};
 
-use super::super::Row;
-use super::super::statement::Value;
-use super::{Named, to_json};
+use super::super::SqlRow;
+use super::super::statement::SqlValue;
+use super::{NamedRow, to_json};
 use crate::store::Result;
-use crate::store::workers::{Seen, StoredWorker};
+use crate::store::workers::{LastContact, StoredWorker};
 
-/// A capability as it is kept.
 #[derive(Serialize, Deserialize)]
 struct CapabilityJson {
     gpus: Vec<GpuJson>,
@@ -58,148 +57,163 @@ struct GpuJson {
     withheld: Option<(String, String)>,
 }
 
-/// The words of a link, and what belongs to it.
-pub struct LinkColumns {
-    pub word: &'static str,
+/// The columns of a connection.
+pub struct ConnectionColumns {
+    pub state: &'static str,
     pub since: i64,
     pub stream: Option<String>,
     pub cause: Option<&'static str>,
     pub capability: Option<String>,
 }
 
-/// A link as columns.
-pub fn link_columns(worker: &Worker) -> LinkColumns {
-    let (word, cause) = match &worker.link {
-        Link::NeverSeen => ("never_seen", None),
-        Link::Connecting { .. } => ("connecting", None),
-        Link::Online { .. } => ("online", None),
-        Link::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
-        Link::Offline { cause: OfflineCause::Silent, .. } => ("offline", Some("silent")),
+/// In `offline_cause`: the stream has ended.
+const LOST_CAUSE: &str = "lost";
+
+/// Converts a worker's connection.
+pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
+    let (word, cause) = match &worker.connection {
+        ConnectionState::NeverConnected => ("never_seen", None),
+        ConnectionState::Connecting { lost: false, .. } => ("connecting", None),
+        ConnectionState::Connecting { lost: true, .. } => ("connecting", Some(LOST_CAUSE)),
+        ConnectionState::Online { .. } => ("online", None),
+        ConnectionState::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
+        ConnectionState::Offline { cause: OfflineCause::HeartbeatTimeout, .. } => ("offline", Some("silent")),
     };
-    LinkColumns {
-        word,
-        since: worker.link_since().0,
-        stream: worker.stream().map(str::to_owned),
+    ConnectionColumns {
+        state: word,
+        since: worker.connection_since().0,
+        stream: worker.stream_id().map(str::to_owned),
         cause,
         capability: worker.capability().map(capability_text),
     }
 }
 
-/// A worker from its row.
-pub fn worker(row: &Row) -> Result<StoredWorker> {
-    let row = Named::new(row, "workers", "id")?;
+pub fn worker_from(row: &SqlRow) -> Result<StoredWorker> {
+    let row = NamedRow::new(row, "workers", "id")?;
     let kind: Option<String> = row.get("kind")?;
     let kind = match kind.as_deref() {
         None => None,
-        Some("ephemeral") => Some(Kind::Ephemeral),
-        Some("persistent") => Some(Kind::Persistent),
-        Some(other) => return Err(row.broken(format!("kind is {other:?}"))),
+        Some("ephemeral") => Some(WorkerKind::Ephemeral),
+        Some("persistent") => Some(WorkerKind::Persistent),
+        Some(other) => return Err(row.corrupt(format!("kind is {other:?}"))),
     };
     let reason: Option<String> = row.get("drain_reason")?;
-    let deadline = row.optional_moment("drain_deadline")?;
+    let deadline = row.optional_timestamp("drain_deadline")?;
     let worker = Worker {
         id: row.worker_id("id")?,
         name: row.get("name")?,
         kind,
         labels: row.labels("labels")?,
-        created_at: row.moment("created_at")?,
-        link: link(&row)?,
-        drain: row.optional_moment("drain_since")?.map(|since| Drain { since, reason, deadline }),
-        spent: row.optional_moment("spent_at")?,
-        local: row.flag("local")?,
-        ignores_reported: row.flag("ignores_reported")?,
-        allows_older: row.flag("allows_older")?,
-        networks: networks(&row)?,
-        conflict: conflict(&row)?,
-        astray: row.optional_job_id("astray_job")?,
-        finishing: row.optional_moment("finishing_since")?,
-        lease: row.get::<Option<i64>>("lease")?.map(Millis),
+        created_at: row.timestamp("created_at")?,
+        connection: connection_from(&row)?,
+        drain: row.optional_timestamp("drain_since")?.map(|since| Drain { since, reason, deadline }),
+        retired_at: row.optional_timestamp("spent_at")?,
+        local: row.boolean("local")?,
+        ignores_reported_labels: row.boolean("ignores_reported")?,
+        allows_older_agents: row.boolean("allows_older")?,
+        networks: networks_from(&row)?,
+        token_conflict: conflict_from(&row)?,
+        unassigned_run: row.optional_job_id("astray_job")?,
+        finishing_since: row.optional_timestamp("finishing_since")?,
+        lease_duration: row.get::<Option<i64>>("lease")?.map(Millis),
     };
     let from: Option<String> = row.get("last_seen_from")?;
     let from = from.and_then(|address| address.parse().ok());
-    let last_seen = row.optional_moment("last_seen")?.map(|at| Seen { at, from });
-    Ok(StoredWorker { worker, credential: Arc::new(credential(&row)?), last_seen })
+    let last_seen = row.optional_timestamp("last_seen")?.map(|at| LastContact { at, from });
+    Ok(StoredWorker { worker, credential: Arc::new(credential_from(&row)?), last_seen })
 }
 
-/// All of a credential but the newest digest, as columns: its end, the token before it, who made it, its end while unused, the session.
-pub fn credential_columns(credential: &Credential) -> [Value; 8] {
-    let (old, session) = (credential.old.as_ref(), credential.session.as_ref());
-    let of_session = |field: fn(&Session) -> &String| session.map(field).cloned().into();
+/// All columns of a credential except the newest digest: its expiry, the previous token, its creator, its expiry while unused,
+/// the session.
+pub fn credential_columns(credential: &WorkerCredential) -> [SqlValue; 8] {
+    let (old, session) = (credential.previous.as_ref(), credential.session.as_ref());
+    let of_session = |field: fn(&WorkerSession) -> &String| session.map(field).cloned().into();
     let ends = |at: app::domain::time::Timestamp| at.0;
     [
         credential.expires_at.map(ends).into(),
         old.map(|old| old.digest.clone()).into(),
-        old.map(|old| old.ends_at).map(ends).into(),
-        credential.made_at.map(ends).into(),
-        credential.made_by.clone().into(),
-        credential.unused_ends_at.map(ends).into(),
+        old.map(|old| old.expires_at).map(ends).into(),
+        credential.issued_at.map(ends).into(),
+        credential.issued_by.clone().into(),
+        credential.expires_unused_at.map(ends).into(),
         of_session(|session| &session.digest),
-        of_session(|session| &session.token),
+        of_session(|session| &session.token_digest),
     ]
 }
 
-/// Networks as they are kept.
+/// Networks as stored.
 pub fn networks_text(networks: &[Network]) -> String {
     to_json(&networks.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
-fn networks(row: &Named<'_>) -> Result<Vec<Network>> {
+fn networks_from(row: &NamedRow<'_>) -> Result<Vec<Network>> {
     let texts: Vec<String> = row.json("networks")?;
-    let network = |text: &String| text.parse().map_err(|_| row.broken(format!("networks has {text:?}")));
+    let network = |text: &String| text.parse().map_err(|_| row.corrupt(format!("networks has {text:?}")));
     texts.iter().map(network).collect()
 }
 
-fn conflict(row: &Named<'_>) -> Result<Option<Conflict>> {
+fn conflict_from(row: &NamedRow<'_>) -> Result<Option<TokenConflict>> {
     let host: Option<String> = row.get("conflict_host")?;
-    Ok(row.optional_moment("conflict_at")?.map(|at| Conflict { at, host: host.unwrap_or_default() }))
+    Ok(row.optional_timestamp("conflict_at")?.map(|at| TokenConflict { at, host: host.unwrap_or_default() }))
 }
 
-fn credential(row: &Named<'_>) -> Result<Credential> {
+fn credential_from(row: &NamedRow<'_>) -> Result<WorkerCredential> {
     let old: Option<String> = row.get("old_token_digest")?;
-    let old = old.zip(row.optional_moment("old_token_ends_at")?);
-    Ok(Credential {
+    let old = old.zip(row.optional_timestamp("old_token_ends_at")?);
+    Ok(WorkerCredential {
         digest: row.get("token_digest")?,
-        made_at: row.optional_moment("token_made_at")?,
-        made_by: row.get("token_made_by")?,
-        expires_at: row.optional_moment("token_expires_at")?,
-        unused_ends_at: row.optional_moment("token_unused_ends_at")?,
-        old: old.map(|(digest, ends_at)| Outgoing { digest, ends_at }),
-        session: session(row)?,
+        issued_at: row.optional_timestamp("token_made_at")?,
+        issued_by: row.get("token_made_by")?,
+        expires_at: row.optional_timestamp("token_expires_at")?,
+        expires_unused_at: row.optional_timestamp("token_unused_ends_at")?,
+        previous: old.map(|(digest, ends_at)| PreviousSecret { digest, expires_at: ends_at }),
+        session: session_from(row)?,
     })
 }
 
-fn session(row: &Named<'_>) -> Result<Option<Session>> {
+fn session_from(row: &NamedRow<'_>) -> Result<Option<WorkerSession>> {
     let Some(digest) = row.get("session_digest")? else { return Ok(None) };
-    Ok(Some(Session { digest, token: row.required("session_token", row.get("session_token")?)? }))
+    Ok(Some(WorkerSession { digest, token_digest: row.required("session_token", row.get("session_token")?)? }))
 }
 
-fn link(row: &Named<'_>) -> Result<Link> {
-    let since = row.moment("link_since")?;
+fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
+    let since = row.timestamp("link_since")?;
     let word: String = row.get("link")?;
     match word.as_str() {
-        "never_seen" => Ok(Link::NeverSeen),
-        "connecting" => Ok(Link::Connecting { since, capability: capability(row)? }),
+        "never_seen" => Ok(ConnectionState::NeverConnected),
+        "connecting" => {
+            let cause: Option<String> = row.get("offline_cause")?;
+            Ok(ConnectionState::Connecting {
+                since,
+                capability: capability_from(row)?,
+                lost: cause.as_deref() == Some(LOST_CAUSE),
+            })
+        }
         "online" => {
             let stream: Option<String> = row.get("link_stream")?;
-            Ok(Link::Online { since, capability: capability(row)?, stream: row.required("link_stream", stream)? })
+            Ok(ConnectionState::Online {
+                since,
+                capability: capability_from(row)?,
+                stream: row.required("link_stream", stream)?,
+            })
         }
         "offline" => {
             let cause: Option<String> = row.get("offline_cause")?;
             let cause = match cause.as_deref() {
                 Some("disconnected") => OfflineCause::Disconnected,
-                Some("silent") => OfflineCause::Silent,
-                other => return Err(row.broken(format!("offline_cause is {other:?}"))),
+                Some("silent") => OfflineCause::HeartbeatTimeout,
+                other => return Err(row.corrupt(format!("offline_cause is {other:?}"))),
             };
-            Ok(Link::Offline { since, capability: capability(row)?, cause })
+            Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause })
         }
-        other => Err(row.broken(format!("link is {other:?}"))),
+        other => Err(row.corrupt(format!("link is {other:?}"))),
     }
 }
 
-fn capability(row: &Named<'_>) -> Result<Capability> {
+fn capability_from(row: &NamedRow<'_>) -> Result<Capability> {
     let kept: CapabilityJson = row.json("capability")?;
     Ok(Capability {
-        gpus: kept.gpus.into_iter().map(|kept| gpu(row, kept)).collect::<Result<_>>()?,
+        gpus: kept.gpus.into_iter().map(|kept| gpu_from(row, kept)).collect::<Result<_>>()?,
         accelerator: kept.accelerator,
         hostname: kept.hostname,
         labels: kept.labels,
@@ -210,21 +224,21 @@ fn capability(row: &Named<'_>) -> Result<Capability> {
         install_id: kept.install_id,
         tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
-        unfit: kept.unfit,
+        unhealthy_reason: kept.unfit,
         sandbox: kept.sandbox,
         paths: kept.paths,
     })
 }
 
-fn gpu(row: &Named<'_>, kept: GpuJson) -> Result<Gpu> {
+fn gpu_from(row: &NamedRow<'_>, kept: GpuJson) -> Result<Gpu> {
     let memory = kept.memory.map(|word| {
         let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
-        kind.ok_or_else(|| row.broken(format!("the memory of GPU {:?} is {word:?}", kept.uuid)))
+        kind.ok_or_else(|| row.corrupt(format!("the memory of GPU {:?} is {word:?}", kept.uuid)))
     });
     let withheld = kept.withheld.map(|(word, detail)| {
         let reason = WithheldReason::ALL.into_iter().find(|reason| reason.as_str() == word);
         let reason =
-            reason.ok_or_else(|| row.broken(format!("GPU {:?} is withheld because of {word:?}", kept.uuid)))?;
+            reason.ok_or_else(|| row.corrupt(format!("GPU {:?} is withheld because of {word:?}", kept.uuid)))?;
         Ok(Withheld { reason, detail })
     });
     Ok(Gpu {
@@ -263,7 +277,7 @@ fn capability_text(capability: &Capability) -> String {
         install_id: capability.install_id.clone(),
         tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,
-        unfit: capability.unfit.clone(),
+        unfit: capability.unhealthy_reason.clone(),
         sandbox: capability.sandbox.clone(),
         paths: capability.paths.clone(),
     })

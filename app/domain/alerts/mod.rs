@@ -1,0 +1,301 @@
+//! Alerts: conditions of the fleet that need attention, and their severity.
+//!
+//! Alerts contain only known facts: if the start of a condition is unknown, no time is given.
+
+mod stuck_jobs;
+#[cfg(test)]
+mod tests;
+
+pub use self::stuck_jobs::stuck_job_alerts;
+use super::explain::FitSummary;
+use super::gpu::{Gpu, WithheldReason};
+use super::ids::{JobId, WorkerId};
+use super::time::{Millis, Timestamp};
+use super::worker::credential::WorkerCredential;
+use super::worker::{ConnectionState, Worker};
+
+/// Maximum number of listed alerts; the rest is only counted.
+pub const MAX_ALERTS: usize = 20;
+/// A drain that lasts longer may have been forgotten.
+const LONG_DRAIN: Millis = Millis::from_secs(3_600);
+/// How long before its expiry a token raises an alert.
+const TOKEN_EXPIRY_NOTICE: Millis = Millis::from_secs(7 * 86_400);
+/// A token that is older should be rotated.
+const MAX_TOKEN_AGE: Millis = Millis::from_secs(90 * 86_400);
+/// Notes of the same kind name at most this many workers; more become one alert.
+const MAX_NAMED_WORKERS: usize = 3;
+
+/// The severity, the most severe first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Work is lost or rejected, or a token may be compromised.
+    Alarm,
+    /// Something does not work as intended.
+    Warning,
+    /// For information.
+    Note,
+}
+
+/// The kind of an alert.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlertKind {
+    /// The server's disk is almost full: new jobs are rejected.
+    DiskFull,
+    /// Signed checkpoints of the audit log cannot be shipped.
+    AuditNotShipped,
+    /// A second agent used the worker's token.
+    TokenShared {
+        /// Its host; empty if unknown.
+        host: String,
+    },
+    /// The worker's token has expired.
+    TokenExpired,
+    /// The worker went offline while it had this job, which is pending or being cancelled since.
+    OfflineWithJob {
+        /// The job.
+        job: JobId,
+    },
+    /// Several attempts in a row failed on the worker, each soon after its start.
+    FastFailures {
+        /// Number of failures since the last success.
+        attempts: u64,
+    },
+    /// Jobs with the same requirements are pending, and no worker will run them without an admin's action.
+    Stuck {
+        /// Number of jobs.
+        jobs: u64,
+        /// Number of workers left after each requirement; none if there are no workers.
+        summary: Option<FitSummary>,
+    },
+    /// Jobs with other requirements are stuck too.
+    OtherStuck {
+        /// Number of jobs.
+        jobs: u64,
+    },
+    /// GPUs of the worker had errors and are quarantined.
+    GpusWithheld {
+        /// Number of GPUs.
+        gpus: u64,
+        /// Index of the first one.
+        first: u32,
+        /// Its agent's details.
+        detail: String,
+    },
+    /// The worker accepts no new jobs, as reported by its agent.
+    HostUnhealthy {
+        /// The reason.
+        why: String,
+    },
+    /// The drain's deadline has passed, but the worker still has a job.
+    DrainOverdue,
+    /// The worker's token expires soon.
+    TokenExpiring {
+        /// When it expires.
+        at: Timestamp,
+    },
+    /// The worker's agent does not verify the server's certificate.
+    TlsUnverified,
+    /// The worker has been draining for a long time.
+    LongDrain,
+    /// The worker's agent is older than the server.
+    AgentOutdated {
+        /// The agent's version.
+        version: String,
+    },
+    /// The worker's token is old.
+    StaleToken,
+}
+
+/// The subject of an alert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AlertSubject {
+    /// The server.
+    Server,
+    /// A worker.
+    Worker(WorkerId, String),
+    /// Several workers: their number.
+    Workers(u64),
+    /// A job and the name of its configuration; for several jobs, the one that has waited longest.
+    Job(JobId, String),
+}
+
+/// An alert.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    /// The kind.
+    pub kind: AlertKind,
+    /// The subject.
+    pub subject: AlertSubject,
+    /// Since when, if known.
+    pub since: Option<Timestamp>,
+}
+
+/// A limited list of alerts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AlertList {
+    /// The alerts: most severe first, then oldest first.
+    pub alerts: Vec<Alert>,
+    /// Number of further alerts.
+    pub more: u64,
+}
+
+impl AlertKind {
+    /// Returns the severity.
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::DiskFull
+            | Self::TokenShared { .. }
+            | Self::TokenExpired
+            | Self::OfflineWithJob { .. }
+            | Self::FastFailures { .. } => Severity::Alarm,
+            Self::AuditNotShipped
+            | Self::Stuck { .. }
+            | Self::OtherStuck { .. }
+            | Self::GpusWithheld { .. }
+            | Self::HostUnhealthy { .. }
+            | Self::DrainOverdue
+            | Self::TokenExpiring { .. }
+            | Self::TlsUnverified => Severity::Warning,
+            Self::LongDrain | Self::AgentOutdated { .. } | Self::StaleToken => Severity::Note,
+        }
+    }
+}
+
+/// A worker and related data.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerContext<'w> {
+    /// The worker.
+    pub worker: &'w Worker,
+    /// Its token.
+    pub credential: &'w WorkerCredential,
+    /// A job that it runs, or that was lost with it and is pending.
+    pub job: Option<&'w JobId>,
+}
+
+/// Returns the alerts of a worker. `newest` is the server's own version.
+pub fn worker_alerts(subject: WorkerContext<'_>, newest: &str, now: Timestamp) -> Vec<Alert> {
+    let worker = subject.worker;
+    let entry = |concern, since| Alert {
+        kind: concern,
+        subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
+        since,
+    };
+    let found =
+        [offline_alert(subject), token_conflict_alert(worker), token_alert(subject, now), drain_alert(subject, now)];
+    let found = found.into_iter().flatten().chain(capability_alerts(worker, newest));
+    found.map(|(concern, since)| entry(concern, since)).collect()
+}
+
+type DatedAlertKind = (AlertKind, Option<Timestamp>);
+
+fn offline_alert(subject: WorkerContext<'_>) -> Option<DatedAlertKind> {
+    let ConnectionState::Offline { since, .. } = &subject.worker.connection else { return None };
+    Some((AlertKind::OfflineWithJob { job: subject.job?.clone() }, Some(*since)))
+}
+
+fn token_conflict_alert(worker: &Worker) -> Option<DatedAlertKind> {
+    let conflict = worker.token_conflict.as_ref()?;
+    Some((AlertKind::TokenShared { host: conflict.host.clone() }, Some(conflict.at)))
+}
+
+/// Retired workers need no token, and the server manages the token of its local worker.
+fn token_alert(WorkerContext { worker, credential, .. }: WorkerContext<'_>, now: Timestamp) -> Option<DatedAlertKind> {
+    if worker.retired_at.is_some() || worker.local {
+        return None;
+    }
+    let old = || credential.issued_at.filter(|made| now - *made > MAX_TOKEN_AGE);
+    match credential.expires_at {
+        Some(end) if end <= now => Some((AlertKind::TokenExpired, Some(end))),
+        Some(at) if at - now < TOKEN_EXPIRY_NOTICE => Some((AlertKind::TokenExpiring { at }, None)),
+        _ => old().map(|made| (AlertKind::StaleToken, Some(made))),
+    }
+}
+
+fn drain_alert(WorkerContext { worker, job, .. }: WorkerContext<'_>, now: Timestamp) -> Option<DatedAlertKind> {
+    // A worker that is not connected cannot finish its drain.
+    connected_capability(worker)?;
+    let drain = worker.drain.as_ref()?;
+    match drain.deadline {
+        Some(deadline) if deadline <= now && job.is_some() => Some((AlertKind::DrainOverdue, Some(deadline))),
+        _ => (now - drain.since > LONG_DRAIN).then_some((AlertKind::LongDrain, Some(drain.since))),
+    }
+}
+
+fn connected_capability(worker: &Worker) -> Option<&super::capability::Capability> {
+    match &worker.connection {
+        ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => Some(capability),
+        ConnectionState::NeverConnected | ConnectionState::Offline { .. } => None,
+    }
+}
+
+/// Alerts from the reports of a connected agent.
+fn capability_alerts(worker: &Worker, newest: &str) -> Vec<DatedAlertKind> {
+    let Some(capability) = connected_capability(worker) else { return Vec::new() };
+    // The version that older agents report is that of another program.
+    let version = capability
+        .agent_version
+        .as_ref()
+        .filter(|version| !capability.is_older_agent() && is_older_version(version, newest));
+    let unfit = capability.unhealthy_reason.clone().map(|why| AlertKind::HostUnhealthy { why });
+    let unverified = (capability.tls_verify == Some(false)).then_some(AlertKind::TlsUnverified);
+    let behind = version.map(|version| AlertKind::AgentOutdated { version: version.clone() });
+    let found = [withheld_gpus_alert(&capability.gpus), unfit, unverified, behind];
+    found.into_iter().flatten().map(|concern| (concern, None)).collect()
+}
+
+/// Quarantined GPUs only: use by another process is not an error.
+fn withheld_gpus_alert(all: &[Gpu]) -> Option<AlertKind> {
+    let broken = |gpu: &Gpu| {
+        let why = gpu.withheld.as_ref().filter(|withheld| withheld.reason == WithheldReason::Quarantined)?;
+        Some((gpu.index, why.detail.clone()))
+    };
+    let mut broken = all.iter().filter_map(broken);
+    let (first, detail) = broken.next()?;
+    Some(AlertKind::GpusWithheld { gpus: broken.count() as u64 + 1, first, detail })
+}
+
+/// Returns whether a version is older. Invalid versions are not compared.
+fn is_older_version(version: &str, newest: &str) -> bool {
+    let numbers = |text: &str| {
+        let core = text.split(['-', '+']).next()?;
+        core.split('.').map(|part| part.parse().ok()).collect::<Option<Vec<u64>>>()
+    };
+    matches!((numbers(version), numbers(newest)), (Some(version), Some(newest)) if version < newest)
+}
+
+/// Builds the list: sorted, with notes of the same kind on many workers combined, and at most [`MAX_ALERTS`] long.
+pub fn build_list(entries: Vec<Alert>) -> AlertList {
+    let mut entries = group_notes(entries);
+    entries.sort_by_key(|entry| (entry.kind.severity(), entry.since.is_none(), entry.since));
+    let more = entries.len().saturating_sub(MAX_ALERTS) as u64;
+    entries.truncate(MAX_ALERTS);
+    AlertList { alerts: entries, more }
+}
+
+/// Returns whether two alerts differ only in the worker, so that they can be combined.
+fn is_same_kind(a: &Alert, b: &Alert) -> bool {
+    std::mem::discriminant(&a.kind) == std::mem::discriminant(&b.kind)
+}
+
+fn group_notes(entries: Vec<Alert>) -> Vec<Alert> {
+    let (notes, mut entries): (Vec<_>, Vec<_>) =
+        entries.into_iter().partition(|entry| entry.kind.severity() == Severity::Note);
+    let mut groups: Vec<Vec<Alert>> = Vec::new();
+    for note in notes {
+        match groups.iter_mut().find(|group| is_same_kind(&group[0], &note)) {
+            Some(group) => group.push(note),
+            None => groups.push(vec![note]),
+        }
+    }
+    for mut group in groups {
+        let many = group.len();
+        if many > MAX_NAMED_WORKERS {
+            // The oldest alert represents the group.
+            group.sort_by_key(|entry| (entry.since.is_none(), entry.since));
+            group.truncate(1);
+            group[0].subject = AlertSubject::Workers(many as u64);
+        }
+        entries.append(&mut group);
+    }
+    entries
+}

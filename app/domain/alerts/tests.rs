@@ -1,0 +1,235 @@
+//! Tests of alerts and their order.
+
+use super::*;
+use crate::domain::capability::Capability;
+use crate::domain::explain::{FeasibilityCache, JobRequirement};
+use crate::domain::fixtures::{
+    NOW, gpu_demand, job, job_id, label, unseen_worker, with_withheld_gpus, worker, worker_id,
+};
+use crate::domain::gpu::Withheld;
+use crate::domain::job::{Demand, Job};
+use crate::domain::plan::{ConcurrencyLimits, PlannerFleet};
+use crate::domain::worker::{OfflineCause, WorkerKind};
+
+const HOUR: Millis = Millis::from_secs(3_600);
+const DAY: Millis = Millis::from_secs(86_400);
+
+fn found_alerts(
+    worker: &Worker,
+    credential: &WorkerCredential,
+    job: Option<&JobId>,
+    now: Timestamp,
+) -> Vec<DatedAlertKind> {
+    let entries = worker_alerts(WorkerContext { worker, credential, job }, "0.2.0", now);
+    let about = AlertSubject::Worker(worker.id.clone(), worker.name.clone());
+    assert!(entries.iter().all(|entry| entry.subject == about), "{entries:?}");
+    entries.into_iter().map(|entry| (entry.kind, entry.since)).collect()
+}
+
+fn found_kinds(worker: &Worker, job: Option<&JobId>, now: Timestamp) -> Vec<DatedAlertKind> {
+    found_alerts(worker, &WorkerCredential::new("a"), job, now)
+}
+
+/// A worker with this reported capability.
+fn reporting(capability: Capability) -> Worker {
+    unseen_worker(1).registered(NOW, capability, WorkerKind::Persistent)
+}
+
+#[test]
+fn healthy_worker_has_no_alerts() {
+    let job = job_id(1);
+    assert_eq!(found_kinds(&worker(1, &[80], 1), Some(&job), NOW + DAY), []);
+    assert_eq!(found_kinds(&unseen_worker(1), None, NOW + DAY), []);
+}
+
+#[test]
+fn offline_worker_with_a_job_raises_an_alert() {
+    let (gone, job) = (worker(1, &[80], 1).went_offline(NOW, OfflineCause::HeartbeatTimeout), job_id(1));
+    assert_eq!(found_kinds(&gone, Some(&job), NOW + HOUR), [(AlertKind::OfflineWithJob { job }, Some(NOW))]);
+    assert_eq!(found_kinds(&gone, None, NOW + HOUR), []);
+}
+
+#[test]
+fn long_or_overdue_drain_raises_an_alert() {
+    let (deadline, job) = (NOW + Millis::from_secs(60), job_id(1));
+    let open = worker(1, &[80], 1).drained(NOW, None, None);
+    let bounded = worker(1, &[80], 1).drained(NOW, None, Some(deadline));
+    let (after, late) = (NOW + Millis::from_secs(61), NOW + HOUR + Millis::from_secs(1));
+    let long = || vec![(AlertKind::LongDrain, Some(NOW))];
+    assert_eq!((found_kinds(&open, None, NOW + HOUR), found_kinds(&open, None, late)), (vec![], long()));
+    assert_eq!(found_kinds(&bounded, Some(&job), after), [(AlertKind::DrainOverdue, Some(deadline))]);
+    assert_eq!((found_kinds(&bounded, None, after), found_kinds(&bounded, None, late)), (vec![], long()));
+    let away = open.went_offline(NOW, OfflineCause::Disconnected);
+    assert_eq!(found_kinds(&away, None, late), [], "no alert while disconnected");
+}
+
+#[test]
+fn quarantined_gpu_raises_an_alert_and_used_gpu_does_not() {
+    let broken = with_withheld_gpus(worker(1, &[80, 80, 80], 1), &[1, 2]);
+    let concern = AlertKind::GpusWithheld { gpus: 2, first: 1, detail: "XID 79".to_owned() };
+    assert_eq!(found_kinds(&broken, None, NOW), [(concern, None)]);
+    let mut gpus = broken.capability().expect("there").gpus.clone();
+    for gpu in &mut gpus[1..] {
+        gpu.withheld = Some(Withheld { reason: WithheldReason::InUse, detail: "used by process 7".to_owned() });
+    }
+    assert_eq!(found_kinds(&reporting(Capability { gpus, ..Capability::default() }), None, NOW), []);
+}
+
+#[test]
+fn reports_count_only_while_connected() {
+    let capability = Capability {
+        unhealthy_reason: Some("no room".to_owned()),
+        tls_verify: Some(false),
+        agent_version: Some("0.1.9".to_owned()),
+        protocol: Some(1),
+        ..Capability::default()
+    };
+    let there = reporting(capability.clone());
+    let unfit = AlertKind::HostUnhealthy { why: "no room".to_owned() };
+    let behind = AlertKind::AgentOutdated { version: "0.1.9".to_owned() };
+    assert_eq!(
+        found_kinds(&there, None, NOW),
+        [unfit, AlertKind::TlsUnverified, behind].map(|concern| (concern, None))
+    );
+    assert_eq!(found_kinds(&there.went_offline(NOW, OfflineCause::HeartbeatTimeout), None, NOW), []);
+    let older = reporting(Capability { protocol: None, unhealthy_reason: None, tls_verify: None, ..capability });
+    assert_eq!(found_kinds(&older, None, NOW), [], "its version is that of another program");
+}
+
+#[test]
+fn versions_are_compared_numerically() {
+    for (version, newest, expected) in [
+        ("0.2.0", "0.2.0", false),
+        ("0.9.0", "0.10.0", true),
+        ("0.10.0", "0.9.0", false),
+        ("0.1.0-dev+7", "0.2.0", true),
+        ("one", "0.2.0", false),
+        ("", "0.2.0", false),
+    ] {
+        assert_eq!(is_older_version(version, newest), expected, "{version} {newest}");
+    }
+}
+
+#[test]
+fn expired_expiring_or_old_token_raises_an_alert() {
+    let key = |ends: Option<Millis>, age: Option<Millis>| WorkerCredential {
+        issued_at: age.map(|age| Timestamp(NOW.0 - age.0)),
+        expires_at: ends.map(|span| NOW + span),
+        ..WorkerCredential::new("a")
+    };
+    let days = |n: i64| Millis(DAY.0 * n);
+    let tell = |worker: &Worker, ends, age| found_alerts(worker, &key(ends, age), None, NOW);
+    let there = worker(1, &[], 1);
+    assert_eq!(tell(&there, Some(days(0)), None), [(AlertKind::TokenExpired, Some(NOW))]);
+    assert_eq!(tell(&there, Some(days(6)), Some(days(91))), [(AlertKind::TokenExpiring { at: NOW + days(6) }, None)]);
+    assert_eq!(tell(&there, Some(days(7)), Some(days(90))), []);
+    assert_eq!(tell(&there, None, Some(days(91))), [(AlertKind::StaleToken, Some(Timestamp(NOW.0 - days(91).0)))]);
+    assert_eq!(tell(&there, None, None), [], "its age is not recorded");
+    let spent = Worker { retired_at: Some(NOW), ..there.clone() };
+    assert_eq!(tell(&spent, Some(days(0)), Some(days(91))), [], "it is retired");
+    let conflict = there.token_contended(NOW, "rack-7");
+    assert_eq!(tell(&conflict, None, None), [(AlertKind::TokenShared { host: "rack-7".to_owned() }, Some(NOW))]);
+}
+
+fn entry(n: u16, concern: AlertKind, since: Option<i64>) -> Alert {
+    Alert { kind: concern, subject: AlertSubject::Worker(worker_id(n), format!("w{n}")), since: since.map(Timestamp) }
+}
+
+#[test]
+fn most_severe_then_oldest_alerts_come_first() {
+    let full = Alert { kind: AlertKind::DiskFull, subject: AlertSubject::Server, since: Some(Timestamp(9)) };
+    let rows = [
+        entry(1, AlertKind::LongDrain, Some(1)),
+        entry(2, AlertKind::TlsUnverified, None),
+        entry(3, AlertKind::DrainOverdue, Some(5)),
+        entry(4, AlertKind::TokenExpired, Some(2)),
+        full,
+    ];
+    let list = build_list(rows.to_vec());
+    assert_eq!((list.alerts[0].clone(), list.alerts[1].clone()), (rows[3].clone(), rows[4].clone()));
+    assert_eq!(list.alerts[2..], [rows[2].clone(), rows[1].clone(), rows[0].clone()]);
+    assert_eq!((list.alerts.len(), list.more), (rows.len(), 0));
+}
+
+#[test]
+fn notes_on_many_workers_are_combined() {
+    let old = |n: u16| entry(n, AlertKind::StaleToken, Some(i64::from(n)));
+    assert_eq!(build_list((1..=3).map(old).collect()).alerts.len(), 3);
+    let many = build_list((1..=4).rev().map(old).chain([entry(9, AlertKind::LongDrain, Some(7))]).collect());
+    let about: Vec<_> = many.alerts.iter().map(|entry| (&entry.subject, entry.since)).collect();
+    let drained = AlertSubject::Worker(worker_id(9), "w9".to_owned());
+    assert_eq!(about, [(&AlertSubject::Workers(4), Some(Timestamp(1))), (&drained, Some(Timestamp(7)))]);
+}
+
+#[test]
+fn list_is_limited_and_counts_the_rest() {
+    let long = build_list((1..=25).map(|n| entry(n, AlertKind::TlsUnverified, None)).collect());
+    assert_eq!((long.alerts.len(), long.more), (MAX_ALERTS, 5));
+}
+
+fn in_site(site: &str) -> Demand {
+    Demand { labels: label("site", site), ..Demand::default() }
+}
+
+#[test]
+fn stuck_jobs_raise_alerts_after_a_minute_by_requirements() {
+    let workers = [worker(1, &[80], 1), worker(2, &[80], 1).drained(NOW, None, None)];
+    let jobs = [job(1, in_site("graz")), job(2, Demand::default()), job(3, gpu_demand(2)), job(4, in_site("graz"))];
+    let at = |now: Timestamp| {
+        let fleet = PlannerFleet::new(&workers, &[], ConcurrencyLimits::default());
+        let told = stuck_job_alerts(&jobs, &mut FeasibilityCache::with_budget(fleet, 1_000), now);
+        told.into_iter().map(|entry| match entry.kind {
+            AlertKind::Stuck { jobs, summary } => {
+                let last = summary.and_then(|summary| summary.steps.last().cloned()).expect("a step");
+                assert_eq!(last.remaining, 0);
+                (entry.subject, jobs, last.requirement, entry.since)
+            }
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(at(NOW).count(), 0, "pending for less than a minute");
+    let graz = JobRequirement::Label { key: "site".to_owned(), wanted: "graz".to_owned() };
+    let since = |n: usize| Some(jobs[n].submitted_at);
+    let about = |n: u16| AlertSubject::Job(job_id(n), "digits".to_owned());
+    let both = [(about(1), 2, graz, since(0)), (about(3), 1, JobRequirement::Gpus(2), since(2))];
+    assert_eq!(at(NOW + Millis::from_secs(1)).collect::<Vec<_>>(), both);
+}
+
+#[test]
+fn jobs_that_need_an_admin_raise_alerts() {
+    let workers = [worker(1, &[80], 1).drained(NOW, None, None), unseen_worker(2)];
+    let jobs = [job(1, Demand::default())];
+    let mut outlooks =
+        FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), 1_000);
+    let told = stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR);
+    let [Alert { kind: AlertKind::Stuck { jobs: 1, summary: Some(summary) }, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+    let steps: Vec<_> = summary.steps.iter().map(|step| (&step.requirement, step.remaining)).collect();
+    assert_eq!(steps, [(&JobRequirement::HasConnected, 1), (&JobRequirement::Ready, 0)]);
+}
+
+#[test]
+fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
+    let workers: Vec<Worker> = (1..=50).map(|n| worker(n, &[80], 1)).collect();
+    let demand = |n: u16| match n % 400 {
+        // A worker would run these.
+        0 => Demand::default(),
+        other => in_site(&format!("s{other}")),
+    };
+    let jobs: Vec<Job> = (1..=10_000).map(|n| job(n, demand(n))).collect();
+    let told = |most| -> (Vec<u64>, usize) {
+        let mut outlooks =
+            FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), most);
+        let number = |entry: Alert| match entry.kind {
+            AlertKind::Stuck { jobs, .. } | AlertKind::OtherStuck { jobs } => jobs,
+            other => panic!("{other:?}"),
+        };
+        let entries = build_list(stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR)).alerts;
+        (entries.into_iter().map(number).collect(), outlooks.comparisons())
+    };
+    // The number of all stuck jobs. Each set of requirements is checked once; those with an alert are checked again.
+    assert_eq!(told(100_000), (vec![25, 25, 25, 25, 25, 394 * 25], 399 * 50 + 1 + 5 * 50));
+    // Requirements beyond the budget raise no alert.
+    assert_eq!(told(1_000), (vec![25, 25, 25, 25, 25, 15 * 25], 20 * 50 + 5 * 50));
+}

@@ -1,0 +1,153 @@
+//! Stops a host from accepting jobs after several fast failures, so that it does not use up the queue.
+//!
+//! A broken configuration fails fast on every host, so each configuration counts only once; failures of three different
+//! configurations in a row are attributed to the host. After a cooldown the host is tried again (a half-open circuit
+//! breaker), so that three configurations that are broken on purpose cannot block a host permanently.
+
+use super::time::{Millis, Timestamp};
+
+/// A failure within this time after the start of the trainer is a fast failure.
+pub const FAST_FAILURE: Millis = Millis::from_secs(10);
+/// Time for which a failing host accepts no jobs.
+pub const COOLDOWN: Millis = Millis::from_secs(600);
+/// Number of different configurations that must fail fast in a row.
+const TRIP_AFTER: usize = 3;
+/// Maximum length of a quoted error, in characters.
+const MAX_ERROR_CHARS: usize = 100;
+
+/// What the end of an attempt says about its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptEvidence<'e> {
+    /// The trainer failed within [`FAST_FAILURE`].
+    FailedFast {
+        /// The configuration's name.
+        config: &'e str,
+        /// The first line of the error.
+        error: &'e str,
+    },
+    /// The trainer ran, whatever its outcome.
+    Ran,
+    /// Nothing: the attempt was stopped or returned.
+    Inconclusive,
+}
+
+/// The state of the guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CrashGuard {
+    /// Accepts jobs. These configurations have failed fast since the last trainer that ran.
+    Watching(Vec<String>),
+    /// Accepts no jobs until this time, a reset by a user, or a restart of the agent. A fast failure after that trips
+    /// the guard again, whatever its configuration.
+    Tripped {
+        /// When a job is accepted again.
+        until: Timestamp,
+        /// The error of the last failure.
+        error: String,
+    },
+}
+
+impl Default for CrashGuard {
+    fn default() -> Self {
+        Self::Watching(Vec::new())
+    }
+}
+
+impl CrashGuard {
+    /// Records the end of an attempt.
+    #[must_use]
+    pub fn record(self, now: Timestamp, evidence: AttemptEvidence<'_>) -> Self {
+        match (self, evidence) {
+            (Self::Watching(_), AttemptEvidence::Ran) => Self::default(),
+            (Self::Watching(mut failed), AttemptEvidence::FailedFast { config, error }) => {
+                if !failed.iter().any(|known| known == config) {
+                    failed.push(config.to_owned());
+                }
+                if failed.len() < TRIP_AFTER { Self::Watching(failed) } else { Self::trip(now, error) }
+            }
+            (Self::Tripped { until, .. }, AttemptEvidence::Ran) if now >= until => Self::default(),
+            (Self::Tripped { until, .. }, AttemptEvidence::FailedFast { error, .. }) if now >= until => {
+                Self::trip(now, error)
+            }
+            (same, _) => same,
+        }
+    }
+
+    fn trip(now: Timestamp, error: &str) -> Self {
+        Self::Tripped { until: now + COOLDOWN, error: error.chars().take(MAX_ERROR_CHARS).collect() }
+    }
+
+    /// Returns why no job is accepted, or none if jobs are accepted.
+    pub fn block_reason(&self, now: Timestamp) -> Option<String> {
+        let Self::Tripped { until, error } = self else { return None };
+        (now < *until).then(|| {
+            format!(
+                "jobs of {TRIP_AFTER} configurations in a row failed within {} s (the last: {error}). It is tried again after {} \
+                 min; drain and resume the worker to try at once",
+                FAST_FAILURE.0 / 1_000,
+                COOLDOWN.0 / 60_000
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000);
+
+    fn after(ends: &[Option<&str>]) -> CrashGuard {
+        ends.iter().fold(CrashGuard::default(), |guard, failed| guard.record(NOW, evidence(*failed)))
+    }
+
+    fn evidence(failed: Option<&str>) -> AttemptEvidence<'_> {
+        failed.map_or(AttemptEvidence::Ran, |config| AttemptEvidence::FailedFast { config, error: "No CUDA" })
+    }
+
+    #[test]
+    fn three_configurations_in_a_row_trip_the_guard() {
+        let (ran, a, b, c) = (None, Some("a"), Some("b"), Some("c"));
+        for (ends, trips) in [
+            (vec![], false),
+            (vec![a, b], false),
+            (vec![a, b, c], true),
+            (vec![a, a, a, a, a], false),
+            (vec![a, b, a, b], false),
+            (vec![a, a, b, b, c], true),
+            (vec![a, b, ran, c], false),
+            (vec![a, ran, a, b, c], true),
+            (vec![a, b, c, ran], true),
+        ] {
+            assert_eq!(after(&ends).block_reason(NOW).is_some(), trips, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn host_is_tried_again_after_the_cooldown() {
+        let tripped = after(&[Some("a"), Some("b"), Some("c")]);
+        let rested = NOW + COOLDOWN;
+        assert!(tripped.block_reason(Timestamp(rested.0 - 1)).is_some() && tripped.block_reason(rested).is_none());
+        let again = tripped.clone().record(rested, evidence(Some("a")));
+        assert!(
+            again.block_reason(rested).is_some() && again.block_reason(rested + COOLDOWN).is_none(),
+            "one that fails is enough now"
+        );
+        assert_eq!(tripped.clone().record(rested, AttemptEvidence::Inconclusive).block_reason(rested), None);
+        assert_eq!(tripped.record(rested, AttemptEvidence::Ran), CrashGuard::default());
+    }
+
+    #[test]
+    fn stopped_attempts_are_inconclusive() {
+        let guard = after(&[Some("a"), Some("b")]);
+        assert_eq!(guard.clone().record(NOW, AttemptEvidence::Inconclusive), guard);
+    }
+
+    #[test]
+    fn block_reason_names_the_error() {
+        let why = after(&[Some("a"), Some("b"), Some("c")]).block_reason(NOW).unwrap_or_default();
+        assert!(why.starts_with("jobs of 3 configurations in a row failed within 10 s (the last: No CUDA). "), "{why}");
+        let long = AttemptEvidence::FailedFast { config: "c", error: &"x".repeat(9_000) };
+        let why = after(&[Some("a"), Some("b")]).record(NOW, long).block_reason(NOW).unwrap_or_default();
+        assert!(why.chars().count() <= 256, "the orchestrator keeps no more");
+    }
+}

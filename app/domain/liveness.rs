@@ -1,0 +1,156 @@
+//! When silent workers are marked offline, and when their records are removed.
+
+use super::time::{Millis, Timestamp};
+use super::worker::{ConnectionState, Worker, WorkerKind};
+
+/// Offline ephemeral workers are removed this long after their last contact.
+pub const EPHEMERAL_RETENTION: Millis = Millis::from_secs(3_600);
+
+/// What happens to a silent worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LivenessVerdict {
+    /// It is marked offline; its attempts are lost.
+    HeartbeatTimeout,
+    /// It disconnected and did not come back: attempts that it left running are lost.
+    Abandoned,
+    /// It is removed; the history of its jobs remains.
+    Removed,
+}
+
+/// Judges a worker with last contact at `last_seen`, by a server that has been serving since `serving_since`.
+///
+/// No worker is marked offline or removed until the server has been listening for longer than the timeout (invariant
+/// I10), so that workers that waited for the server have reconnected. The hour before the removal includes the time
+/// while no server runs; otherwise a server that is restarted often would remove none. An older agent may be silent for
+/// minutes while its trainer runs; its open stream counts as contact.
+pub fn judge_liveness(
+    worker: &Worker,
+    last_seen: Option<Timestamp>,
+    serving_since: Timestamp,
+    timeout: Millis,
+    now: Timestamp,
+) -> Option<LivenessVerdict> {
+    let heard = last_contact(worker, last_seen);
+    let listened = now - serving_since > timeout;
+    let silent = now > offline_at(worker, last_seen, serving_since, timeout);
+    match &worker.connection {
+        ConnectionState::Online { capability, .. } if capability.is_older_agent() => None,
+        ConnectionState::Connecting { .. } | ConnectionState::Online { .. } => {
+            silent.then_some(LivenessVerdict::HeartbeatTimeout)
+        }
+        ConnectionState::Offline { .. } => {
+            let forgotten = listened && now - heard >= EPHEMERAL_RETENTION;
+            match worker.kind {
+                Some(WorkerKind::Ephemeral) if forgotten => Some(LivenessVerdict::Removed),
+                _ => silent.then_some(LivenessVerdict::Abandoned),
+            }
+        }
+        ConnectionState::NeverConnected => None,
+    }
+}
+
+/// Returns when a worker is marked offline if it stays silent.
+pub fn offline_at(
+    worker: &Worker,
+    last_seen: Option<Timestamp>,
+    serving_since: Timestamp,
+    timeout: Millis,
+) -> Timestamp {
+    last_contact(worker, last_seen).max(serving_since) + timeout
+}
+
+fn last_contact(worker: &Worker, last_seen: Option<Timestamp>) -> Timestamp {
+    last_seen.unwrap_or(worker.created_at).max(worker.connection_since())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::capability::Capability;
+    use crate::domain::worker::OfflineCause;
+    use crate::domain::worker::tests::{new_worker, online_worker};
+
+    const TIMEOUT: Millis = Millis::from_secs(120);
+    const HEARD: Timestamp = Timestamp(10_000_000);
+
+    fn at(seconds: i64) -> Timestamp {
+        HEARD + Millis::from_secs(seconds)
+    }
+
+    fn verdict(worker: &Worker, seconds: i64) -> Option<LivenessVerdict> {
+        judge_liveness(worker, Some(HEARD), Timestamp(0), TIMEOUT, at(seconds))
+    }
+
+    fn ours(worker: Worker) -> Worker {
+        let capability = Capability { protocol: Some(1), ..Capability::default() };
+        match worker.connection {
+            ConnectionState::Online { since, stream, .. } => {
+                Worker { connection: ConnectionState::Online { since, capability, stream }, ..worker }
+            }
+            _ => worker,
+        }
+    }
+
+    #[test]
+    fn worker_is_offline_only_after_the_timeout() {
+        let connecting = online_worker().stream_closed(HEARD, "s");
+        for worker in [ours(online_worker()), connecting] {
+            assert_eq!(verdict(&worker, 120), None);
+            assert_eq!(
+                judge_liveness(&worker, Some(HEARD), Timestamp(0), TIMEOUT, Timestamp(at(120).0 + 1)),
+                Some(LivenessVerdict::HeartbeatTimeout)
+            );
+        }
+    }
+
+    #[test]
+    fn open_stream_counts_as_contact_of_an_older_agent() {
+        assert_eq!(verdict(&online_worker(), 100_000), None);
+        assert_eq!(verdict(&online_worker().stream_closed(HEARD, "s"), 121), Some(LivenessVerdict::HeartbeatTimeout));
+    }
+
+    #[test]
+    fn no_worker_is_offline_just_after_server_start() {
+        let worker = ours(online_worker());
+        assert_eq!(judge_liveness(&worker, Some(HEARD), at(500), TIMEOUT, at(620)), None);
+        assert_eq!(
+            judge_liveness(&worker, Some(HEARD), at(500), TIMEOUT, at(621)),
+            Some(LivenessVerdict::HeartbeatTimeout)
+        );
+    }
+
+    #[test]
+    fn connection_change_counts_as_contact() {
+        let worker = online_worker().stream_closed(at(300), "s");
+        assert_eq!(verdict(&worker, 420), None);
+        assert_eq!(verdict(&worker, 421), Some(LivenessVerdict::HeartbeatTimeout));
+        assert_eq!(
+            judge_liveness(&worker, None, Timestamp(0), TIMEOUT, at(421)),
+            Some(LivenessVerdict::HeartbeatTimeout)
+        );
+    }
+
+    #[test]
+    fn disconnected_and_silent_workers_have_the_same_timeout() {
+        let gone = online_worker().went_offline(at(0), OfflineCause::Disconnected);
+        assert_eq!((verdict(&gone, 120), verdict(&gone, 121)), (None, Some(LivenessVerdict::Abandoned)));
+    }
+
+    #[test]
+    fn ephemeral_workers_are_removed_an_hour_after_last_contact() {
+        let gone =
+            |kind| Worker { kind: Some(kind), ..online_worker().went_offline(at(0), OfflineCause::Disconnected) };
+        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::Abandoned));
+        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_600), Some(LivenessVerdict::Removed));
+        assert_eq!(verdict(&gone(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::Abandoned));
+        let by_one_since =
+            |start, seconds| judge_liveness(&gone(WorkerKind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
+        assert_eq!((by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)), (None, Some(LivenessVerdict::Abandoned)));
+        assert_eq!(
+            (by_one_since(3_000, 3_599), by_one_since(3_000, 3_600)),
+            (Some(LivenessVerdict::Abandoned), Some(LivenessVerdict::Removed))
+        );
+        assert_eq!((by_one_since(9_000, 9_120), by_one_since(9_000, 9_121)), (None, Some(LivenessVerdict::Removed)));
+        assert_eq!(verdict(&Worker { kind: Some(WorkerKind::Ephemeral), ..new_worker() }, 1_000_000), None);
+    }
+}

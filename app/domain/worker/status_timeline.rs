@@ -1,0 +1,253 @@
+//! The status of a worker over time, computed from the audit log.
+
+use super::{ConnectionStatus, Worker, WorkerState};
+use crate::domain::audit::AuditAction;
+use crate::domain::time::Timestamp;
+
+/// Audit actions that change the connection: the newest one is valid.
+pub const CONNECTION_ACTIONS: [AuditAction; 5] = [
+    AuditAction::WorkerCreated,
+    AuditAction::WorkerRegistered,
+    AuditAction::WorkerOnline,
+    AuditAction::WorkerConnecting,
+    AuditAction::WorkerOffline,
+];
+/// Audit actions that change the drain.
+pub const DRAIN_ACTIONS: [AuditAction; 2] = [AuditAction::WorkerDrained, AuditAction::WorkerResumed];
+
+/// A status from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusSpan {
+    /// Start of the status; it lasts until the next one.
+    pub since: Timestamp,
+    /// The status; none while the agent had never connected.
+    pub status: Option<WorkerState>,
+}
+
+/// A change of the status.
+#[derive(Debug, Clone, Copy)]
+enum StatusChange {
+    Connection(ConnectionStatus),
+    Draining(bool),
+    Retired,
+    Offered,
+    Ended,
+}
+
+impl StatusChange {
+    const fn from_action(action: AuditAction) -> Option<Self> {
+        Some(match action {
+            AuditAction::WorkerCreated => Self::Connection(ConnectionStatus::NeverConnected),
+            AuditAction::WorkerRegistered | AuditAction::WorkerConnecting => {
+                Self::Connection(ConnectionStatus::Connecting)
+            }
+            AuditAction::WorkerOnline => Self::Connection(ConnectionStatus::Online),
+            AuditAction::WorkerOffline => Self::Connection(ConnectionStatus::Offline),
+            AuditAction::WorkerDrained => Self::Draining(true),
+            AuditAction::WorkerResumed => Self::Draining(false),
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Default)]
+struct TimelineState {
+    /// None until an entry is known.
+    connection: Option<ConnectionStatus>,
+    draining: bool,
+    retired: bool,
+    jobs: usize,
+}
+
+impl TimelineState {
+    const fn apply(&mut self, turn: StatusChange) {
+        match turn {
+            StatusChange::Connection(contact) => self.connection = Some(contact),
+            StatusChange::Draining(drains) => self.draining = drains,
+            StatusChange::Retired => self.retired = true,
+            StatusChange::Offered => self.jobs += 1,
+            StatusChange::Ended => self.jobs = self.jobs.saturating_sub(1),
+        }
+    }
+
+    fn span_from(&self, since: Timestamp) -> Option<StatusSpan> {
+        let contact = self.connection?;
+        let status = (contact != ConnectionStatus::NeverConnected)
+            .then(|| contact.worker_state(self.draining || self.retired, self.jobs > 0));
+        Some(StatusSpan { since, status })
+    }
+}
+
+/// Returns the status of a worker since a time, oldest first, without gaps. The first one may have begun earlier, or
+/// its beginning is no longer recorded.
+///
+/// `trail` are the audit entries since then, plus the newest earlier entry of [`CONNECTION_ACTIONS`] and of
+/// [`DRAIN_ACTIONS`]; `leases` are the start and end of each job.
+pub fn status_timeline(
+    worker: &Worker,
+    trail: impl IntoIterator<Item = (Timestamp, AuditAction)>,
+    leases: impl IntoIterator<Item = (Timestamp, Option<Timestamp>)>,
+    since: Timestamp,
+) -> Vec<StatusSpan> {
+    let mut turns: Vec<_> =
+        trail.into_iter().filter_map(|(at, action)| Some((at, StatusChange::from_action(action)?))).collect();
+    // Without an entry, the current state also applies to the past.
+    if !turns.iter().any(|(_, turn)| matches!(turn, StatusChange::Connection(_))) {
+        turns.push((
+            worker.connection_since(),
+            StatusChange::Connection(ConnectionStatus::from_state(&worker.connection)),
+        ));
+    }
+    let drains =
+        worker.drain.as_ref().filter(|_| !turns.iter().any(|(_, turn)| matches!(turn, StatusChange::Draining(_))));
+    turns.extend(drains.map(|drain| (drain.since, StatusChange::Draining(true))));
+    turns.extend(worker.retired_at.map(|at| (at, StatusChange::Retired)));
+    for (offered, ended) in leases {
+        turns.push((offered, StatusChange::Offered));
+        turns.extend(ended.map(|at| (at, StatusChange::Ended)));
+    }
+    turns.sort_by_key(|(at, _)| *at);
+    let first =
+        turns.iter().find_map(|(_, turn)| if let StatusChange::Draining(drains) = turn { Some(*drains) } else { None });
+    // A worker that was resumed must have been draining before.
+    let mut standing = TimelineState { draining: first == Some(false), ..TimelineState::default() };
+    let mut course: Vec<StatusSpan> = Vec::new();
+    for together in turns.chunk_by(|(a, _), (b, _)| a == b) {
+        for (_, turn) in together {
+            standing.apply(*turn);
+        }
+        let changed = |stood: &StatusSpan| course.last().is_none_or(|last| last.status != stood.status);
+        course.extend(standing.span_from(together[0].0).filter(changed));
+    }
+    let over = course.iter().skip(1).take_while(|stood| stood.since <= since).count();
+    course.split_off(over)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::capability::Capability;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::worker::{ConnectionState, Drain};
+
+    fn made() -> Worker {
+        Worker::new(WorkerId::parse("w_1").expect("an id"), "gpu-1".to_owned(), Timestamp(0))
+    }
+
+    /// The timeline as text: start and status of each span.
+    fn drawn(worker: &Worker, told: &[(i64, AuditAction)], held: &[(i64, Option<i64>)], since: i64) -> String {
+        let told = told.iter().map(|(at, action)| (Timestamp(*at), *action));
+        let held = held.iter().map(|(from, until)| (Timestamp(*from), until.map(Timestamp)));
+        let course = status_timeline(worker, told, held, Timestamp(since));
+        let word =
+            |status: Option<WorkerState>| status.map_or_else(|| "Never".to_owned(), |status| format!("{status:?}"));
+        course.iter().map(|stood| format!("{} {}", stood.since.0, word(stood.status))).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn timeline_is_computed_from_the_audit_log() {
+        use AuditAction::{
+            WorkerConnecting, WorkerCreated, WorkerDrained, WorkerOffline, WorkerOnline, WorkerRegistered,
+            WorkerResumed,
+        };
+        let life = [
+            (1, WorkerCreated),
+            (5, WorkerRegistered),
+            (5, WorkerOnline),
+            (20, WorkerConnecting),
+            (22, WorkerOnline),
+            (30, WorkerDrained),
+            (40, WorkerResumed),
+            (50, WorkerOffline),
+        ];
+        let jobs = [(10, Some(15)), (12, Some(25)), (38, Some(45))];
+        let all = "1 Never, 5 Idle, 10 Busy, 25 Idle, 30 Draining, 40 Busy, 45 Idle, 50 Offline";
+        assert_eq!(drawn(&made(), &life, &jobs, 0), all);
+        assert_eq!(drawn(&made(), &life, &[], 21), "20 Connecting, 22 Idle, 30 Draining, 40 Idle, 50 Offline");
+        assert_eq!(drawn(&made(), &life, &jobs, 99), "50 Offline");
+        let spent = Worker { retired_at: Some(Timestamp(45)), ..made() };
+        assert_eq!(drawn(&spent, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
+    }
+
+    #[test]
+    fn missing_entries_are_replaced_by_the_current_state() {
+        let link = ConnectionState::Online {
+            since: Timestamp(3),
+            capability: Capability::default(),
+            stream: "s/1".to_owned(),
+        };
+        let online = Worker { connection: link, ..made() };
+        assert_eq!(drawn(&made(), &[], &[], 90), "0 Never");
+        assert_eq!(drawn(&online, &[], &[(95, None)], 90), "3 Idle, 95 Busy");
+        let drain = Drain { since: Timestamp(7), reason: None, deadline: None };
+        assert_eq!(drawn(&Worker { drain: Some(drain), ..online.clone() }, &[], &[], 90), "7 Draining");
+        assert_eq!(drawn(&online, &[(95, AuditAction::WorkerResumed)], &[], 90), "3 Draining, 95 Idle");
+        assert_eq!(
+            drawn(&online, &[(95, AuditAction::WorkerConnecting)], &[(91, None)], 90),
+            "95 Busy",
+            "not what was before"
+        );
+        assert_eq!(
+            drawn(&online, &[(95, AuditAction::WorkerEdited)], &[], 90),
+            "3 Idle",
+            "other actions do not matter"
+        );
+    }
+
+    prop_compose! {
+        fn trail()(steps in proptest::collection::vec((0_i64..200, 0_usize..7), 0..40)) -> Vec<(Timestamp, AuditAction)> {
+            let words: Vec<AuditAction> = CONNECTION_ACTIONS.into_iter().chain(DRAIN_ACTIONS).collect();
+            let mut trail: Vec<_> = steps.into_iter().map(|(at, word)| (Timestamp(at), words[word])).collect();
+            trail.sort_by_key(|(at, _)| *at);
+            trail
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn spans_are_ordered_and_differ(
+            told in trail(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
+        ) {
+            let held = held.into_iter().map(|(from, long)| (Timestamp(from), long.map(|long| Timestamp(from + long))));
+            let course = status_timeline(&made(), told, held, Timestamp(since));
+            prop_assert!(!course.is_empty());
+            prop_assert!(course.windows(2).all(|two| two[0].since < two[1].since && two[0].status != two[1].status));
+            prop_assert!(course.iter().skip(1).all(|stood| stood.since > Timestamp(since)), "at most one span begins earlier");
+        }
+
+        /// Of the entries before the start, only the newest of each kind matters.
+        #[test]
+        fn newest_earlier_entries_are_sufficient(told in trail(), since in 0_i64..200) {
+            let since = Timestamp(since);
+            let newest = |words: &[AuditAction]| {
+                told.iter().rev().find(|(at, action)| *at < since && words.contains(action)).copied()
+            };
+            let before = [newest(&CONNECTION_ACTIONS), newest(&DRAIN_ACTIONS)].into_iter().flatten();
+            let inside = told.iter().copied().filter(|(at, _)| *at >= since);
+            let short = status_timeline(&made(), before.chain(inside), [], since);
+            let whole = status_timeline(&made(), told.clone(), [], since);
+            let within = |course: &[StatusSpan]| -> Vec<StatusSpan> {
+                course.iter().map(|stood| StatusSpan { since: stood.since.max(since), ..*stood }).collect()
+            };
+            prop_assert_eq!(within(&short), within(&whole));
+        }
+
+        /// The last span is the current status.
+        #[test]
+        fn last_span_is_the_current_status(told in trail(), jobs in 0_usize..3) {
+            let held = vec![(Timestamp(300), None); jobs];
+            let last = status_timeline(&made(), told.clone(), held, Timestamp(0)).pop().expect("a status");
+            let contact = told.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {
+                Some(StatusChange::Connection(contact)) => Some(contact),
+                _ => None,
+            });
+            let drained = told.iter().rev().find(|(_, action)| DRAIN_ACTIONS.contains(action));
+            let drains = drained.is_some_and(|(_, action)| *action == AuditAction::WorkerDrained);
+            let contact = contact.unwrap_or(ConnectionStatus::NeverConnected);
+            let expected = (contact != ConnectionStatus::NeverConnected).then(|| contact.worker_state(drains, jobs > 0));
+            prop_assert_eq!(last.status, expected);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Facets: the number of workers for each value, among those that match the rest of a query.
+
+use std::collections::HashMap;
+
+use super::matcher::SearchableWorker;
+use super::query::{SearchTerm, TextPattern, WorkerFilter, WorkerSearchQuery, WorkerSearchStatus, escape_glob};
+use crate::domain::worker::WorkerKind;
+
+/// The facet of a query term. Terms of a facet are ignored when that facet is counted, so that alternatives are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FacetKey<'q> {
+    Status,
+    Kind,
+    Gpu,
+    Version,
+    Tls,
+    Label(&'q str),
+    Other,
+}
+
+fn facet_key(term: &SearchTerm) -> FacetKey<'_> {
+    match &term.filter {
+        WorkerFilter::Status(_) => FacetKey::Status,
+        WorkerFilter::Kind(_) => FacetKey::Kind,
+        WorkerFilter::Gpu(_) => FacetKey::Gpu,
+        WorkerFilter::Version(_) => FacetKey::Version,
+        WorkerFilter::Tls(_) => FacetKey::Tls,
+        WorkerFilter::Label { key, .. } => FacetKey::Label(key),
+        WorkerFilter::Any(_) | WorkerFilter::Host(_) | WorkerFilter::Name(_) | WorkerFilter::Id(_) => FacetKey::Other,
+    }
+}
+
+/// The counts, each with the filter for its workers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FacetCounts<'w> {
+    statuses: [u64; WorkerSearchStatus::ALL.len()],
+    kinds: [u64; 2],
+    gpu_models: HashMap<&'w str, u64>,
+    versions: HashMap<&'w str, u64>,
+    labels: HashMap<(&'w str, &'w str), u64>,
+    tls_unverified: u64,
+}
+
+const KINDS: [WorkerKind; 2] = [WorkerKind::Persistent, WorkerKind::Ephemeral];
+
+impl<'w> FacetCounts<'w> {
+    /// Counts a worker, and returns whether it matches the whole query.
+    pub fn add(&mut self, entry: &SearchableWorker<'w>, query: &WorkerSearchQuery) -> bool {
+        let mut missed = None;
+        for term in query.0.iter().filter(|term| !entry.matches_term(term)) {
+            let key = facet_key(term);
+            match missed {
+                None => missed = Some(key),
+                Some(before) if before == key => {}
+                // Two facets exclude it, so no change of a single facet would include it.
+                Some(_) => return false,
+            }
+            if key == FacetKey::Other {
+                return false;
+            }
+        }
+        self.count_by(entry, missed);
+        missed.is_none()
+    }
+
+    /// Counts it for the only facet that excludes it, or for all facets.
+    fn count_by(&mut self, entry: &SearchableWorker<'w>, missed: Option<FacetKey<'_>>) {
+        let counts = |thing: FacetKey<'_>| missed.is_none_or(|missed| missed == thing);
+        if counts(FacetKey::Status) {
+            for (count, standing) in self.statuses.iter_mut().zip(WorkerSearchStatus::ALL) {
+                *count += u64::from(entry.has_status(standing));
+            }
+        }
+        if counts(FacetKey::Kind) {
+            for (count, kind) in self.kinds.iter_mut().zip(KINDS) {
+                *count += u64::from(entry.worker.kind == Some(kind));
+            }
+        }
+        if counts(FacetKey::Gpu) {
+            entry.gpu_models().for_each(|model| *self.gpu_models.entry(model).or_default() += 1);
+        }
+        if counts(FacetKey::Version) {
+            entry.agent_version().into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
+        }
+        if counts(FacetKey::Tls) {
+            self.tls_unverified += u64::from(entry.verifies_tls() == Some(false));
+        }
+        for label in entry.labels().filter(|(key, _)| counts(FacetKey::Label(key))) {
+            *self.labels.entry(label).or_default() += 1;
+        }
+    }
+
+    /// Returns the choices: the most frequent values, and all selected ones.
+    pub fn choices(&self, query: &WorkerSearchQuery, limit: usize) -> Vec<FacetChoice> {
+        let standings = self.statuses.into_iter().zip(WorkerSearchStatus::ALL);
+        let kinds = self.kinds.into_iter().zip(KINDS);
+        let exact = |text: &str| TextPattern::Exact(escape_glob(text));
+        let mut choices: Vec<FacetChoice> = Vec::new();
+        choices
+            .extend(standings.map(|(count, standing)| FacetChoice::new(query, WorkerFilter::Status(standing), count)));
+        choices.extend(kinds.map(|(count, kind)| FacetChoice::new(query, WorkerFilter::Kind(kind), count)));
+        let models = self
+            .gpu_models
+            .iter()
+            .map(|(model, count)| FacetChoice::new(query, WorkerFilter::Gpu(exact(model)), *count));
+        choices.extend(most_frequent(models.collect(), limit));
+        let labels = self.labels.iter().map(|((key, value), count)| {
+            FacetChoice::new(query, WorkerFilter::Label { key: (*key).to_owned(), value: exact(value) }, *count)
+        });
+        choices.extend(most_frequent(labels.collect(), limit));
+        let versions =
+            self.versions.iter().map(|(one, count)| FacetChoice::new(query, WorkerFilter::Version(exact(one)), *count));
+        choices.extend(most_frequent(versions.collect(), limit));
+        choices.push(FacetChoice::new(query, WorkerFilter::Tls(false), self.tls_unverified));
+        choices
+    }
+}
+
+/// A choice of a facet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FacetChoice {
+    /// The filter.
+    pub filter: WorkerFilter,
+    /// Number of workers with this choice.
+    pub count: u64,
+    /// Whether the query contains it.
+    pub is_selected: bool,
+    /// The query with this choice, replacing other terms of its facet; or without it if it is selected.
+    pub toggled_query: WorkerSearchQuery,
+}
+
+impl FacetChoice {
+    fn new(query: &WorkerSearchQuery, test: WorkerFilter, count: u64) -> Self {
+        let term = SearchTerm { negated: false, filter: test };
+        let chosen = query.0.contains(&term);
+        let mut turned: Vec<SearchTerm> =
+            query.0.iter().filter(|one| facet_key(one) != facet_key(&term)).cloned().collect();
+        if !chosen {
+            turned.push(term.clone());
+        }
+        Self { filter: term.filter, count, is_selected: chosen, toggled_query: WorkerSearchQuery(turned) }
+    }
+}
+
+fn most_frequent(mut choices: Vec<FacetChoice>, limit: usize) -> Vec<FacetChoice> {
+    choices.sort_by_cached_key(|choice| {
+        (
+            !choice.is_selected,
+            std::cmp::Reverse(choice.count),
+            SearchTerm { negated: false, filter: choice.filter.clone() }.to_string(),
+        )
+    });
+    choices.truncate(limit.max(choices.iter().filter(|choice| choice.is_selected).count()));
+    choices
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::time::Timestamp;
+    use crate::domain::worker::{Worker, WorkerState};
+
+    fn fleet() -> Vec<(Worker, WorkerState)> {
+        let made = |n: u8| {
+            let mut worker = Worker::new(WorkerId::new(Timestamp(0), [n; 10]), format!("w{n}"), Timestamp(0));
+            worker.labels.0.insert("team".to_owned(), if n.is_multiple_of(2) { "nlp" } else { "vision*" }.to_owned());
+            worker.labels.0.insert("rack".to_owned(), format!("r{}", n % 3));
+            worker.kind = [None, Some(WorkerKind::Persistent), Some(WorkerKind::Ephemeral)][usize::from(n % 3)];
+            (worker, [WorkerState::Idle, WorkerState::Busy, WorkerState::Offline][usize::from(n / 4 % 3)])
+        };
+        (0..24).map(made).collect()
+    }
+
+    fn entries(fleet: &[(Worker, WorkerState)]) -> Vec<SearchableWorker<'_>> {
+        fleet
+            .iter()
+            .map(|(worker, status)| SearchableWorker { worker, state: *status, use_reported_labels: true })
+            .collect()
+    }
+
+    fn number(entries: &[SearchableWorker<'_>], query: &WorkerSearchQuery) -> u64 {
+        entries.iter().filter(|entry| entry.matches(query)).count() as u64
+    }
+
+    #[test]
+    fn choice_replaces_another_and_can_be_removed() {
+        let query = WorkerSearchQuery::parse("w label.team=nlp status:idle").expect("a question");
+        let choice = FacetChoice::new(&query, WorkerFilter::Status(WorkerSearchStatus::Busy), 3);
+        assert_eq!(
+            (choice.is_selected, choice.toggled_query.to_string()),
+            (false, "w label.team=nlp status:busy".to_owned())
+        );
+        let chosen = FacetChoice::new(&query, WorkerFilter::Status(WorkerSearchStatus::Idle), 3);
+        assert_eq!((chosen.is_selected, chosen.toggled_query.to_string()), (true, "w label.team=nlp".to_owned()));
+    }
+
+    proptest! {
+        /// The count of a choice is the number of workers after it is selected.
+        #[test]
+        fn count_equals_the_matches_of_the_choice(words in prop::collection::vec(0..9_usize, 0..4)) {
+            let all = ["w1", "-w2", "status:idle", "-status:busy", "type:persistent", "label.team=nlp", "label.rack:r*",
+                "-label.rack=r1", "tls:off"];
+            let query = words.iter().map(|n| all[*n]).collect::<Vec<_>>().join(" ");
+            let query = WorkerSearchQuery::parse(&query).expect("a question");
+            let fleet = fleet();
+            let entries = entries(&fleet);
+            let mut facets = FacetCounts::default();
+            let fitting = entries.iter().filter(|entry| facets.add(entry, &query)).count() as u64;
+            prop_assert_eq!(fitting, number(&entries, &query));
+            for choice in facets.choices(&query, 100).into_iter().filter(|choice| !choice.is_selected) {
+                prop_assert_eq!(choice.count, number(&entries, &choice.toggled_query), "{}", choice.toggled_query);
+            }
+        }
+    }
+}

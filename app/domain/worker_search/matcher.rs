@@ -1,0 +1,231 @@
+//! Decides whether a worker matches a query.
+
+use super::query::{SearchTerm, TextPattern, WorkerFilter, WorkerSearchQuery, WorkerSearchStatus};
+use crate::domain::glob;
+use crate::domain::ids::matches_partial_id;
+use crate::domain::worker::{ConnectionState, Worker, WorkerState};
+
+/// A worker, with data for searching that is not part of its state.
+#[derive(Debug, Clone, Copy)]
+pub struct SearchableWorker<'w> {
+    /// The worker.
+    pub worker: &'w Worker,
+    /// Its status.
+    pub state: WorkerState,
+    /// Whether labels that its agent reports are used.
+    pub use_reported_labels: bool,
+}
+
+impl<'w> SearchableWorker<'w> {
+    /// Returns whether it has this status.
+    pub fn has_status(&self, standing: WorkerSearchStatus) -> bool {
+        match standing {
+            WorkerSearchStatus::Connecting => self.state == WorkerState::Connecting,
+            WorkerSearchStatus::Idle => self.state == WorkerState::Idle,
+            WorkerSearchStatus::Busy => self.state == WorkerState::Busy,
+            WorkerSearchStatus::Draining => self.state == WorkerState::Draining,
+            WorkerSearchStatus::Offline => self.state == WorkerState::Offline,
+            WorkerSearchStatus::NeverConnected => matches!(self.worker.connection, ConnectionState::NeverConnected),
+        }
+    }
+
+    /// Returns the effective labels: the admin's, and reported ones with other keys.
+    pub fn labels(&self) -> impl Iterator<Item = (&'w str, &'w str)> + use<'w> {
+        let own = &self.worker.labels.0;
+        let reported =
+            self.worker.capability().filter(|_| self.use_reported_labels).map(|capability| &capability.labels.0);
+        let more = reported.into_iter().flatten().filter(|(key, _)| !own.contains_key(*key));
+        own.iter().chain(more).map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Returns the models of its GPUs; duplicates are removed if adjacent.
+    pub fn gpu_models(&self) -> impl Iterator<Item = &'w str> + use<'w> {
+        let gpus = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+        let is_first = |at: usize| at == 0 || gpus[at - 1].name != gpus[at].name;
+        (0..gpus.len()).filter(move |at| is_first(*at)).map(|at| gpus[at].name.as_str())
+    }
+
+    /// Returns its agent's version.
+    pub fn agent_version(&self) -> Option<&'w str> {
+        self.worker.capability()?.agent_version.as_deref()
+    }
+
+    /// Returns whether its agent verifies the server's certificate, if reported.
+    pub fn verifies_tls(&self) -> Option<bool> {
+        self.worker.capability()?.tls_verify
+    }
+
+    /// Returns whether it matches the whole query.
+    pub fn matches(&self, query: &WorkerSearchQuery) -> bool {
+        query.0.iter().all(|term| self.matches_term(term))
+    }
+
+    /// Returns whether it matches one term.
+    pub fn matches_term(&self, term: &SearchTerm) -> bool {
+        self.passes_filter(&term.filter) != term.negated
+    }
+
+    fn passes_filter(&self, test: &WorkerFilter) -> bool {
+        let host = || self.worker.capability().and_then(|capability| capability.hostname.as_deref());
+        match test {
+            WorkerFilter::Status(standing) => self.has_status(*standing),
+            WorkerFilter::Kind(kind) => self.worker.kind == Some(*kind),
+            WorkerFilter::Tls(on) => self.verifies_tls() == Some(*on),
+            WorkerFilter::Gpu(pattern) => self.gpu_models().any(|model| pattern.matches(model)),
+            WorkerFilter::Version(pattern) => self.agent_version().is_some_and(|version| pattern.matches(version)),
+            WorkerFilter::Host(pattern) => host().is_some_and(|host| pattern.matches(host)),
+            WorkerFilter::Name(pattern) => pattern.matches(&self.worker.name),
+            WorkerFilter::Id(pattern) => pattern.matches(self.worker.id.as_str()),
+            WorkerFilter::Label { key, value } => self.labels().any(|(one, text)| one == key && value.matches(text)),
+            WorkerFilter::Any(pattern) => {
+                pattern.matches(&self.worker.name)
+                    || pattern.matches_id(self.worker.id.as_str())
+                    || host().is_some_and(|host| pattern.matches(host))
+                    || self.gpu_models().any(|model| pattern.matches(model))
+                    || self.labels().any(|(key, value)| pattern.matches(&format!("{key}={value}")))
+            }
+        }
+    }
+}
+
+impl TextPattern {
+    /// Returns whether the pattern matches an ID.
+    fn matches_id(&self, id: &str) -> bool {
+        matches!(self, Self::Partial(part) if matches_partial_id(id, part))
+    }
+
+    /// Returns whether the pattern matches a text.
+    pub fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Exact(glob) => glob::matches(glob, text),
+            Self::Partial(part) if !part.contains(['*', '?', '[']) => contains_ignore_case(text, part),
+            Self::Partial(glob) => {
+                let text = text.to_lowercase();
+                word_starts(&text).any(|part| glob::matches(glob, part))
+            }
+        }
+    }
+}
+
+/// Returns whether a text contains a part, which is in lower case.
+fn contains_ignore_case(text: &str, part: &str) -> bool {
+    if part.is_empty() {
+        return true;
+    }
+    if text.is_ascii() {
+        // The usual case, without copying each name of the fleet.
+        return text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()));
+    }
+    text.to_lowercase().contains(part)
+}
+
+/// Returns the text from its start and from the start of each of its parts.
+fn word_starts(text: &str) -> impl Iterator<Item = &str> {
+    let begins = |at: usize| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
+    let starts = text.char_indices().map(|(at, _)| at).filter(move |at| begins(*at));
+    std::iter::once(text).chain(starts.filter(|at| *at > 0).map(|at| &text[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::capability::Capability;
+    use crate::domain::fixtures::gpus;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::labels::Labels;
+    use crate::domain::time::Timestamp;
+    use crate::domain::worker::WorkerKind;
+    use proptest::prelude::*;
+
+    fn worker() -> Worker {
+        let labels = |pairs: &[(&str, &str)]| {
+            Labels(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        };
+        let mut gpus = gpus(2, &[80, 80]);
+        for gpu in &mut gpus {
+            gpu.name = "NVIDIA A100-SXM4-80GB".to_owned();
+        }
+        let capability = Capability {
+            gpus,
+            hostname: Some("Rack-7.example".to_owned()),
+            labels: labels(&[("team", "vision"), ("zone", "b")]),
+            agent_version: Some("0.1.4".to_owned()),
+            tls_verify: Some(false),
+            ..Capability::default()
+        };
+        Worker {
+            kind: Some(WorkerKind::Persistent),
+            labels: labels(&[("team", "nlp")]),
+            connection: ConnectionState::Connecting { since: Timestamp(0), capability, lost: false },
+            ..Worker::new(WorkerId::new(Timestamp(0), [0; 10]), "Grün-4".to_owned(), Timestamp(0))
+        }
+    }
+
+    #[test]
+    fn matching_queries() {
+        let worker = worker();
+        let entry = SearchableWorker { worker: &worker, state: WorkerState::Idle, use_reported_labels: true };
+        let yes = [
+            "",
+            "grün",
+            "rack-7",
+            "a100",
+            "sxm4*",
+            "team=nlp",
+            "zone",
+            "status:idle",
+            "type:persistent",
+            "gpu:a100*",
+            "gpu:nvidia*80gb",
+            "gpu=NVIDIA*",
+            "label.team=nlp",
+            "label.zone:B",
+            "version:0.1*",
+            "tls:off",
+            "host:rack",
+            "name:GRÜN*",
+            "id:w_",
+            "-status:busy",
+            "-label.team=vision",
+            "-label.none:*",
+        ];
+        for text in yes {
+            assert!(entry.matches(&WorkerSearchQuery::parse(text).expect("a question")), "{text:?}");
+        }
+        let no = [
+            "blau",
+            "100-*",
+            "status:never",
+            "-grün",
+            "gpu=a100",
+            "label.team=vision",
+            "label.zone=B",
+            "tls:on",
+            "version=0.1",
+            "grün status:busy",
+            "type:ephemeral",
+        ];
+        for text in no {
+            assert!(!entry.matches(&WorkerSearchQuery::parse(text).expect("a question")), "{text:?}");
+        }
+        let distrusted = SearchableWorker { use_reported_labels: false, ..entry };
+        assert!(!distrusted.matches(&WorkerSearchQuery::parse("label.zone=b").expect("a question")));
+    }
+
+    proptest! {
+        #[test]
+        fn partial_match_is_found_anywhere(before in ".{0,8}", part in "[a-zü0-9]{1,6}", after in ".{0,8}") {
+            let text = format!("{before}{}{after}", part.to_uppercase());
+            prop_assert!(TextPattern::Partial(part).matches(&text));
+        }
+
+        #[test]
+        fn negated_term_is_the_opposite(text in "[a-d0-9:]{1,6}") {
+            if let (Ok(with), Ok(without)) = (WorkerSearchQuery::parse(&text), WorkerSearchQuery::parse(&format!("-{text}"))) {
+                let worker = worker();
+                let entry = SearchableWorker { worker: &worker, state: WorkerState::Idle, use_reported_labels: true };
+                prop_assert_ne!(entry.matches(&with), entry.matches(&without));
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Tests of the query parser, and that queries round-trip.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(text: &str) -> WorkerSearchQuery {
+    WorkerSearchQuery::parse(text).unwrap_or_else(|misread| panic!("{text:?}: {misread:?}"))
+}
+
+fn part(text: &str) -> TextPattern {
+    TextPattern::Partial(text.to_owned())
+}
+
+#[test]
+fn valid_queries_are_parsed() {
+    let yes = |test| SearchTerm { negated: false, filter: test };
+    let cases = [
+        ("", vec![]),
+        ("  Rack ", vec![yes(WorkerFilter::Any(part("rack")))]),
+        ("team=nlp", vec![yes(WorkerFilter::Any(part("team=nlp")))]),
+        ("status:IDLE", vec![yes(WorkerFilter::Status(WorkerSearchStatus::Idle))]),
+        ("-type:ephemeral", vec![SearchTerm { negated: true, filter: WorkerFilter::Kind(WorkerKind::Ephemeral) }]),
+        ("gpu:A100*", vec![yes(WorkerFilter::Gpu(part("a100*")))]),
+        (r#"gpu="NVIDIA A100""#, vec![yes(WorkerFilter::Gpu(TextPattern::Exact("NVIDIA A100".to_owned())))]),
+        ("tls:off", vec![yes(WorkerFilter::Tls(false))]),
+        (r#""a:b" -"#, vec![yes(WorkerFilter::Any(part("a:b"))), yes(WorkerFilter::Any(part("-")))]),
+        (
+            "label.team=nlp",
+            vec![yes(WorkerFilter::Label { key: "team".to_owned(), value: TextPattern::Exact("nlp".to_owned()) })],
+        ),
+        (r#"label."a:b":x"#, vec![yes(WorkerFilter::Label { key: "a:b".to_owned(), value: part("x") })]),
+    ];
+    for (text, terms) in cases {
+        assert_eq!(read(text), WorkerSearchQuery(terms), "{text:?}");
+    }
+}
+
+#[test]
+fn invalid_terms_are_named() {
+    let allowed = |text: &str| text.to_owned();
+    let cases = [
+        ("color:red", QueryParseError::UnknownKey("color:red".to_owned())),
+        ("label.:x", QueryParseError::UnknownKey("label.:x".to_owned())),
+        (
+            "a status:sleepy",
+            QueryParseError::InvalidValue {
+                word: "status:sleepy".to_owned(),
+                allowed: allowed("connecting, idle, busy, draining, offline, never"),
+            },
+        ),
+        ("tls:maybe", QueryParseError::InvalidValue { word: "tls:maybe".to_owned(), allowed: allowed("on, off") }),
+        ("gpu:", QueryParseError::MissingValue("gpu:".to_owned())),
+        ("status:", QueryParseError::MissingValue("status:".to_owned())),
+        ("\"open", QueryParseError::UnclosedQuote("open".to_owned())),
+    ];
+    for (text, misread) in cases {
+        assert_eq!(WorkerSearchQuery::parse(text), Err(misread), "{text:?}");
+    }
+    assert_eq!(WorkerSearchQuery::parse(&"x".repeat(MAX_QUERY_CHARS + 1)), Err(QueryParseError::TooLong));
+}
+
+fn pattern() -> impl Strategy<Value = TextPattern> {
+    let whole = "[ -~äß]{1,8}".prop_map(TextPattern::Exact);
+    prop_oneof![whole, "[ -@\\[-~äß]{1,8}".prop_map(TextPattern::Partial)]
+}
+
+fn term() -> impl Strategy<Value = SearchTerm> {
+    let label = ("[ -~ü]{1,6}", pattern()).prop_map(|(key, value)| WorkerFilter::Label { key, value });
+    let test = prop_oneof![
+        "[ -@\\[-~äß]{1,8}".prop_map(|text| WorkerFilter::Any(TextPattern::Partial(text))),
+        (0..6_usize).prop_map(|n| WorkerFilter::Status(WorkerSearchStatus::ALL[n])),
+        any::<bool>().prop_map(WorkerFilter::Tls),
+        pattern().prop_map(WorkerFilter::Gpu),
+        pattern().prop_map(WorkerFilter::Version),
+        pattern().prop_map(WorkerFilter::Host),
+        pattern().prop_map(WorkerFilter::Name),
+        pattern().prop_map(WorkerFilter::Id),
+        label,
+    ];
+    (any::<bool>(), test).prop_map(|(negated, test)| SearchTerm { negated, filter: test })
+}
+
+proptest! {
+    #[test]
+    fn queries_round_trip(terms in prop::collection::vec(term(), 0..5)) {
+        let query = WorkerSearchQuery(terms);
+        prop_assert_eq!(WorkerSearchQuery::parse(&query.to_string()), Ok(query));
+    }
+
+    #[test]
+    fn no_input_panics_and_parsed_queries_are_stable(text in ".{0,40}") {
+        if let Ok(query) = WorkerSearchQuery::parse(&text) {
+            prop_assert_eq!(WorkerSearchQuery::parse(&query.to_string()), Ok(query));
+        }
+    }
+
+    #[test]
+    fn quoted_text_is_one_term(text in ".{1,20}") {
+        let query = WorkerSearchQuery::parse(&quote(&text));
+        prop_assert_eq!(query, Ok(WorkerSearchQuery(vec![SearchTerm { negated: false, filter: WorkerFilter::Any(TextPattern::Partial(text.to_lowercase())) }])));
+    }
+
+    #[test]
+    fn escaped_glob_matches_only_itself(text in "[a-c*?\\[\\]!-]{0,8}", other in "[a-c*?\\[\\]!-]{0,8}") {
+        prop_assert_eq!(crate::domain::glob::matches(&escape_glob(&text), &other), text == other);
+        prop_assert_eq!(unescape_glob(&escape_glob(&text)), text);
+    }
+}

@@ -1,0 +1,25 @@
+//! Sentences for the actions and faults of the audit log. That each of the domain's codes has one is checked when the server is
+//! compiled (`src/server/http/ui/audit_words.rs`).
+
+use super::i18n::t;
+#[cfg(feature = "ssr")]
+use super::locales::words::{OverviewActions, PlainAuditFaults};
+
+/// Codes of the actions that have a sentence.
+#[cfg(feature = "ssr")]
+pub const ACTIONS: &[&str] = &OverviewActions::WORDS;
+
+/// Codes of the faults that have a sentence.
+#[cfg(feature = "ssr")]
+pub const FAULTS: &[&str] = &PlainAuditFaults::WORDS;
+
+/// Returns an action's sentence in the user's language.
+pub(crate) fn action_sentence(word: &str) -> Option<&'static str> {
+    t().overview.actions.of(word)
+}
+
+/// Returns all actions with their sentences in the user's language.
+#[cfg(feature = "ssr")]
+pub(crate) fn action_sentences() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OverviewActions::WORDS.into_iter().zip(t().overview.actions.0)
+}

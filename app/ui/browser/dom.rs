@@ -1,0 +1,206 @@
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{
+    Element, EventSource, FocusOptions, FormData, HtmlDocument, HtmlElement, HtmlFormElement, HtmlTextAreaElement,
+    MessageEvent,
+};
+
+use super::{StreamEvent, Unsubscribe};
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+use crate::ui::client;
+use crate::ui::prefs::Theme;
+
+/// The reader's clock.
+pub(crate) fn now() -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds, far below 2^53")]
+    Timestamp(js_sys::Date::now() as i64)
+}
+
+/// Where the page is: its path.
+pub(crate) fn path() -> String {
+    window().location().pathname().unwrap_or_default()
+}
+
+/// Where the page is: its path, with what is asked of it.
+pub(crate) fn path_and_query() -> String {
+    path() + &window().location().search().unwrap_or_default()
+}
+
+/// Where the page comes from: what stands before its path.
+pub(crate) fn origin() -> String {
+    window().location().origin().unwrap_or_default()
+}
+
+/// Puts text on the clipboard and says whether that worked.
+///
+/// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a
+/// private network: there the old way over a selected text field still works.
+pub(crate) fn copy_to_clipboard(text: &str) -> bool {
+    let navigator = window().navigator();
+    let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|found| !found.is_undefined());
+    if has_api {
+        drop(navigator.clipboard().write_text(text));
+        return true;
+    }
+    copy_by_selection(text).unwrap_or(false)
+}
+
+fn copy_by_selection(text: &str) -> Option<bool> {
+    let document = document();
+    let field: HtmlTextAreaElement = document.create_element("textarea").ok()?.dyn_into().ok()?;
+    field.set_value(text);
+    field.set_class_name("sr-only");
+    document.body()?.append_child(&field).ok()?;
+    field.select();
+    let copied = document.dyn_into::<HtmlDocument>().ok()?.exec_command("copy").ok();
+    field.remove();
+    copied
+}
+
+/// Shows the theme at once, and has the server remember it.
+pub(crate) fn set_theme(theme: Theme) {
+    if let Some(root) = document().document_element() {
+        let _shown = match theme.attribute() {
+            Some(name) => root.set_attribute("data-theme", name),
+            None => root.remove_attribute("data-theme"),
+        };
+    }
+    spawn_local(async move {
+        // What could not be stored is asked for again on the next visit.
+        let _stored =
+            client::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
+    });
+}
+
+/// The sentences that the page carries.
+pub(crate) fn embedded_strings() -> String {
+    document().get_element_by_id("words").and_then(|element| element.get_attribute("data-words")).unwrap_or_default()
+}
+
+/// Where the pointer is, from 0 at the left edge of the element that listens to 1 at its right.
+pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
+    let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
+    element.map_or(0.0, |element| {
+        let seen = element.get_bounding_client_rect();
+        (f64::from(event.client_x()) - seen.left()) / seen.width()
+    })
+}
+
+/// Where an element begins, from the window's upper edge, and how high it is.
+pub(crate) fn top_and_height(element: &Element) -> (f64, f64) {
+    let seen = element.get_bounding_client_rect();
+    (seen.top(), seen.height())
+}
+
+/// The element that has the focus.
+pub(crate) fn focused_node() -> Option<web_sys::Node> {
+    document().active_element().filter(|element| element.tag_name() != "BODY").map(Into::into)
+}
+
+/// Gives what had the focus it back, if it is still there and nothing else has it.
+pub(crate) fn restore_focus(before: Option<web_sys::Node>) {
+    if focused_node().is_none()
+        && let Some(before) = before.filter(web_sys::Node::is_connected)
+    {
+        let still = FocusOptions::new();
+        still.set_prevent_scroll(true);
+        // Shapes of a drawing are focused as elements are.
+        drop(before.unchecked_into::<HtmlElement>().focus_with_options(&still));
+    }
+}
+
+/// Sends the form that an element belongs to, as its button would.
+pub(crate) fn submit_enclosing_form(event: &leptos::ev::Event) {
+    let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    let form = element.and_then(|element| element.closest("form").ok().flatten());
+    if let Some(form) = form.and_then(|form| form.dyn_into::<HtmlFormElement>().ok()) {
+        // A browser that refuses has said why beside the field.
+        let _sent = form.request_submit();
+    }
+}
+
+/// The name of the reader's time zone, as the script in the head of each page has asked for it; empty if there is none.
+pub(crate) fn time_zone() -> String {
+    document().document_element().and_then(|root| root.get_attribute("data-time-zone")).unwrap_or_default()
+}
+
+/// How many minutes the reader's clock is, or was, ahead of UTC at a moment.
+pub(crate) fn utc_offset_minutes(at: Timestamp) -> i32 {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds, far below 2^53")]
+    let date = js_sys::Date::new(&(at.0 as f64).into());
+    #[expect(clippy::cast_possible_truncation, reason = "minutes of a day")]
+    let behind = date.get_timezone_offset() as i32;
+    -behind
+}
+
+/// The name of what a tab keeps.
+const NOTIFICATIONS_KEY: &str = "notes";
+
+/// Has the tab keep a text for as long as it is open. Where it may not, nothing is lost but on the way to a page that is
+/// loaded.
+pub(crate) fn save_notifications(text: &str) {
+    if let Ok(Some(storage)) = window().session_storage() {
+        let _kept = storage.set_item(NOTIFICATIONS_KEY, text);
+    }
+}
+
+/// What the tab keeps.
+pub(crate) fn load_notifications() -> String {
+    let storage = window().session_storage().ok().flatten();
+    storage.and_then(|storage| storage.get_item(NOTIFICATIONS_KEY).ok()?).unwrap_or_default()
+}
+
+/// What stands in the form that an event is about, in the field of this name.
+pub(crate) fn form_value(event: &leptos::ev::SubmitEvent, name: &str) -> String {
+    let form = event.target().and_then(|target| target.dyn_into::<HtmlFormElement>().ok());
+    let value = form.and_then(|form| FormData::new_with_form(&form).ok()).and_then(|said| said.get(name).as_string());
+    value.unwrap_or_default()
+}
+
+/// A write over REST, with a body of JSON if there is one.
+pub(crate) async fn send(method: &'static str, path: String, body: Option<String>) -> Result<(), Problem> {
+    client::send(method, &path, body).await
+}
+
+/// Listens to an event stream until it fails or the answer is called.
+pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'static) -> Option<Unsubscribe> {
+    let source = EventSource::new(url).ok()?;
+    let opened = {
+        let listener = listener.clone();
+        Closure::<dyn Fn()>::new(move || listener(StreamEvent::Opened))
+    };
+    let message = {
+        let listener = listener.clone();
+        Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            listener(StreamEvent::Message(event.data().as_string().unwrap_or_default()));
+        })
+    };
+    let lives = {
+        let listener = listener.clone();
+        Closure::<dyn Fn()>::new(move || listener(StreamEvent::KeepAlive))
+    };
+    let failed = {
+        let source = source.clone();
+        Closure::<dyn Fn()>::new(move || {
+            // The browser would reconnect to the same address, and so after an old version: we open a new one.
+            source.close();
+            listener(StreamEvent::Failed);
+        })
+    };
+    source.set_onopen(Some(opened.as_ref().unchecked_ref()));
+    source.set_onmessage(Some(message.as_ref().unchecked_ref()));
+    source.set_onerror(Some(failed.as_ref().unchecked_ref()));
+    // Of this event there are no messages: it is what keeps the stream alive.
+    source.add_event_listener_with_callback("ping", lives.as_ref().unchecked_ref()).ok()?;
+    let held = send_wrapper::SendWrapper::new((source, opened, message, lives, failed));
+    Some(Box::new(move || {
+        let (source, ..) = &*held;
+        source.set_onopen(None);
+        source.set_onmessage(None);
+        source.set_onerror(None);
+        source.close();
+    }))
+}

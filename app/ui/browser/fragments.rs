@@ -1,0 +1,167 @@
+//! The document of a plain page: where its program puts what it brings, and how its parts are fetched anew.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use gloo_net::http::Request;
+use js_sys::Promise;
+use leptos::mount::mount_to_renderer;
+use leptos::prelude::{AnyView, document, set_timeout};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+use web_sys::{Document, DomParser, Element, NodeList, SupportedType};
+
+use super::dom::path_and_query;
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+use crate::ui::FRAGMENTS_HEADER;
+use crate::ui::client::network_error;
+
+/// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
+const FRAGMENTS: &str = "main [data-part]:not([data-live] *)";
+
+/// A part in which somebody points, types or reads more.
+const IN_USE: &str = ":hover, :focus-within, :has(details[open])";
+/// Between two looks whether they still do.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whether the page is a plain one.
+pub(crate) fn is_server_rendered() -> bool {
+    document().document_element().is_some_and(|root| root.class_list().contains("is-plain"))
+}
+
+/// What the page starts with, if it has a program.
+pub(crate) fn boot_json() -> Option<String> {
+    document().get_element_by_id("words")?.get_attribute("data-boot")
+}
+
+/// Puts what lives in the place of what the server made of it, wherever the page has that.
+pub(crate) fn mount(name: &str, living: impl Fn() -> AnyView + Clone + 'static) {
+    for place in elements(document().query_selector_all(&format!("[data-mount={name}]"))) {
+        place.set_text_content(None);
+        let living = living.clone();
+        // As long as the page.
+        mount_to_renderer(&place, living).forget();
+    }
+}
+
+/// Says moments anew: each in the words of `tell`, as an age and in full.
+pub(crate) fn update_timestamps(page: &Document, tell: impl Fn(Timestamp) -> (String, String)) {
+    for time in elements(page.query_selector_all("main time[datetime]")) {
+        let at = time.get_attribute("datetime").and_then(|text| Timestamp::parse_rfc3339(&text));
+        let (Some(at), Ok(Some(age))) = (at, time.query_selector(".moment")) else { continue };
+        let (ago, full) = tell(at);
+        if age.text_content().as_ref() != Some(&ago) {
+            age.set_text_content(Some(&ago));
+        }
+        let _titled = age.set_attribute("title", &full);
+        if let Ok(Some(moment)) = time.query_selector(".no-js-only") {
+            moment.set_text_content(Some(&full));
+        }
+    }
+}
+
+/// Whether the page knows that what it shows is old.
+pub(crate) fn mark_stale(is_stale: bool) {
+    if let Ok(Some(frame)) = document().query_selector(".frame") {
+        let _marked = frame.class_list().toggle_with_force("is-stale", is_stale);
+    }
+}
+
+/// Whether anything on the page is fetched anew.
+pub(crate) fn has_fragments() -> bool {
+    document().query_selector(FRAGMENTS).is_ok_and(|part| part.is_some())
+}
+
+/// Brings what is new on the page into the one that is open; what somebody is busy with waits until they are through.
+pub(crate) struct FragmentRefresher<T> {
+    /// Says the moments of a page as the open one says its own.
+    update_timestamps: T,
+    newest: RefCell<Option<Document>>,
+    is_waiting: Cell<bool>,
+}
+
+impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
+    pub(crate) const fn new(tell: T) -> Self {
+        Self { update_timestamps: tell, newest: RefCell::new(None), is_waiting: Cell::new(false) }
+    }
+
+    /// Fetches the page anew and puts its parts in the place of those that are there.
+    ///
+    /// # Errors
+    /// If the page cannot be fetched; one that leads elsewhere is not for its reader any more.
+    pub(crate) async fn refresh(self: Rc<Self>) -> Result<(), Problem> {
+        let page = fetch_page(&path_and_query()).await?;
+        self.newest.replace(Some(page));
+        if self.apply() && !self.is_waiting.replace(true) {
+            spawn_local(async move {
+                while self.apply() {
+                    sleep(RETRY_INTERVAL).await;
+                }
+                self.is_waiting.set(false);
+            });
+        }
+        Ok(())
+    }
+
+    /// Shows of the newest page what can be shown; says whether anything has to wait.
+    fn apply(&self) -> bool {
+        let newest = self.newest.borrow();
+        let Some(page) = newest.as_ref() else { return false };
+        (self.update_timestamps)(page);
+        let (busy, free): (Vec<_>, Vec<_>) =
+            elements(document().query_selector_all(FRAGMENTS)).partition(|part| part.matches(IN_USE).unwrap_or(false));
+        replace_fragments(free.into_iter(), page);
+        let is_new = |(part, new): (&Element, Element)| !part.is_equal_node(Some(&new));
+        busy.iter().filter_map(|part| Some((part, matching_fragment(part, page)?))).any(is_new)
+    }
+}
+
+async fn sleep(length: Duration) {
+    let over = Promise::new(&mut |over, _| set_timeout(move || drop(over.call0(&JsValue::NULL)), length));
+    drop(JsFuture::from(over).await);
+}
+
+/// A page of ours.
+pub(super) async fn fetch_page(address: &str) -> Result<Document, Problem> {
+    let answer = Request::get(address).header(FRAGMENTS_HEADER, "1").send().await.map_err(network_error)?;
+    let status = if answer.redirected() { 401 } else { answer.status() };
+    if status != 200 {
+        return Err(Problem::new(status, &answer.status_text(), "http_error", answer.status_text()));
+    }
+    let text = answer.text().await.map_err(network_error)?;
+    let page = DomParser::new().and_then(|parser| parser.parse_from_string(&text, SupportedType::TextHtml));
+    page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the page is none"))
+}
+
+/// Puts each part of a page in the place of the one before; says whether there were any.
+pub(super) fn replace_fragments(places: impl Iterator<Item = Element>, page: &Document) -> bool {
+    let mut any = false;
+    for place in places {
+        let Some(part) = matching_fragment(&place, page) else { continue };
+        any = true;
+        // What stays the same keeps its selection, and is not read aloud again.
+        if place.is_equal_node(Some(&part)) {
+            continue;
+        }
+        // A copy: the page is looked at again while another part waits.
+        let Ok(part) = part.clone_node_with_deep(true) else { continue };
+        place.set_text_content(None);
+        while let Some(child) = part.first_child() {
+            let _moved = place.append_child(&child);
+        }
+    }
+    any
+}
+
+/// The same part of another page.
+fn matching_fragment(part: &Element, page: &Document) -> Option<Element> {
+    page.query_selector(&format!("[data-part={}]", part.get_attribute("data-part")?)).ok()?
+}
+
+/// Those of a list that are elements.
+pub(super) fn elements<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
+    let at = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |at| list.item(at)));
+    at.filter_map(|node| node?.dyn_into::<Element>().ok())
+}

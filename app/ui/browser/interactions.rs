@@ -1,0 +1,109 @@
+//! Help on a plain page: its form is checked as one types, what has a button is copied, what was said is dismissed.
+//!
+//! The server renders a page with a form for whatever that holds (`GET`), so the browser asks for the same page again and
+//! puts what is marked (`data-part`) in the place of what was there. The page's own address follows, as if its button had
+//! been pressed. None of the page's code is here.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use leptos::leptos_dom::helpers::{TimeoutHandle, set_timeout_with_handle};
+use leptos::prelude::{document, window};
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen_futures::spawn_local;
+use web_sys::{Element, Event, FormData, HtmlFormElement, UrlSearchParams};
+
+use super::dom::copy_to_clipboard;
+use super::fragments::{elements, fetch_page, replace_fragments};
+use crate::ui::i18n::t;
+
+/// How long somebody pauses who has typed a word.
+const TYPING_DEBOUNCE: Duration = Duration::from_millis(250);
+
+/// How long it is said that something was copied.
+const COPIED_NOTICE: Duration = Duration::from_secs(2);
+
+/// Helps, as long as the page is open.
+pub(crate) fn attach_interactions() {
+    let newest = Rc::new(Cell::new(0_u32));
+    let waiting: Rc<Cell<Option<TimeoutHandle>>> = Rc::default();
+    listen("input", move |target| {
+        let form = target.closest("form[data-live]").ok().flatten();
+        let Some(form) = form.and_then(|form| form.dyn_into::<HtmlFormElement>().ok()) else { return };
+        let newest = Rc::clone(&newest);
+        let number = newest.get().wrapping_add(1);
+        newest.set(number);
+        if let Some(earlier) = waiting.take() {
+            earlier.clear();
+        }
+        let ask = move || spawn_local(async move { refresh_form_preview(&form, || newest.get() == number).await });
+        waiting.set(set_timeout_with_handle(ask, TYPING_DEBOUNCE).ok());
+    });
+    listen("click", |target| {
+        // What lives has its own ears.
+        let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|living| living.is_none());
+        let near = |selector| target.closest(selector).ok().flatten().filter(is_ours);
+        if let Some(button) = near(".copy-button") {
+            copy_preceding_text(&button);
+        } else if let Some(notice) = near(".notice .icon-button").and_then(|button| button.closest(".notice").ok()?) {
+            notice.remove();
+        }
+    });
+}
+
+/// Copies the text before a button, and says so for a while.
+fn copy_preceding_text(button: &Element) {
+    let text = button.previous_element_sibling().and_then(|text| text.text_content());
+    if !text.is_some_and(|text| copy_to_clipboard(&text)) {
+        return;
+    }
+    let Ok(Some(word)) = button.query_selector("[aria-live]") else { return };
+    let before = word.text_content();
+    word.set_text_content(Some(t().common.copied));
+    let _shown = button.class_list().add_1("is-copied");
+    let button = button.clone();
+    let over = move || {
+        word.set_text_content(before.as_deref());
+        let _gone = button.class_list().remove_1("is-copied");
+    };
+    let _planned = set_timeout_with_handle(over, COPIED_NOTICE);
+}
+
+fn listen(event: &str, heard: impl Fn(Element) + 'static) {
+    let heard = Closure::<dyn Fn(Event)>::new(move |event: Event| {
+        if let Some(target) = event.target().and_then(|target| target.dyn_into::<Element>().ok()) {
+            heard(target);
+        }
+    });
+    let _listens = document().add_event_listener_with_callback(event, heard.as_ref().unchecked_ref());
+    // As long as the page.
+    heard.forget();
+}
+
+/// Shows what the form's page would show, unless something newer was asked meanwhile.
+async fn refresh_form_preview(form: &HtmlFormElement, is_newest: impl Fn() -> bool) {
+    let Some(address) = form_url(form) else { return };
+    let _busy = form.set_attribute("aria-busy", "true");
+    let page = fetch_page(&address).await;
+    if !is_newest() {
+        return;
+    }
+    let _done = form.remove_attribute("aria-busy");
+    let is_shown = page.is_ok_and(|page| replace_fragments(elements(form.query_selector_all("[data-part]")), &page));
+    if let Ok(Some(failed)) = form.query_selector("[data-failed]") {
+        let _said = failed.toggle_attribute_with_force("hidden", is_shown);
+    }
+    if is_shown && let Ok(history) = window().history() {
+        let _kept = history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&address));
+    }
+}
+
+/// The page of what the form holds; fields that are empty are left out.
+fn form_url(form: &HtmlFormElement) -> Option<String> {
+    let held = FormData::new_with_form(form).ok()?;
+    let pairs: String = UrlSearchParams::new_with_str_sequence_sequence(&held).ok()?.to_string().into();
+    let filled: Vec<&str> = pairs.split('&').filter(|pair| !pair.ends_with('=')).collect();
+    Some(format!("{}?{}", form.get_attribute("data-live")?, filled.join("&")))
+}

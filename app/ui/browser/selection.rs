@@ -1,0 +1,35 @@
+//! The boxes of a list's rows, and the one above them.
+
+use wasm_bindgen::JsCast;
+use web_sys::{Element, Event, HtmlInputElement};
+
+/// The box above the rows.
+const SELECT_ALL: &str = ".pick-all";
+
+/// How many rows of a list are picked; the box above them shows whether all or some are.
+pub(crate) fn count_selected(list: &Element) -> u32 {
+    let rows = row_checkboxes(list);
+    let (all, picked) = (rows.len(), rows.iter().filter(|row| row.checked()).count());
+    if let Some(above) =
+        list.query_selector(SELECT_ALL).ok().flatten().and_then(|above| above.dyn_into::<HtmlInputElement>().ok())
+    {
+        above.set_checked(picked > 0 && picked == all);
+        above.set_indeterminate(picked > 0 && picked < all);
+    }
+    u32::try_from(picked).unwrap_or(u32::MAX)
+}
+
+/// If it is the box above the rows that was changed, they become as it is.
+pub(crate) fn apply_select_all(event: &Event, list: &Element) {
+    let changed = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok());
+    if let Some(above) = changed.filter(|changed| changed.matches(SELECT_ALL).unwrap_or(false)) {
+        for row in row_checkboxes(list) {
+            row.set_checked(above.checked());
+        }
+    }
+}
+
+fn row_checkboxes(list: &Element) -> Vec<HtmlInputElement> {
+    let Ok(found) = list.query_selector_all(".pick") else { return Vec::new() };
+    (0..found.length()).filter_map(|index| found.get(index)?.dyn_into().ok()).collect()
+}

@@ -1,0 +1,199 @@
+//! What somebody should look at, with the way to where it is mended.
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use super::match_summary::summary_text;
+use super::time::RelativeTime;
+use crate::protocol::explain::JobRequirementCode;
+use crate::protocol::overview::{AlertCode, AlertView, OverviewView, Severity};
+use crate::protocol::queue::JobsQuery;
+use crate::protocol::status::JobPhase;
+use crate::ui::clock::{PageClock, use_clock};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
+use crate::ui::locales::words::OverviewConcerns;
+use crate::ui::pages::jobs::jobs_url;
+
+/// The list; where nothing is to be done it says so.
+#[component]
+pub(crate) fn Alerts(now: Memo<Option<OverviewView>>) -> impl IntoView {
+    let words = &t().overview;
+    let list = Memo::new(move |_| {
+        now.with(|now| now.as_ref().map(|now| (now.attention.clone(), now.more_attention)).unwrap_or_default())
+    });
+    let shown = move || {
+        let (entries, more) = list.get();
+        if entries.is_empty() {
+            return view! {
+                <p class="panel-empty"><span class="status status-good"><Icon glyph=Glyph::CheckCircle/></span>{words.all_well}</p>
+            }
+            .into_erased();
+        }
+        let entries = entries.into_iter().map(|entry| view! { <AlertRow entry=entry/> }).collect_view();
+        let more = (more > 0).then(|| view! { <li class="text-muted">{words.more_attention.of(more)}</li> });
+        view! { <ul class="rows">{entries}{more}</ul> }.into_erased()
+    };
+    view! {
+        <section class="panel mb-6" aria-labelledby="attention">
+            <h2 id="attention" class="panel-head">{words.attention}</h2>
+            {shown}
+        </section>
+    }
+    .into_erased()
+}
+
+#[component]
+fn AlertRow(entry: AlertView) -> impl IntoView {
+    let words = &t().overview;
+    let (class, glyph, severity) = match entry.severity {
+        Severity::Alarm => ("status status-bad", Glyph::CrossCircle, words.severities.alarm),
+        Severity::Warning => ("status status-warn", Glyph::Warning, words.severities.warning),
+        Severity::Note => ("status status-off", Glyph::Ring, words.severities.note),
+    };
+    let (href, plain) = alert_link(&entry);
+    let sentence = alert_text(&words.concerns, entry.kind);
+    let (clock, whose, since) = (use_clock(), subject_name(&entry), entry.since);
+    view! {
+        <li class="concern">
+            <span class=class><Icon glyph=glyph/><span class="sr-only">{severity}</span></span>
+            <span class="min-w-0">
+                <a class="row-link" href=href rel=plain.then_some("external")>{whose}</a>
+                <span class="row-sub whitespace-normal">{sentence}{move || alert_details(&entry, clock)}</span>
+            </span>
+            {since.map(|since| view! { <span class="text-muted"><RelativeTime at=since/></span> })}
+        </li>
+    }
+    .into_erased()
+}
+
+/// The sentence of an alert.
+fn alert_text(words: &OverviewConcerns, kind: AlertCode) -> Text {
+    match kind {
+        AlertCode::DiskFull => words.disk_full,
+        AlertCode::TokenShared => words.token_shared,
+        AlertCode::TokenEnded => words.token_ended,
+        AlertCode::OfflineWithJob => words.offline_with_job,
+        AlertCode::FastFailures => words.fast_failures,
+        AlertCode::Stuck => words.stuck,
+        AlertCode::GpusWithheld => words.gpus_withheld,
+        AlertCode::Unfit => words.unfit,
+        AlertCode::DrainOverdue => words.drain_overdue,
+        AlertCode::TokenEnds => words.token_ends,
+        AlertCode::Unverified => words.unverified,
+        AlertCode::DrainLong => words.drain_long,
+        AlertCode::AgentBehind => words.agent_behind,
+        AlertCode::TokenOld => words.token_old,
+        AlertCode::AuditNotShipped => words.audit_not_shipped,
+        AlertCode::MoreStuck => words.more_stuck,
+    }
+}
+
+fn subject_name(entry: &AlertView) -> String {
+    let words = &t().overview;
+    let count = entry.count.unwrap_or_default();
+    match entry.kind {
+        AlertCode::Stuck if count > 1 => return words.jobs_wait.of(count),
+        AlertCode::MoreStuck => return words.more_jobs_wait.of(count),
+        _ => {}
+    }
+    let several = || entry.count.map(|count| words.several_workers.of(count));
+    entry.name.clone().or_else(several).unwrap_or_else(|| words.this_server.to_owned())
+}
+
+/// Numbers and words of machines, behind the sentence.
+fn alert_details(entry: &AlertView, clock: PageClock) -> String {
+    let counts = entry.name.is_some() && entry.kind != AlertCode::Stuck;
+    let count = entry.count.filter(|_| counts).map(|count| format!("{count}×"));
+    let parts = [
+        count,
+        entry.summary.as_ref().map(|summary| summary_text(t(), summary)),
+        entry.at.map(|at| clock.format_timestamp(at)),
+        entry.detail.clone(),
+    ];
+    parts.into_iter().flatten().fold(String::new(), |text, part| text + " · " + &part)
+}
+
+/// Where it is mended, and whether that is a plain page.
+fn alert_link(entry: &AlertView) -> (String, bool) {
+    match (&entry.worker_id, &entry.job_id, entry.kind) {
+        // Where it is rotated.
+        (Some(id), _, AlertCode::TokenEnded | AlertCode::TokenEnds | AlertCode::TokenOld) => {
+            (format!("/admin/workers/{id}#access"), false)
+        }
+        (Some(id), _, AlertCode::FastFailures) => (format!("/admin/workers/{id}/jobs"), true),
+        (Some(id), _, AlertCode::GpusWithheld) => (format!("/admin/workers/{id}?show=gpus"), false),
+        (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
+        (None, Some(_), AlertCode::Stuck) if entry.count > Some(1) => (jobs_url(&waiting_jobs_query(entry)), false),
+        (None, None, AlertCode::MoreStuck) => (jobs_url(&waiting_jobs_query(entry)), false),
+        (None, Some(id), _) => (format!("/jobs/{id}#why"), false),
+        (None, None, AlertCode::DiskFull | AlertCode::AuditNotShipped) => ("/admin/system".to_owned(), true),
+        (None, None, _) => ("/admin/workers".to_owned(), false),
+    }
+}
+
+/// Those that wait; where a label is what no worker has, those that ask for it.
+fn waiting_jobs_query(entry: &AlertView) -> JobsQuery {
+    let last = entry.summary.as_ref().and_then(|summary| summary.steps.last());
+    let label = last.filter(|step| step.ask == JobRequirementCode::Label);
+    let label = label.and_then(|step| Some(format!("{}={}", step.key.as_ref()?, step.wanted.as_ref()?)));
+    JobsQuery { phase: Some(JobPhase::Waiting), label, ..JobsQuery::default() }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn moments_follow_the_readers_zone() {
+        let entry = serde_json::json!({"kind": "token_ends", "severity": "warning", "at": Timestamp(1_704_450_600_000).to_string()});
+        let entry: AlertView = serde_json::from_value(entry).expect("an entry");
+        Owner::new().with(|| {
+            provide_context(PageClock::in_tokyo());
+            let html = view! { <AlertRow entry=entry/> }.to_html();
+            assert!(html.contains("5 Jan 2024, 19:30:00 UTC+09:00"), "{html}");
+        });
+    }
+
+    /// The whole entry as the page has it in English, of the words of the API.
+    fn shown(kind: &str, severity: &str) -> String {
+        let entry = serde_json::json!({"kind": kind, "severity": severity});
+        let entry: AlertView = serde_json::from_value(entry).expect("an entry");
+        Owner::new().with(|| {
+            provide_context(PageClock::in_tokyo());
+            view! { <AlertRow entry=entry/> }.to_html()
+        })
+    }
+
+    #[test]
+    fn each_kind_and_severity_has_its_own_sentence() {
+        let kinds = [
+            ("disk_full", "The disk is almost full: no new jobs are taken"),
+            ("token_shared", "A second agent came with its token"),
+            ("token_ended", "Its token has expired"),
+            ("offline_with_job", "Went offline while it had a job"),
+            ("fast_failures", "Attempts fail there right after they start"),
+            ("stuck", "No worker can take this now"),
+            ("gpus_withheld", "GPUs are withheld because of an error"),
+            ("unfit", "Takes no new jobs"),
+            ("drain_overdue", "Still has a job after its drain's deadline"),
+            ("token_ends", "Its token expires soon"),
+            ("unverified", "Its agent does not verify this server"),
+            ("drain_long", "Has been draining for over an hour"),
+            ("agent_behind", "The agent is older than this server"),
+            ("token_old", "The token is older than 90 days"),
+            ("audit_not_shipped", "Audit checkpoints do not reach the place where they are kept"),
+            ("more_stuck", "Ask for something else that no worker has now"),
+        ];
+        for (kind, sentence) in kinds {
+            let html = shown(kind, "note");
+            assert!(html.contains(sentence), "{kind}: {html}");
+        }
+        for (severity, word) in [("alarm", "Urgent"), ("warning", "Warning"), ("note", "Note")] {
+            let html = shown("unfit", severity);
+            assert!(html.contains(&format!(">{word}<")), "{severity}: {html}");
+        }
+    }
+}

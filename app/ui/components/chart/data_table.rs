@@ -1,0 +1,85 @@
+//! A chart's numbers as a table, for whoever does not see it.
+
+use leptos::prelude::*;
+
+use super::data::Axis;
+use super::draw::describe_x;
+use super::{ChartSignals, value_text};
+use crate::ui::clock::PageClock;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// So many rows are read with patience.
+const MAX_ROWS: usize = 16;
+
+/// The rows that are shown: spread over all places, the first and last among them.
+fn sample_rows(grid: &[f64]) -> Vec<f64> {
+    let last = grid.len().saturating_sub(1);
+    let rows = grid.len().min(MAX_ROWS);
+    (0..rows).map(|row| grid[if rows < 2 { 0 } else { row * last / (rows - 1) }]).collect()
+}
+
+/// The rows as text. They are updated only while the table is open.
+fn table_rows(shown: ChartSignals, open: RwSignal<bool>) -> Memo<Vec<(f64, Vec<String>)>> {
+    Memo::new(move |last: Option<&Vec<(f64, Vec<String>)>>| {
+        if let (Some(last), false) = (last, open.get()) {
+            return last.clone();
+        }
+        let plot = shown.plot.get();
+        shown.chart.with(|chart| {
+            let cells = |x| chart.series.iter().map(|line| value_text(chart, plot, line, Some(x))).collect();
+            sample_rows(&chart.x_positions()).into_iter().map(|x| (x, cells(x))).collect()
+        })
+    })
+}
+
+#[component]
+pub(super) fn DataTable(shown: ChartSignals, title: Memo<String>, clock: PageClock) -> impl IntoView {
+    let words = &t().charts;
+    let axis = Memo::new(move |_| shown.chart.with(|chart| chart.axis));
+    let open = RwSignal::new(false);
+    let table = table_rows(shown, open);
+    let heads = move || {
+        let head = |(name, _)| {
+            let name = if String::is_empty(&name) { title.get() } else { name };
+            view! { <th scope="col" class="num"><bdi>{name}</bdi></th> }
+        };
+        shown.lines.get().into_iter().map(head).collect_view()
+    };
+    let body = move || {
+        let row = |(x, cells): (f64, Vec<String>)| {
+            let cells = cells.into_iter().map(|cell| view! { <td class="num">{cell}</td> }).collect_view();
+            view! { <tr><th scope="row">{describe_x(axis.get(), x, clock)}</th>{cells}</tr> }
+        };
+        table.get().into_iter().map(row).collect_view()
+    };
+    let over = move || if axis.get() == Axis::Steps { words.step } else { words.time };
+    view! {
+        <details class="fold chart-numbers" on:toggle=move |_| open.update(|open| *open = !*open)>
+            <summary>{words.numbers}<span class="sr-only">": "{title}</span></summary>
+            <div class="chart-table" tabindex="0" role="group" aria-label=title>
+                <table class="data">
+                    <caption class="sr-only">{title}</caption>
+                    <thead><tr><th scope="col">{over}</th>{heads}</tr></thead>
+                    <tbody>{body}</tbody>
+                </table>
+            </div>
+        </details>
+    }
+    .into_erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_few_and_hold_both_ends() {
+        let grid: Vec<f64> = (0..100).map(f64::from).collect();
+        let shown = sample_rows(&grid);
+        assert_eq!((shown.len(), shown[0], shown[MAX_ROWS - 1]), (MAX_ROWS, 0.0, 99.0));
+        assert!(shown.is_sorted_by(|a, b| a < b));
+        assert_eq!(sample_rows(&grid[..3]), [0.0, 1.0, 2.0]);
+        assert_eq!((sample_rows(&grid[..1]), sample_rows(&[])), (vec![0.0], vec![]));
+    }
+}

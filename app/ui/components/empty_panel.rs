@@ -1,0 +1,26 @@
+//! What stands where there is nothing, with the next thing to do.
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+
+use crate::ui::erase::Erase;
+
+/// An empty place.
+#[component]
+pub(crate) fn EmptyPanel(
+    glyph: Glyph,
+    title: &'static str,
+    #[prop(into)] text: String,
+    #[prop(optional)] children: Option<Children>,
+) -> impl IntoView {
+    view! {
+        <div class="empty">
+            <span class="empty-icon"><Icon glyph=glyph class="icon-lg"/></span>
+            <p class="empty-title">{title}</p>
+            <p class="empty-text">{text}</p>
+            {children.map(|children| view! { <div class="mt-4 flex flex-wrap justify-center gap-2">{children()}</div> })}
+        </div>
+    }
+    .into_erased()
+}

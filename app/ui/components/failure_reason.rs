@@ -1,0 +1,98 @@
+//! Why something failed: the first line says it, those below are what belongs to it.
+
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use crate::domain::ids::{AttemptNumber, JobId};
+use crate::domain::text::split_headline;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::logs::view_state::LogViewState;
+
+/// What has more lines than this is folded.
+const FOLD_AFTER_LINES: usize = 12;
+
+/// All of it.
+#[component]
+pub(crate) fn FailureReason(
+    error: String,
+    /// Where its log says so.
+    log: Option<String>,
+) -> impl IntoView {
+    let words = &t().job;
+    let (first, rest) = split_headline(&error);
+    let (first, rest) = (first.to_owned(), rest.to_owned());
+    let is_long = rest.lines().count() > FOLD_AFTER_LINES;
+    let block = (!rest.is_empty()).then(|| {
+        view! { <pre class="source" tabindex="0" role="region" aria-label=words.whole_reason><code>{rest}</code></pre> }
+    });
+    let block = if is_long {
+        view! { <details class="fold"><summary>{words.whole_reason}</summary>{block}</details> }.into_erased()
+    } else {
+        block.into_erased()
+    };
+    view! {
+        <div class="notice notice-bad mt-4 mb-0">
+            <Icon glyph=Glyph::Warning/>
+            <div class="reason">
+                <p class="row-sub">{words.what_went_wrong}</p>
+                <p class="reason-head">{first}</p>
+                {block}
+                {log.map(|href| view! { <p><a class="quiet-link" href=href>{words.show_in_log}</a></p> })}
+            </div>
+        </div>
+    }
+    .into_erased()
+}
+
+/// What says it, in a table; what has no room there comes with the pointer.
+#[component]
+pub(crate) fn FailureReasonLine(error: String) -> impl IntoView {
+    let first = split_headline(&error).0.to_owned();
+    let title = first.clone();
+    view! { <span class="row-sub reason-line" title=title>{first}</span> }.into_erased()
+}
+
+/// Where a line of an attempt's log stands.
+pub(crate) fn log_line_url(job: &JobId, attempt: AttemptNumber, line: u64) -> String {
+    LogViewState { attempt: Some(attempt.0), selected_lines: Some((line, line)), ..LogViewState::default() }.href(job)
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "ValueError: <no> images\nTraceback (most recent call last):\n  File \"a.py\", line 1";
+
+    fn rendered(view: impl FnOnce() -> AnyView + Send + 'static) -> String {
+        Owner::new().with(|| view().to_html().replace("<!>", ""))
+    }
+
+    #[test]
+    fn the_headline_stands_above_its_block_and_leads_to_the_log() {
+        let href = log_line_url(&JobId::parse("j_1").expect("an id"), AttemptNumber(2), 70_123);
+        assert_eq!(href, "/jobs/j_1/log?attempt=2&line=70123");
+        let html = rendered(move || view! { <FailureReason error=LONG.to_owned() log=Some(href)/> }.into_erased());
+        assert!(html.contains(r#"<p class="reason-head">ValueError: &lt;no&gt; images</p>"#), "{html}");
+        let block = "<code>Traceback (most recent call last):\n  File \"a.py\", line 1</code></pre>";
+        assert!(html.contains(block) && !html.contains("<details"), "{html}");
+        let link = r#"<a href="/jobs/j_1/log?attempt=2&amp;line=70123" class="quiet-link">Show in the log</a>"#;
+        assert!(html.contains(link), "{html}");
+        let html = rendered(|| view! { <FailureReason error="gone".to_owned() log=None/> }.into_erased());
+        assert!(!html.contains("<pre") && !html.contains("<a "), "{html}");
+    }
+
+    #[test]
+    fn a_long_block_is_folded() {
+        let error = format!("ValueError: x{}", "\n  File".repeat(FOLD_AFTER_LINES + 1));
+        let html = rendered(move || view! { <FailureReason error=error log=None/> }.into_erased());
+        assert!(html.contains("<details class=\"fold\"><summary>All that it said</summary><pre"), "{html}");
+    }
+
+    #[test]
+    fn in_a_table_one_line_is_enough() {
+        let html = rendered(|| view! { <FailureReasonLine error=LONG.to_owned()/> }.into_erased());
+        assert!(html.contains(">ValueError: &lt;no&gt; images</span>"), "{html}");
+        assert!(html.contains("title=\"ValueError: &lt;no&gt; images\""), "{html}");
+    }
+}

@@ -1,0 +1,142 @@
+//! The first panel of a job's page: how it stands, and what is known about how far it is.
+
+use leptos::prelude::*;
+
+use super::failure_reason::{FailureReason, log_line_url};
+use super::job_charts::nan_text;
+use super::progress_bar::LargeProgressBar;
+use super::time::Elapsed;
+use crate::domain::time::Millis;
+use crate::protocol::queue::{JobView, ProgressView};
+use crate::protocol::status::JobStatus;
+use crate::ui::empty_state::JobStage;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::locales::words::Job;
+
+/// Progress while there is some, else what the job waits for or how it ended.
+#[component]
+pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
+    let words = &t().job;
+    let percent =
+        Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
+    let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
+    // Where nothing moves, a dial would only take the place of what is said.
+    let still =
+        Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !JobStage::new(detail).has_dial()));
+    let nan_since = Memo::new(move |_| detail.with(|detail| detail.progress.as_ref()?.loss_nan_since));
+    let fits_none = Memo::new(move |_| detail.with(|detail| detail.fits_none));
+    let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
+    view! {
+        <section class="panel job-head" aria-label=words.progress>
+            <div class="job-head-top">
+                {move || (!still.get()).then(|| view! {
+                    <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().format_percent(percent))}</p>
+                })}
+                <p class="job-note">
+                    {move || detail.with(|detail| status_note(words, detail))}
+                    {move || nan_since.get().map(|step| view! { " "<strong>{nan_text(step)}</strong> })}
+                    {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().why.title}</a> })}
+                </p>
+            </div>
+            {move || (!still.get()).then(|| view! {
+                <LargeProgressBar percent=percent label=label.clone() ended=ended/>
+                <dl class="readings">{move || detail.with(|detail| progress_readings(words, detail))}</dl>
+            })}
+            {move || detail.with(failure_reason).map(|(error, log)| view! { <FailureReason error=error log=log/> })}
+        </section>
+    }
+    .into_erased()
+}
+
+/// Why it failed, and where its log says so.
+fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
+    let log = job.error_line.map(|line| log_line_url(&job.job_id, job.attempt, line));
+    Some((job.error.clone()?, log))
+}
+
+fn status_note(words: &Job, job: &JobView) -> String {
+    let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
+    match job.status {
+        JobStatus::Queued if job.fits_none => t().why.never.to_owned(),
+        JobStatus::Queued => {
+            let place = match job.queue_position {
+                None => words.waiting_for.to_owned(),
+                Some(1) => words.next_in_line.to_owned(),
+                Some(place) => words.position.of(t().format_integer(place)),
+            };
+            t().common.sentences.with(&[&place, &words.waiting_hint])
+        }
+        JobStatus::Offered => words.offered_hint.to_owned(),
+        JobStatus::Starting => stage.unwrap_or_else(|| words.starting_hint.to_owned()),
+        JobStatus::Running => stage.unwrap_or_default(),
+        JobStatus::Cancelling => words.cancelling_hint.to_owned(),
+        JobStatus::Completed => words.completed_hint.to_owned(),
+        JobStatus::Cancelled => words.cancelled_hint.to_owned(),
+        JobStatus::Failed => String::new(),
+    }
+}
+
+fn progress_readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {
+    let progress = job.progress.clone().unwrap_or_default();
+    let has_progress = job.progress.is_some();
+    let step = match progress.total_steps {
+        Some(total) => t().common.of.with(&[&t().format_integer(progress.step), &t().format_integer(total)]),
+        None => t().format_integer(progress.step),
+    };
+    let dash = || "–".to_owned();
+    #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
+    let remaining =
+        progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(|seconds| Millis::from_secs(seconds as i64));
+    let elapsed = job.started_at.map(|from| view! { <Elapsed from=from until=job.ended_at/> });
+    view! {
+        <ProgressReading name=words.step value=if has_progress { step } else { dash() }/>
+        <ProgressReading name=words.loss value=loss_text(&progress).unwrap_or_else(dash)/>
+        <ProgressReading name=words.learning_rate value=progress.learning_rate.map_or_else(dash, |value| t().format_number(value))/>
+        <ProgressReading name=words.epoch value=progress.epoch.map_or_else(dash, |value| t().format_number(value))/>
+        <ProgressReading name=words.remaining value=remaining.map_or_else(dash, |span| t().format_duration(span))/>
+        <div><dt>{words.elapsed}</dt><dd>{elapsed.map_or_else(|| dash().into_erased(), Erase::into_erased)}</dd></div>
+    }
+    .into_erased()
+}
+
+/// What the trainer said of the loss last.
+fn loss_text(progress: &ProgressView) -> Option<String> {
+    let nan = progress.loss_nan_since.map(|_| "NaN".to_owned());
+    nan.or_else(|| progress.loss.map(|value| t().format_number(value)))
+}
+
+#[component]
+fn ProgressReading(name: &'static str, value: String) -> impl IntoView {
+    view! { <div><dt>{name}</dt><dd>{value}</dd></div> }.into_erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_line_is_grouped() {
+        let place = |place: u32| {
+            let job = serde_json::json!({
+                "job_id": "j_1", "config_name": "digits", "config_revision": 1, "target": "auto", "status": "queued",
+                "priority": 10, "worker_labels": {}, "attempt": 0, "max_attempts": 3, "submitted_by": "ada",
+                "submitted_at": "2026-01-02T03:04:05Z", "status_since": "2026-01-02T03:04:05Z", "queue_position": place,
+            });
+            status_note(&t().job, &serde_json::from_value(job).expect("a job"))
+        };
+        assert!(place(9_998).contains("No. 9,998 in line"), "{}", place(9_998));
+        assert!(!place(1).contains("No."), "the next one");
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_said_to_be_none() {
+        let said = |number, since| {
+            super::loss_text(&ProgressView { loss: number, loss_nan_since: since, ..ProgressView::default() })
+        };
+        assert_eq!(
+            [said(None, None), said(Some(9.65), None), said(None, Some(7))],
+            [None, Some("9.65".to_owned()), Some("NaN".to_owned())]
+        );
+    }
+}

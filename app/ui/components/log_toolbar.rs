@@ -1,0 +1,213 @@
+//! What can be done with a log: look for something, go to a line, wrap lines, take it along.
+
+use leptos::ev::{Event, KeyboardEvent, SubmitEvent, keydown};
+use leptos::html::Input;
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use super::log_copy::CopySelected;
+use super::log_reader::LogReader;
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::logs::search::LogSearchState;
+use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
+
+/// The bar above a log.
+#[component]
+pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
+    let words = t();
+    let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
+    let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
+    let address = move |wish: LogViewState| reader.log.with_value(|log| wish.href(&log.job));
+    let wrap = move || address(reader.view_state.with(|wish| LogViewState { wrap: !wish.wrap, ..wish.clone() }));
+    let is_wrapped = move || reader.view_state.with(|wish| wish.wrap.then_some("true"));
+    let errors = move || {
+        address(reader.view_state.with(|wish| LogViewState {
+            search: LogSearchTerms::errors(),
+            selected_lines: None,
+            ..wish.clone()
+        }))
+    };
+    let has_errors = move || reader.view_state.with(|wish| (wish.search == LogSearchTerms::errors()).then_some("true"));
+    view! {
+        <div class="log-bar">
+            <SearchForm reader=reader/>
+            <MatchNavigation reader=reader/>
+            <div class="log-tools">
+                <CopySelected reader=reader/>
+                <a class="toggle-button" href=errors title=words.logs.errors_hint aria-current=has_errors data-noscroll="">{words.logs.errors}</a>
+                <a class="toggle-button" href=wrap aria-current=is_wrapped data-noscroll="">{words.log.wrap}</a>
+                <JumpForm reader=reader/>
+                <a class="btn btn-xs btn-ghost" rel="external" href=raw><Icon glyph=Glyph::Download/>{words.log.raw}</a>
+            </div>
+        </div>
+    }
+    .into_erased()
+}
+
+#[component]
+fn SearchForm(reader: LogReader) -> impl IntoView {
+    let words = &t().logs;
+    let field = NodeRef::<Input>::new();
+    let (regex, case) = (NodeRef::<Input>::new(), NodeRef::<Input>::new());
+    let find = Memo::new(move |_| reader.view_state.with(|wish| wish.search.clone()));
+    let typed = move || {
+        let is = |field: NodeRef<Input>| field.get_untracked().is_some_and(|field| field.checked());
+        let q = field.get_untracked().map(|field| field.value()).unwrap_or_default();
+        LogSearchTerms { q, regex: is(regex), case: is(case) }
+    };
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        let (search, wish) = (typed(), reader.view_state.get_untracked());
+        if search == wish.search {
+            reader.go_to_match(false);
+        } else {
+            reader.navigate_to(&LogViewState { search, ..wish }, false);
+        }
+    };
+    let on_key = move |event: KeyboardEvent| {
+        if event.key() == "Enter" && event.shift_key() && typed() == find.get_untracked() {
+            event.prevent_default();
+            reader.go_to_match(true);
+        }
+    };
+    let on_toggle = move |event: Event| {
+        if !typed().q.is_empty() {
+            browser::submit_enclosing_form(&event);
+        }
+    };
+    // The address may have changed by other ways, such as back.
+    Effect::new(move |last: Option<()>| {
+        let now = find.get();
+        if last.is_some() {
+            if let (Some(field), Some(regex), Some(case)) = (field.get(), regex.get(), case.get()) {
+                field.set_value(&now.q);
+                regex.set_checked(now.regex);
+                case.set_checked(now.case);
+            }
+            reader.start_search();
+        }
+    });
+    bind_search_shortcut(reader, field);
+    let LogViewState { attempt, wrap, .. } = reader.view_state.get_untracked();
+    let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
+    let now = find.get_untracked();
+    view! {
+        <form class="log-search" role="search" method="get" action=action on:submit=submit>
+            {attempt.map(|attempt| view! { <input type="hidden" name="attempt" value=attempt.to_string()/> })}
+            {wrap.then(|| view! { <input type="hidden" name="wrap" value="true"/> })}
+            <Icon glyph=Glyph::Search/>
+            <label class="sr-only" for="q">{words.search}</label>
+            <input class="input input-sm" id="q" name="q" type="search" autocomplete="off" spellcheck="false" placeholder=words.search_hint value=now.q node_ref=field on:keydown=on_key/>
+            <span class="log-how"><input type="checkbox" name="case" value="true" checked=now.case title=words.case aria-label=words.case node_ref=case on:change=on_toggle/><span aria-hidden="true">"Aa"</span></span>
+            <span class="log-how"><input type="checkbox" name="regex" value="true" checked=now.regex title=words.regex aria-label=words.regex node_ref=regex on:change=on_toggle/><span aria-hidden="true">".*"</span></span>
+        </form>
+    }
+    .into_erased()
+}
+
+/// The browser's own shortcut leads to the search from within the log, where the browser would look in the few lines that are
+/// in the document.
+fn bind_search_shortcut(reader: LogReader, field: NodeRef<Input>) {
+    let pressed = window_event_listener(keydown, move |event: KeyboardEvent| {
+        let in_log =
+            || reader.scroll_area.get_untracked().is_some_and(|sheet| sheet.contains(browser::focused_node().as_ref()));
+        let is_plain = !event.alt_key() && !event.shift_key();
+        let is_meant = event.key() == "f" && (event.ctrl_key() || event.meta_key()) && is_plain && in_log();
+        if let (true, Some(field)) = (is_meant && !event.default_prevented(), field.get_untracked()) {
+            event.prevent_default();
+            field.select();
+            let _focused = field.focus();
+        }
+    });
+    on_cleanup(move || pressed.remove());
+}
+
+/// How many lines have what is looked for, and the way from one to the next. The ways stay where they are as more is found:
+/// somebody's focus is on one of them.
+#[component]
+fn MatchNavigation(reader: LogReader) -> impl IntoView {
+    let words = t();
+    let problem = Memo::new(move |_| reader.search.with(|found| found.as_ref().map(|found| found.problem.clone())));
+    let count = move || reader.search.with(|found| found.as_ref().map(match_count_text)).unwrap_or_default();
+    let step = move |label: &'static str, glyph, to: fn(&LogSearchState) -> Option<u64>, backward: bool| {
+        let href = move || {
+            let line = reader.search.with(|found| found.as_ref().and_then(to))?;
+            Some(
+                reader
+                    .log
+                    .with_value(|log| reader.view_state.with_untracked(|wish| wish.with_line(line).href(&log.job))),
+            )
+        };
+        let on_click = move |event: leptos::ev::MouseEvent| {
+            event.prevent_default();
+            reader.go_to_match(backward);
+        };
+        // Where it leads nowhere yet it is no link, which keys would press.
+        let on_key = move |event: KeyboardEvent| {
+            if matches!(event.key().as_str(), "Enter" | " ") {
+                event.prevent_default();
+                reader.go_to_match(backward);
+            }
+        };
+        view! { <a class="icon-button" href=href role="button" tabindex="0" aria-label=label title=label on:click=on_click on:keydown=on_key><Icon glyph=glyph/></a> }
+    };
+    let status = move |problem: Option<String>| match problem {
+        Some(problem) => view! { <span class="log-problem" role="alert">{problem}</span> }.into_erased(),
+        None => view! {
+            <span class="log-count" role="status">{count}</span>
+            {step(words.logs.previous, Glyph::Up, |found| found.before, true)}
+            {step(words.logs.next, Glyph::Down, |found| found.after, false)}
+        }
+        .into_erased(),
+    };
+    (move || problem.get().map(|problem| view! { <div class="log-matches">{status(problem)}</div> })).into_erased()
+}
+
+fn match_count_text(found: &LogSearchState) -> String {
+    let words = t();
+    match (found.line, found.rank) {
+        _ if found.is_all && found.count == 0 => words.logs.none.to_owned(),
+        (Some(_), Some(rank)) if found.is_all => {
+            words.logs.rank.with(&[&words.format_integer(rank), &words.format_integer(found.count)])
+        }
+        _ if found.is_all => words.logs.matches.of(found.count),
+        _ => words.logs.so_far.of(words.format_integer(found.count)),
+    }
+}
+
+#[component]
+fn JumpForm(reader: LogReader) -> impl IntoView {
+    let words = &t().logs;
+    let field = NodeRef::<Input>::new();
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        let line = field.get_untracked().and_then(|field| field.value().parse::<u64>().ok());
+        if let Some(line) = line.filter(|line| *line > 0) {
+            let line = line.min(reader.cache.with_untracked(|store| store.total).max(1));
+            reader.navigate_to(&reader.view_state.get_untracked().with_line(line), false);
+        }
+    };
+    let LogViewState { attempt, wrap, search, .. } = reader.view_state.get_untracked();
+    let action = reader.log.with_value(|log| format!("/jobs/{}/log", log.job));
+    let hidden = [
+        ("attempt", attempt.map(|attempt| attempt.to_string())),
+        ("wrap", wrap.then(|| "true".to_owned())),
+        ("q", Some(search.q).filter(|q| !q.is_empty())),
+        ("regex", search.regex.then(|| "true".to_owned())),
+        ("case", search.case.then(|| "true".to_owned())),
+    ];
+    let hidden = hidden
+        .into_iter()
+        .map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }));
+    view! {
+        <form class="log-jump" method="get" action=action on:submit=submit>
+            {hidden.collect_view()}
+            <label class="sr-only" for="line">{words.line}</label>
+            <input class="input input-xs" id="line" name="line" inputmode="numeric" autocomplete="off" placeholder=words.line node_ref=field/>
+            <button class="btn btn-xs btn-ghost">{words.go}</button>
+        </form>
+    }
+    .into_erased()
+}

@@ -1,0 +1,254 @@
+//! A log of any length to scroll through: of a million lines those are in the document that can be seen.
+
+use leptos::ev::{KeyboardEvent, MouseEvent, WheelEvent, resize};
+use leptos::html::Div;
+use leptos::prelude::*;
+
+use super::icon::{Glyph, Icon};
+use super::log_line::LogLineText;
+use super::log_reader::{LogReader, RenderedLine, pixels};
+use super::problem_panel::RequestIdText;
+use crate::ui::browser;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::logs::viewport::LogViewport;
+
+/// Of a page, so much is scrolled by a key: a line or two are seen again.
+const PAGE_FRACTION: f64 = 0.9;
+
+/// The lines, and the button that leads to the newest. `empty` is shown while there are no lines.
+#[component]
+pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl IntoView {
+    let words = t();
+    let layer = NodeRef::<Div>::new();
+    let rows = Memo::new(move |_| reader.rendered_lines());
+    let rest = move || reader.viewport.get().map_or(0, |frame| pixels(frame.max_scroll(reader.total()).ceil()));
+    bind_layout(reader, layer, rows);
+    let speed = move || {
+        reader
+            .viewport
+            .get_untracked()
+            .map_or(1.0, |frame| frame.scroll_factor(reader.cache.with_untracked(|store| store.total)))
+    };
+    let scroll_by = move |way: f64| {
+        if let Some(sheet) = reader.scroll_area.get_untracked() {
+            let way = way / speed();
+            sheet.set_scroll_top(sheet.scroll_top() + pixels(way.abs().max(1.0).copysign(way)));
+        }
+    };
+    // A sheet that is lower than its log moves faster: what is meant for a page would leave some lines out.
+    let on_key = move |event: KeyboardEvent| {
+        let page = reader.viewport.get_untracked().map_or(0.0, |frame| frame.height * PAGE_FRACTION);
+        let by = match event.key().as_str() {
+            "PageDown" => page,
+            "PageUp" => -page,
+            _ => return,
+        };
+        event.prevent_default();
+        scroll_by(by);
+    };
+    let on_wheel = move |event: WheelEvent| {
+        if speed() > 1.0 && event.delta_mode() == 0 && event.delta_y() != 0.0 {
+            event.prevent_default();
+            scroll_by(event.delta_y());
+        }
+    };
+    let on_scroll = move |_| {
+        let (Some(sheet), Some(frame)) = (reader.scroll_area.get_untracked(), reader.viewport.get_untracked()) else {
+            return;
+        };
+        let scrolled = f64::from(sheet.scroll_top());
+        let total = reader.cache.with_untracked(|store| store.total);
+        reader.scroll_top.set(scrolled);
+        // Whoever scrolls up wants to read, and whoever comes back to the end wants to follow.
+        let at_end = scrolled >= frame.max_scroll(total) - 4.0;
+        if reader.is_following.get_untracked() != at_end {
+            reader.is_following.set(at_end);
+        }
+    };
+    let is_empty = Memo::new(move |_| reader.total() == 0);
+    // The style sheet alone lays the lines until they are measured, so that nothing moves then.
+    let starts_at_end = reader.requested_line().is_none();
+    let first = if starts_at_end { "log-layer at-end" } else { "log-layer" };
+    view! {
+        <div class="log-frame">
+            <div
+                class="log-sheet"
+                class:is-wrapped=move || reader.view_state.with(|wish| wish.wrap)
+                node_ref=reader.scroll_area
+                on:scroll=on_scroll
+                on:keydown=on_key
+                on:wheel=on_wheel
+                tabindex="0"
+                role="log"
+                aria-live="off"
+                aria-label=words.log.region
+            >
+                <div class=first node_ref=layer dir="ltr">
+                    <For each=move || rows.get() key=RenderedLine::key children=move |row| view! { <LogRow row=row reader=reader/> }/>
+                </div>
+                {move || is_empty.get().then(|| view! {
+                    <p class="log-note">{empty}</p>
+                })}
+                <svg class="log-rest" width="1" height=rest aria-hidden="true"></svg>
+            </div>
+            <FetchErrorNotice reader=reader/>
+            <NewLinesButton reader=reader/>
+        </div>
+    }
+    .into_erased()
+}
+
+/// Measures the view, and lays the lines where they belong in it.
+fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLine>>) {
+    let measure = move || {
+        let (Some(sheet), Some(layer)) = (reader.scroll_area.get_untracked(), layer.get_untracked()) else { return };
+        let mut row = None::<f64>;
+        let mut line = layer.first_element_child();
+        while let Some(this) = line {
+            let height = browser::top_and_height(&this).1;
+            row = Some(row.map_or(height, |least| least.min(height)));
+            line = this.next_element_sibling();
+        }
+        let known = reader.viewport.get_untracked();
+        let row = row.or(known.map(|frame| frame.row_height)).filter(|row| *row > 0.0).unwrap_or(20.0);
+        let frame = LogViewport { height: f64::from(layer.client_height()), row_height: row };
+        if known == Some(frame) || frame.height <= 0.0 {
+            return;
+        }
+        if known.is_none() {
+            let scrolled = untrack(move || initial_scroll(reader, frame));
+            reader.scroll_top.set(scrolled);
+            // The sheet has its height only then.
+            request_animation_frame(move || sheet.set_scroll_top(pixels(scrolled)));
+        }
+        reader.viewport.set(Some(frame));
+    };
+    Effect::new(move |_| {
+        if reader.scroll_area.get().is_some() {
+            request_animation_frame(measure);
+        }
+    });
+    let resized = window_event_listener(resize, move |_| measure());
+    on_cleanup(move || resized.remove());
+
+    let lay = move || {
+        let (Some(layer), true) = (layer.get_untracked(), reader.viewport.get_untracked().is_some()) else { return };
+        let view = untrack(move || reader.visible_lines());
+        let Some(first) = layer.first_element_child() else { return };
+        _ = layer.class_list().remove_1("at-end");
+        let mut anchor = first.clone();
+        for _ in view.first..view.anchor {
+            let Some(next) = anchor.next_element_sibling() else { break };
+            anchor = next;
+        }
+        let (first, anchor) = (browser::top_and_height(&first), browser::top_and_height(&anchor));
+        layer.set_scroll_top(pixels(anchor.0 - first.0 + view.anchor_fraction * anchor.1 - view.anchor_offset));
+        if reader.viewport.get_untracked().is_some_and(|frame| pixels(frame.height) != layer.client_height()) {
+            measure();
+        }
+    };
+    Effect::new(move |_| {
+        rows.with(|_| ());
+        reader.scroll_top.track();
+        reader.view_state.track();
+        if reader.viewport.get().is_some() {
+            request_animation_frame(lay);
+        }
+    });
+    // Back, a jump, or what was found.
+    let chosen = Memo::new(move |_| reader.view_state.with(|wish| wish.selected_lines));
+    Effect::new(move |last: Option<()>| {
+        if let (Some((line, _)), Some(())) = (chosen.get(), last) {
+            reader.scroll_to_line(line);
+        }
+    });
+    // When there are more lines, the end is elsewhere.
+    let total = Memo::new(move |_| reader.total());
+    Effect::new(move |_| {
+        let _total = total.get();
+        if reader.viewport.get().is_some() && reader.is_following.get_untracked() {
+            request_animation_frame(move || reader.scroll_to_end());
+        }
+    });
+}
+
+/// How far the sheet is scrolled at first: to what is asked for, and to the end if nothing is.
+fn initial_scroll(reader: LogReader, frame: LogViewport) -> f64 {
+    let total = reader.total();
+    match reader.requested_line() {
+        Some(line) => frame.scroll_for_line(total, line.saturating_sub(1)),
+        None => frame.max_scroll(total),
+    }
+}
+
+#[component]
+fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
+    let number = row.number;
+    let is_chosen = move || reader.selected_lines().is_some_and(|(first, last)| (first..=last).contains(&number));
+    let href =
+        move || reader.log.with_value(|log| reader.view_state.with(|wish| wish.with_line(number).href(&log.job)));
+    let on_click = move |event: MouseEvent| {
+        if event.shift_key() {
+            event.prevent_default();
+            reader.navigate_to(&reader.view_state.get_untracked().with_lines_up_to(number), false);
+        }
+    };
+    let text = row.line().map(|line| view! { <LogLineText line=line/> });
+    view! {
+        <div class="log-row" class:is-chosen=is_chosen id=format!("L{number}")>
+            <a class="log-number" href=href data-noscroll="" tabindex="-1" on:click=on_click>{number}</a>
+            {text}
+        </div>
+    }
+    .into_erased()
+}
+
+/// That lines could not be told, and why.
+#[component]
+fn FetchErrorNotice(reader: LogReader) -> impl IntoView {
+    let words = t();
+    (move || {
+        reader.problem.get().map(|problem| {
+            view! {
+                <div class="notice notice-bad log-missing" role="alert">
+                    <Icon glyph=Glyph::Warning/>
+                    <div class="toast-text grow">
+                        <p>{words.logs.missing}</p>
+                        {problem.request_id.map(|id| view! { <p class="toast-id"><RequestIdText id=id/></p> })}
+                    </div>
+                    <button type="button" class="btn btn-sm" on:click=move |_| reader.retry()>{words.problem.retry}</button>
+                </div>
+            }
+        })
+    })
+    .into_erased()
+}
+
+/// How many lines have come since the end was in view, and the way there.
+#[component]
+fn NewLinesButton(reader: LogReader) -> impl IntoView {
+    let words = &t().logs;
+    let seen = RwSignal::new(reader.cache.with_untracked(|store| store.total));
+    Effect::new(move |_| {
+        if reader.is_following.get() {
+            seen.set(reader.total());
+        }
+    });
+    let newer = Memo::new(move |_| reader.total().saturating_sub(seen.get()));
+    let is_needed = Memo::new(move |_| reader.viewport.get().is_some() && !reader.is_following.get());
+    (move || {
+        is_needed.get().then(|| {
+            view! {
+                <button type="button" class="btn btn-sm log-newer" on:click=move |_| reader.scroll_to_end()>
+                    {move || match newer.get() {
+                        0 => words.last.to_owned(),
+                        count => words.newer.of(count),
+                    }}
+                    <Icon glyph=Glyph::Down/>
+                </button>
+            }
+        })
+    })
+    .into_erased()
+}

@@ -1,0 +1,93 @@
+//! Why no worker is left for a job, in the reader's language: "8 workers: 3 have site=graz, 0 of them have 16 GPUs."
+
+use crate::protocol::explain::{FitStepView, FitSummaryView, JobRequirementCode};
+use crate::ui::locales::Language;
+
+/// As a sentence.
+pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> String {
+    let words = &language.why;
+    let steps = summary.steps.iter().enumerate().map(|(place, step)| describe_step(language, step, place == 0));
+    let steps: Vec<_> = steps.collect();
+    words.summary.with(&[&words.workers.of(summary.workers), &steps.join(words.and_of_them)])
+}
+
+/// How many are left, of all or of those that were left before.
+fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> String {
+    let words = &language.why;
+    let number = language.format_integer(step.left);
+    let who = if is_first { words.some.of(number) } else { words.of_them.of(number) };
+    let wanted = step.wanted.as_deref().unwrap_or("–");
+    let gpus = |count: u64| words.gpus.of(count);
+    let has = |thing: &str| words.left_has.about(step.left, &who, thing);
+    let state = match step.ask {
+        JobRequirementCode::Target if wanted == "local" => words.left_own,
+        JobRequirementCode::Target => words.left_remote,
+        JobRequirementCode::HasConnected => words.left_connected,
+        JobRequirementCode::Ready => words.left_ready,
+        JobRequirementCode::Free => words.left_free,
+        JobRequirementCode::Label => return has(&format!("{}={wanted}", step.key.as_deref().unwrap_or("–"))),
+        JobRequirementCode::Accelerator => return has(&words.asked_accelerator.of(wanted)),
+        JobRequirementCode::GpuCount => return has(&gpus(wanted.parse().unwrap_or_default())),
+        JobRequirementCode::Vram => {
+            return has(&words.asked_vram.with(&[&gpus(step.gpus.unwrap_or(1).into()), &wanted]));
+        }
+        JobRequirementCode::Sandbox => return has(&words.asked_sandbox.of(wanted)),
+        JobRequirementCode::Paths => return has(&words.asked_paths.of(wanted)),
+        JobRequirementCode::NewerAgent => return has(words.asked_agent),
+    };
+    state.about(step.left, &who, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::prefs::Locale;
+
+    fn step(ask: JobRequirementCode, wanted: &str, left: u64) -> FitStepView {
+        let key = (ask == JobRequirementCode::Label).then(|| "site".to_owned());
+        let gpus = (ask == JobRequirementCode::Vram).then_some(2);
+        FitStepView { ask, key, wanted: (!wanted.is_empty()).then(|| wanted.to_owned()), gpus, left }
+    }
+
+    fn summary(workers: u64, steps: &[FitStepView]) -> FitSummaryView {
+        FitSummaryView { text: String::new(), workers, steps: steps.to_vec() }
+    }
+
+    #[test]
+    fn a_summary_says_who_is_left_and_where_nobody_is() {
+        let graz =
+            summary(8, &[step(JobRequirementCode::Label, "graz", 3), step(JobRequirementCode::GpuCount, "16", 0)]);
+        let written = Locale::ALL.map(|locale| summary_text(Language::of(locale), &graz));
+        assert_eq!(
+            written,
+            [
+                "8 workers: 3 have site=graz, 0 of them have 16 GPUs.",
+                "8 workers: 3 tienen site=graz, 0 de ellos tienen 16 GPU.",
+                "8 वर्कर: 3 के पास site=graz है, उनमें से 0 के पास 16 GPU है।",
+                "ワーカー8台: 3台が site=graz に該当、そのうち0台が GPU 16基 に該当。",
+                "8 workers: 3 têm site=graz, 0 deles tem 16 GPUs.",
+                "8 个工作节点：3 个有 site=graz，其中 0 个有 16 个 GPU。",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_thing_that_is_asked_has_its_words() {
+        let rows = [
+            (step(JobRequirementCode::Target, "local", 1), "1 is this server's own"),
+            (step(JobRequirementCode::Target, "worker", 2), "2 are remote"),
+            (step(JobRequirementCode::HasConnected, "", 1), "1 has connected before"),
+            (step(JobRequirementCode::Accelerator, "rocm", 0), "0 have the accelerator rocm"),
+            (step(JobRequirementCode::Vram, "80", 1), "1 has 2 GPUs with 80 GB"),
+            (step(JobRequirementCode::Sandbox, "full", 0), "0 have a sandbox of level full"),
+            (step(JobRequirementCode::NewerAgent, "", 1), "1 has a new enough agent"),
+            (step(JobRequirementCode::Paths, "{data_root}", 0), "0 have a directory for {data_root}"),
+            (step(JobRequirementCode::Ready, "", 1), "1 is online and takes new jobs"),
+            (step(JobRequirementCode::Free, "", 0), "0 are free"),
+        ];
+        for (step, words) in rows {
+            let said = summary_text(Language::of(Locale::En), &summary(1, &[step]));
+            assert_eq!(said, format!("1 worker: {words}."));
+        }
+    }
+}

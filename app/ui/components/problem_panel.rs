@@ -1,0 +1,109 @@
+//! What stands where something could not be shown: what is wrong, what to do, what to quote.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use super::copy::CopyButton;
+use super::icon::{Glyph, Icon};
+use crate::protocol::problem::Problem;
+use crate::ui::erase::Erase;
+use crate::ui::format::query_string;
+use crate::ui::http_status::set_status;
+use crate::ui::i18n::t;
+
+/// A panel instead of what was asked for. On the server it also sets the page's status.
+#[component]
+pub(crate) fn ProblemPanel(problem: Problem) -> impl IntoView {
+    let words = &t().problem;
+    set_status(problem.status);
+    let (title, text) = match problem.status {
+        0 => (words.no_answer, words.no_answer_text.to_owned()),
+        401 => (words.signed_out, words.signed_out_text.to_owned()),
+        403 => (words.forbidden, problem.detail.clone()),
+        404 => (words.not_found, words.not_found_text.to_owned()),
+        _ => (words.title, problem.detail.clone()),
+    };
+    let (here, login) = (use_current_url(), use_login_url());
+    let next = move || match problem.status {
+        401 => (login.get(), words.sign_in),
+        // What is refused stays refused: the way on is to what this person can see.
+        403 | 404 => ("/".to_owned(), words.home),
+        // A plain load of the same address: it also helps when the program in the browser is stuck.
+        _ => (here.get(), words.retry),
+    };
+    view! {
+        <div class="panel empty" role="alert">
+            <span class="empty-icon is-bad"><Icon glyph=Glyph::Warning class="icon-lg"/></span>
+            <p class="empty-title">{title}</p>
+            <p class="empty-text">{text}</p>
+            <p class="mt-4"><a class="btn btn-primary btn-sm" rel="external" href=move || next().0>{move || next().1}</a></p>
+            {problem.request_id.map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
+        </div>
+    }
+    .into_erased()
+}
+
+/// A refusal above a form. What is the reader's to mend needs no number.
+#[component]
+pub(crate) fn ProblemNotice(problem: Problem) -> impl IntoView {
+    let id = problem.request_id.filter(|_| problem.status >= 500);
+    let text = if problem.status == 0 { t().problem.no_answer_text.to_owned() } else { problem.detail };
+    view! {
+        <div class="notice notice-bad" role="alert">
+            <Icon glyph=Glyph::Warning/>
+            <div class="toast-text grow">
+                <p>{text}</p>
+                {id.map(|id| view! { <p class="toast-id"><RequestIdText id=id/></p> })}
+            </div>
+        </div>
+    }
+    .into_erased()
+}
+
+/// What to quote to whoever looks into it.
+#[component]
+pub(crate) fn RequestIdText(id: String) -> impl IntoView {
+    let label = t().problem.request_id.of(&id);
+    view! { <span class="request-id">{label.clone()}<CopyButton text=id label=label/></span> }.into_erased()
+}
+
+/// The address of a page that is never left without loading another one.
+#[derive(Clone)]
+pub(crate) struct CurrentUrl(pub String);
+
+/// The page's address, with what it asks for.
+pub(crate) fn use_current_url() -> Signal<String> {
+    if let Some(CurrentUrl(address)) = use_context() {
+        return Signal::stored(address);
+    }
+    let location = use_location();
+    Signal::derive(move || {
+        let query = location.search.get();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}{mark}{query}", location.pathname.get())
+    })
+}
+
+/// The address of the login that leads back here.
+pub(crate) fn use_login_url() -> Signal<String> {
+    let here = use_current_url();
+    Signal::derive(move || format!("/login{}", query_string(&[("next", Some(here.get()))])))
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_on_is_one_that_is_open() {
+        let table = [(401, "/login?next=%2Fgpus"), (403, "/"), (404, "/"), (500, "/gpus"), (0, "/gpus")];
+        for (status, href) in table {
+            let html = Owner::new().with(|| {
+                provide_context(CurrentUrl("/gpus".to_owned()));
+                view! { <ProblemPanel problem=Problem::new(status, "", "", "")/> }.into_erased().to_html()
+            });
+            assert_eq!(html.matches("<a ").count(), 1, "{html}");
+            assert!(html.contains(&format!("href=\"{href}\"")), "{status}: {html}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Progress on a ruled scale, as on a tuner's dial. SVG attributes, because the page allows no inline styles.
+
+use leptos::prelude::*;
+
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// A thin scale with its number.
+#[component]
+pub(crate) fn ProgressBar(
+    #[prop(into)] percent: Signal<Option<f64>>,
+    #[prop(into)] label: String,
+    /// Whether nothing moves any more.
+    #[prop(optional)]
+    over: bool,
+) -> impl IntoView {
+    let width = move || percent.get().unwrap_or_default().clamp(0.0, 100.0);
+    let now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
+    let class = move || match percent.get() {
+        _ if over => "scale is-over",
+        Some(_) => "scale",
+        None => "scale is-unknown",
+    };
+    view! {
+        <span class=class role="progressbar" aria-label=label aria-valuemin="0" aria-valuemax="100" aria-valuenow=now>
+            <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="scale-track" width="100" height="6"></rect>
+                <rect class="scale-fill" width=move || format!("{:.2}", width()) height="6"></rect>
+            </svg>
+        </span>
+    }
+    .into_erased()
+}
+
+/// The large scale of a job's page, with ten marks.
+#[component]
+pub(crate) fn LargeProgressBar(
+    #[prop(into)] percent: Signal<Option<f64>>,
+    #[prop(into)] label: String,
+    ended: Signal<bool>,
+) -> impl IntoView {
+    let width = move || percent.get().unwrap_or_default().clamp(0.0, 100.0);
+    let now = move || percent.get().map(|percent| format!("{:.0}", percent.floor()));
+    let text = move || percent.get().map(|percent| t().format_percent(percent));
+    let marks = (0..=50).map(|mark| {
+        let x = format!("{:.1}", 1.0 + f64::from(mark) * 11.96);
+        let long = mark % 5 == 0;
+        view! { <line class=if long { "mark mark-long" } else { "mark" } x1=x.clone() x2=x y1=if long { "16" } else { "20" } y2="26"></line> }
+    });
+    view! {
+        <div
+            class="big-scale"
+            class:is-ended=ended
+            role="progressbar"
+            aria-label=label
+            aria-valuemin="0"
+            aria-valuemax="100"
+            aria-valuenow=now
+            aria-valuetext=text
+        >
+            <svg viewBox="0 0 600 28" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="scale-track" y="4" width="600" height="6" rx="1"></rect>
+                <rect class="scale-fill" y="4" width=move || format!("{:.2}", width() * 6.0) height="6" rx="1"></rect>
+                {marks.collect_view()}
+                <rect class="needle" y="0" width="2" height="28" x=move || format!("{:.2}", (width() * 6.0 - 1.0).clamp(0.0, 598.0))></rect>
+            </svg>
+        </div>
+    }
+    .into_erased()
+}

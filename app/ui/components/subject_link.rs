@@ -1,0 +1,51 @@
+//! Who did something, or to what, as the audit trail names it.
+
+use leptos::prelude::*;
+
+use crate::domain::text::escape;
+use crate::protocol::audit::{AuditPage, strip_worker_prefix};
+use crate::ui::erase::Erase;
+use crate::ui::format::short_id;
+
+/// A link where there is a page of it, with the name that the trail knows it by.
+pub(crate) fn subject_link(trail: &AuditPage, name: &str) -> AnyView {
+    let id = strip_worker_prefix(name);
+    match subject_url(id) {
+        Some((page, rel)) => {
+            let shown = trail.worker_name(name).map_or_else(|| short_id(id), |known| escape(known).into_owned());
+            view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }
+                .into_erased()
+        }
+        None => view! { <bdi class="wrap-anywhere">{escape(name).into_owned()}</bdi> }.into_erased(),
+    }
+}
+
+/// The page of what an id names, and whether the browser loads it anew. A person's name is no id, and ids are letters and digits.
+fn subject_url(id: &str) -> Option<(String, Option<&'static str>)> {
+    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let (kind, rest) = id.split_once('_').filter(|_| plain)?;
+    let (area, rel) = match kind {
+        "j" => ("/jobs", None),
+        "w" => ("/admin/workers", None),
+        "u" => ("/admin/users", Some("external")),
+        _ => return None,
+    };
+    (rest.len() == 26).then(|| (format!("{area}/{id}"), rel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn only_whole_ids_lead_anywhere() {
+        for name in
+            ["j_1", "ada", "w_ada", "javascript:alert(1)", "j_../../admin/users/u_1", "x_01HN8Z0000000000000000000X"]
+        {
+            assert_eq!(subject_url(name), None, "{name}");
+        }
+        let id = crate::domain::ids::JobId::new(Timestamp(0), [1; 10]);
+        assert_eq!(subject_url(id.as_str()), Some((format!("/jobs/{id}"), None)));
+    }
+}

@@ -1,0 +1,163 @@
+//! What would become of a submit: who takes it, who does not and why, and the same submit for a shell.
+
+use leptos::prelude::*;
+
+use super::blocker_text::{describe_blocker, suggest_fix};
+use super::copy::Command;
+use super::icon::{Glyph, Icon};
+use super::match_summary::summary_text;
+use super::problem_panel::ProblemNotice;
+use super::status::{StatusBadge, StatusStyle};
+use crate::protocol::explain::{ExplanationView, VerdictCode, WorkerExplanationView};
+use crate::protocol::problem::Problem;
+use crate::protocol::submit::SubmitPreviewResponse;
+use crate::ui::backend::{DraftPreview, SubmitCommands};
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+
+/// So many workers are listed.
+const MAX_WORKERS: usize = 30;
+
+/// The panel beside the form. Its parts are those that a browser puts in the place of the ones before.
+#[component]
+pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Children) -> impl IntoView {
+    let words = &t().plain().train;
+    let (preview, commands, problem) = match outcome {
+        Ok(DraftPreview { preview, commands }) => (Some(preview), Some(commands), None),
+        Err(problem) => (None, None, Some(problem)),
+    };
+    let explanation = preview.as_ref().map(|preview| preview.explanation.clone());
+    view! {
+        <div class="preview">
+            <section class="panel" aria-labelledby="preview">
+                <h2 id="preview" class="panel-head">{words.preview}</h2>
+                <div class="preview-summary" role="status" data-part="summary">
+                    {preview.map(|preview| view! { <PreviewSummary preview=preview/> })}
+                    {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
+                </div>
+                <p class="preview-failed" role="alert" data-failed="" hidden=true>{words.preview_failed}</p>
+                <div data-part="answers">{explanation.map(|explanation| view! { <WorkerMatches answers=explanation.workers/> })}</div>
+                <div class="preview-actions">{children()}</div>
+            </section>
+            <section class="panel" aria-labelledby="commands">
+                <h2 id="commands" class="panel-head">{words.commands}</h2>
+                <div class="preview-commands">
+                    <p class="field-hint">{words.commands_text}</p>
+                    <div class="space-y-3" data-part="commands">{commands.map(|SubmitCommands { cli, curl }| view! {
+                        <Command text=cli label="simpletuner"/>
+                        <Command text=curl label="curl"/>
+                    })}</div>
+                </div>
+            </section>
+        </div>
+    }
+    .into_erased()
+}
+
+#[component]
+fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
+    let words = &t().plain().train;
+    let explanation = &preview.explanation;
+    let in_line = !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Never | VerdictCode::NoLocalWorker);
+    let place = preview.queue_position.filter(|_| in_line);
+    view! {
+        {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_text(t(), summary)}</p> })}
+        <p class="text-muted">
+            {describe_verdict(explanation)}
+            {place.map(|place| format!(" {}", words.place.of(t().format_integer(place))))}
+        </p>
+    }
+    .into_erased()
+}
+
+/// The verdict in a sentence.
+fn describe_verdict(explanation: &ExplanationView) -> String {
+    let words = &t().plain().train;
+    let taker = explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
+    match explanation.verdict {
+        VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
+        VerdictCode::Limited => words.limited.to_owned(),
+        VerdictCode::Busy => words.busy.to_owned(),
+        // Of those that have never connected nobody knows whether they match.
+        VerdictCode::Away if !explanation.workers.iter().any(|answer| answer.matches) => t().why.away.to_owned(),
+        VerdictCode::Away => words.away.to_owned(),
+        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),
+        VerdictCode::NoWorkers => words.no_workers.to_owned(),
+        // What is not submitted yet was not tried, nor has it ended.
+        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::KeptBack => explanation.text.clone(),
+    }
+}
+
+#[component]
+fn WorkerMatches(answers: Vec<WorkerExplanationView>) -> impl IntoView {
+    let words = &t().plain().train;
+    if answers.is_empty() {
+        return ().into_erased();
+    }
+    let more = answers.len().saturating_sub(MAX_WORKERS) as u64;
+    let rows =
+        answers.into_iter().take(MAX_WORKERS).map(|answer| view! { <WorkerMatchRow answer=answer/> }).collect_view();
+    view! {
+        <div class="answers-box" tabindex="0" role="region" aria-label=words.answers>
+            <table class="data answers">
+                <caption class="sr-only">{words.answers}</caption>
+                <thead><tr><th scope="col">{words.worker}</th><th scope="col">{words.answer}</th></tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+            {(more > 0).then(|| view! { <p class="code-note">{words.more.of(more)}</p> })}
+        </div>
+    }
+    .into_erased()
+}
+
+#[component]
+fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
+    let words = &t().plain().train;
+    let look = if answer.fits {
+        StatusStyle { class: "status status-good", glyph: Glyph::CheckCircle, label: words.takes }
+    } else if answer.matches {
+        StatusStyle { class: "status status-wait", glyph: Glyph::HalfCircle, label: words.waits }
+    } else {
+        StatusStyle { class: "status status-off", glyph: Glyph::CrossCircle, label: words.no_match }
+    };
+    let blocker_item = |blocker| view! { <li>{describe_blocker(blocker)}" "{suggest_fix(blocker)}</li> };
+    let blockers = answer.blockers.iter().map(blocker_item).collect_view();
+    view! {
+        <tr>
+            <th scope="row" class="wrap-anywhere">{answer.name}</th>
+            <td>
+                <StatusBadge look=look/>
+                {(!answer.blockers.is_empty()).then(|| view! { <ul class="answer-why">{blockers}</ul> })}
+            </td>
+        </tr>
+    }
+    .into_erased()
+}
+
+/// What leads to the page of a configuration's files, and out of the form.
+#[component]
+pub(crate) fn ViewFilesLink(href: String, name: String) -> impl IntoView {
+    let look = t().plain().train.look;
+    view! {
+        <a class="look-link" href=href aria-label=format!("{look}: {name}")><Icon glyph=Glyph::File/>{look}</a>
+    }
+    .into_erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::WorkerId;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn answers_scroll_by_keyboard() {
+        let worker_id = WorkerId::new(Timestamp(1), [1; 10]);
+        let answer =
+            WorkerExplanationView { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };
+        let html = Owner::new().with(|| view! { <WorkerMatches answers=vec![answer]/> }.to_html());
+        let name = t().plain().train.answers;
+        assert!(html.contains(r#"tabindex="0" role="region""#) && html.contains(name), "{html}");
+    }
+}

@@ -1,0 +1,77 @@
+//! The program of a plain page: what every page has (keys, search, notes, ticking ages, whether it is current) comes to life
+//! around what the server made, and that is fetched anew when something is on record.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leptos::prelude::*;
+use web_sys::Document;
+
+use super::backend::SharedBackend;
+use super::boot::Boot;
+use super::browser;
+use super::client;
+use super::clock::{PageClock, use_clock};
+use super::components::connection::{Connection, SignedOutNotice};
+use super::components::flash_banner::record_flash;
+use super::components::keyboard::GlobalShortcuts;
+use super::components::palette::SearchButton;
+use super::components::problem_panel::CurrentUrl;
+use super::components::toasts::NotificationsMenu;
+use super::flash::CurrentFlash;
+use super::i18n::t;
+use super::live::{on_change, use_live};
+use super::prefs::Prefs;
+use crate::domain::access::Permission;
+use crate::protocol::topic::Topic;
+
+/// Attends to the page that is open.
+pub(crate) fn enhance() {
+    browser::attach_interactions();
+    let Some(boot) = browser::boot_json().and_then(|boot| serde_json::from_str::<Boot>(&boot).ok()) else { return };
+    browser::mount("habits", move || {
+        boot.clone().provide();
+        provide_context::<SharedBackend>(Arc::new(client::HttpBackend));
+        provide_context(CurrentUrl(browser::path_and_query()));
+        if let Some(CurrentFlash(flash)) = use_context() {
+            record_flash(flash);
+        }
+        browser::mount("search", || view! { <SearchButton/> }.into_any());
+        browser::mount("search-small", || view! { <SearchButton small=true/> }.into_any());
+        browser::mount("connection", || view! { <Connection/> }.into_any());
+        browser::mount("session", || view! { <SignedOutNotice/> }.into_any());
+        browser::mount("notes", || view! { <NotificationsMenu/> }.into_any());
+        start_live_refresh();
+        view! { <GlobalShortcuts/> }.into_any()
+    });
+}
+
+/// Ages tick; parts are fetched anew, and are pale while nobody knows whether they are.
+fn start_live_refresh() {
+    let (clock, live) = (use_clock(), use_live());
+    Effect::new(move |_| refresh_timestamps(clock, &document()));
+    Effect::new(move |_| browser::mark_stale(live.is_stale()));
+    if browser::has_fragments() {
+        let renewal = Rc::new(browser::FragmentRefresher::new(move |page: &Document| {
+            untrack(|| refresh_timestamps(clock, page));
+        }));
+        on_change(page_topics(), Duration::ZERO, Box::new(move || Box::pin(renewal.clone().refresh())));
+    }
+}
+
+/// What may change a page: the trail has all of it, and who may not read the trail hears of what they may see.
+fn page_topics() -> &'static [Topic] {
+    let reads_trail = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
+    if reads_trail {
+        &[Topic::AuditTrail]
+    } else {
+        &[Topic::Account, Topic::Configs, Topic::Jobs, Topic::Secrets, Topic::Workers]
+    }
+}
+
+/// Says every moment on a page as it is said now.
+fn refresh_timestamps(clock: PageClock, page: &Document) {
+    let now = clock.now();
+    browser::update_timestamps(page, |at| (t().format_ago(at, now), clock.format_timestamp(at)));
+}

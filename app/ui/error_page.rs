@@ -1,0 +1,106 @@
+//! A page instead of the one that was asked for: why there is none, and where to go on. In the frame, where it is known who
+//! reads.
+
+use leptos::prelude::*;
+use leptos_meta::{Title, provide_meta_context};
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::path;
+
+use super::clock::PageClock;
+use super::components::icon::{Glyph, Icon};
+use super::components::layout::{Brand, Layout};
+use super::components::time::RelativeTime;
+use super::erase::Erase;
+use super::flash::{CurrentFlash, Flash};
+use super::i18n::t;
+use super::localized_problem::localize;
+use super::prefs::Prefs;
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+
+/// What there is to say.
+#[derive(Debug, Clone)]
+pub struct PageError {
+    /// Why there is no page.
+    pub problem: Problem,
+    /// Since when the database has not answered, if that is why.
+    pub database_down_since: Option<Timestamp>,
+    /// The address that was asked for.
+    pub path: String,
+}
+
+/// The application of such a page.
+#[component]
+pub(super) fn ErrorPageApp() -> impl IntoView {
+    provide_meta_context();
+    let prefs: Prefs = use_context().unwrap_or_default();
+    let known = prefs.session.is_some();
+    provide_context(PageClock::new(&prefs));
+    provide_context(CurrentFlash(RwSignal::new(None::<Flash>)));
+    provide_context(prefs);
+    if known {
+        view! {
+            <Router>
+                <Routes fallback=BareErrorPage>
+                    <ParentRoute path=path!("") view=Layout>
+                        <Route path=path!("/*any") view=ErrorDetails/>
+                    </ParentRoute>
+                </Routes>
+            </Router>
+        }
+        .into_erased()
+    } else {
+        view! { <Router><BareErrorPage/></Router> }.into_erased()
+    }
+}
+
+#[component]
+fn BareErrorPage() -> impl IntoView {
+    view! {
+        <main class="login" id="content">
+            <div class="login-card"><Brand/><div class="mt-6"><ErrorDetails/></div></div>
+        </main>
+    }
+    .into_erased()
+}
+
+#[component]
+fn ErrorDetails() -> impl IntoView {
+    let language = t();
+    let (words, refused) = (&language.problem, &language.plain().refused);
+    let Some(PageError { problem, database_down_since, path }) = use_context::<PageError>() else {
+        return ().into_erased();
+    };
+    let problem = localize(problem, language.locale);
+    let title = match problem.status {
+        401 => words.signed_out,
+        403 => words.forbidden,
+        404 => words.not_found_page,
+        405 => refused.title_method,
+        429 => refused.title_rate_limited,
+        500 => refused.title_failed,
+        503 if problem.code == "database_unavailable" => refused.title_no_database,
+        _ => words.title,
+    };
+    let text = if problem.status == 404 { words.not_found_page_text.to_owned() } else { problem.detail };
+    // What may be better in a moment can be tried again; what is not allowed, or not there, will not be.
+    let again = problem.status >= 429;
+    let since = database_down_since
+        .map(|at| view! { <p class="mt-2 text-sm text-muted">{refused.away_since}" "<RelativeTime at=at/></p> });
+    view! {
+        <Title text=language.common.title.of(title)/>
+        <div class="panel empty">
+            <span class="empty-icon is-bad"><Icon glyph=Glyph::Warning class="icon-lg"/></span>
+            <p class="font-mono text-muted">{problem.status}</p>
+            <h1 class="empty-title">{title}</h1>
+            <p class="empty-text">{text}</p>
+            {since}
+            <p class="mt-4 flex flex-wrap justify-center gap-2">
+                {again.then(|| view! { <a class="btn btn-sm btn-primary" href=path>{words.retry}</a> })}
+                <a class=if again { "btn btn-sm" } else { "btn btn-sm btn-primary" } href="/">{words.home}</a>
+            </p>
+            {problem.request_id.map(|id| view! { <p class="mt-3 font-mono text-xs text-muted">{words.request_id.of(&id)}</p> })}
+        </div>
+    }
+    .into_erased()
+}

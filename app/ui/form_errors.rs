@@ -1,0 +1,158 @@
+//! Errors of a form, each beside its control (`aria-invalid`, `aria-describedby`); the first invalid control has the focus.
+
+use leptos::prelude::*;
+
+use crate::protocol::problem::{FieldError, Problem};
+
+/// A field of a form by the id of its control, and what problems call it: fields of the API, or codes that are about it alone.
+pub(crate) type FieldAliases<'n> = (&'n str, &'n [&'n str]);
+
+/// The errors by field. Every part of the form has a copy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FormErrors(StoredValue<FieldErrors>);
+
+#[derive(Debug, Default)]
+struct FieldErrors {
+    /// In the order of the form.
+    fields: Vec<(String, String)>,
+    /// Errors of no field.
+    general: Option<Problem>,
+}
+
+impl Default for FormErrors {
+    fn default() -> Self {
+        Self(StoredValue::new(FieldErrors::default()))
+    }
+}
+
+impl FormErrors {
+    /// Of a form that was refused, and has these fields.
+    pub(crate) fn from_problem(problem: Option<Problem>, fields: &[FieldAliases<'_>]) -> Self {
+        Self(StoredValue::new(
+            problem.map_or_else(FieldErrors::default, |problem| FieldErrors::from_problem(problem, fields)),
+        ))
+    }
+
+    /// The errors of no field, shown above the form.
+    pub(crate) fn general(self) -> Option<Problem> {
+        self.0.with_value(|found| found.general.clone())
+    }
+
+    /// The error of a field.
+    pub(crate) fn message(self, id: &str) -> Option<String> {
+        self.0.with_value(|found| found.fields.iter().find(|(field, _)| field == id).map(|(_, text)| text.clone()))
+    }
+
+    /// Its `aria-invalid`.
+    pub(crate) fn aria_invalid(self, id: &str) -> Option<&'static str> {
+        self.has_any(&[id]).then_some("true")
+    }
+
+    /// Its `aria-describedby`: the hint, if it has one, and what is wrong.
+    pub(crate) fn aria_describedby(self, id: &str, hint: Option<&str>) -> Option<String> {
+        let error = self.has_any(&[id]).then(|| error_id(id));
+        let ids: Vec<String> = hint.map(str::to_owned).into_iter().chain(error).collect();
+        (!ids.is_empty()).then(|| ids.join(" "))
+    }
+
+    /// Whether it is the first that is wrong.
+    pub(crate) fn is_first(self, id: &str) -> bool {
+        self.0.with_value(|found| found.fields.first().is_some_and(|(first, _)| first == id))
+    }
+
+    /// Whether anything is wrong with one of these.
+    pub(crate) fn has_any(self, ids: &[&str]) -> bool {
+        self.0.with_value(|found| found.fields.iter().any(|(field, _)| ids.contains(&field.as_str())))
+    }
+
+    /// Whether nothing is wrong with any field.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0.with_value(|found| found.fields.is_empty())
+    }
+}
+
+impl FieldErrors {
+    fn from_problem(problem: Problem, fields: &[FieldAliases<'_>]) -> Self {
+        let errors = if problem.errors.is_empty() { vec![single_error(&problem)] } else { problem.errors.clone() };
+        let is_of = |error: &FieldError, (id, names): &FieldAliases<'_>| {
+            error.field == *id || names.contains(&error.field.as_str()) || names.contains(&error.code.as_str())
+        };
+        let joined_details = |errors: Vec<&FieldError>| {
+            let details: Vec<&str> = errors.into_iter().map(|error| error.detail.as_str()).collect();
+            (!details.is_empty()).then(|| details.join(" "))
+        };
+        let at = |named: &FieldAliases<'_>| {
+            let text = joined_details(errors.iter().filter(|error| is_of(error, named)).collect())?;
+            Some((named.0.to_owned(), text))
+        };
+        let rest =
+            joined_details(errors.iter().filter(|error| !fields.iter().any(|named| is_of(error, named))).collect());
+        Self {
+            fields: fields.iter().filter_map(at).collect(),
+            general: rest.map(|detail| Problem { detail, ..problem }),
+        }
+    }
+}
+
+/// The id of the error beside a control.
+pub(crate) fn error_id(id: &str) -> String {
+    format!("{id}-error")
+}
+
+/// A problem that tells of one thing.
+fn single_error(problem: &Problem) -> FieldError {
+    let field = problem.params.get("field").cloned().unwrap_or_default();
+    FieldError { field, code: problem.code.clone(), detail: problem.detail.clone(), why: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(field: &str, code: &str) -> FieldError {
+        FieldError { field: field.to_owned(), code: code.to_owned(), detail: format!("{field} is wrong."), why: None }
+    }
+
+    fn problem(errors: Vec<FieldError>) -> Problem {
+        Problem { errors, ..Problem::new(422, "", "name_taken", "It is taken.") }
+    }
+
+    const FORM: [FieldAliases<'_>; 3] =
+        [("name", &["name_taken"]), ("gpus", &["gpu_count"]), ("labels", &["worker_labels"])];
+
+    #[test]
+    fn each_error_stands_at_its_field_and_the_first_has_the_focus() {
+        let owner = Owner::new();
+        owner.set();
+        let errors = [error("worker_labels", "a"), error("gpus", "b"), error("gpu_count", "c")];
+        let errors = FormErrors::from_problem(Some(problem(errors.into())), &FORM);
+        assert_eq!(errors.message("gpus").as_deref(), Some("gpus is wrong. gpu_count is wrong."));
+        assert_eq!((errors.aria_invalid("labels"), errors.aria_invalid("name")), (Some("true"), None));
+        assert_eq!([errors.is_first("gpus"), errors.is_first("labels"), errors.is_first("name")], [true, false, false]);
+        assert_eq!(errors.aria_describedby("gpus", Some("gpus-hint")).as_deref(), Some("gpus-hint gpus-error"));
+        assert_eq!(errors.aria_describedby("labels", None).as_deref(), Some("labels-error"));
+        assert_eq!(
+            (errors.aria_describedby("name", Some("h")).as_deref(), errors.aria_describedby("name", None)),
+            (Some("h"), None)
+        );
+        assert!(errors.has_any(&["labels"]) && !errors.has_any(&["name"]) && errors.general().is_none());
+    }
+
+    #[test]
+    fn what_is_about_no_field_stands_above() {
+        let owner = Owner::new();
+        owner.set();
+        let told = |problem| FormErrors::from_problem(Some(problem), &FORM);
+        assert_eq!(told(problem(Vec::new())).message("name").as_deref(), Some("It is taken."), "by its code");
+        let ranged = Problem { params: [("field".to_owned(), "gpu_count".to_owned())].into(), ..problem(Vec::new()) };
+        assert_eq!(
+            told(Problem { code: "out_of_range".to_owned(), ..ranged }).message("gpus").as_deref(),
+            Some("It is taken.")
+        );
+        let both = told(problem(vec![error("gpus", "a"), error("other", "b")]));
+        assert_eq!(both.general().map(|rest| rest.detail).as_deref(), Some("other is wrong."));
+        let none = told(Problem::new(503, "", "database_unavailable", "Later."));
+        assert_eq!((none.is_empty(), none.general().map(|rest| rest.detail).as_deref()), (true, Some("Later.")));
+        assert!(FormErrors::from_problem(None, &FORM).is_empty());
+    }
+}

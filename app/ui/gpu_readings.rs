@@ -1,0 +1,82 @@
+//! What sensors of GPUs say, as text. What a part does not tell is left out, and all of it missing is a dash.
+
+use crate::protocol::gpu::{GpuReadingView, GpuView, MemoryKind};
+
+/// Of what no sensor tells.
+pub(crate) const NO_VALUE: &str = "–";
+
+/// Memory in use and in all: `61.5 / 80 GB`.
+pub(crate) fn memory(gpu: &GpuView) -> String {
+    let used = gpu.reading.as_ref().and_then(|reading| reading.memory_used_gb).map(|gb| format!("{gb:.1}"));
+    used_of_total(used, gpu.gpu.vram_gb.map(|gb| format!("{gb:.0}")), "GB")
+}
+
+/// How much of its memory is in use, in percent.
+pub(crate) fn memory_percent(gpu: &GpuView) -> Option<f64> {
+    let all = gpu.gpu.vram_gb.filter(|gb| *gb > 0.0)?;
+    Some((gpu.reading.as_ref()?.memory_used_gb? / all * 100.0).clamp(0.0, 100.0))
+}
+
+/// Whether its memory is the host's.
+pub(crate) fn is_unified(gpu: &GpuView) -> bool {
+    gpu.gpu.memory_kind == Some(MemoryKind::Unified)
+}
+
+/// `71 °C`.
+pub(crate) fn temperature(reading: &GpuReadingView) -> String {
+    used_of_total(reading.temperature_celsius.map(|celsius| format!("{celsius:.0}")), None, "°C")
+}
+
+/// What it draws and may draw: `390 / 400 W`.
+pub(crate) fn power(reading: &GpuReadingView) -> String {
+    let watts = |watts: Option<f64>| watts.map(|watts| format!("{watts:.0}"));
+    used_of_total(watts(reading.power_watts), watts(reading.power_limit_watts), "W")
+}
+
+/// The clocks of what computes and of the memory: `1410 / 1593 MHz`.
+pub(crate) fn clocks(reading: &GpuReadingView) -> String {
+    let clock = |mhz: Option<u32>| mhz.map(|mhz| mhz.to_string());
+    used_of_total(clock(reading.clock_mhz), clock(reading.memory_clock_mhz), "MHz")
+}
+
+fn used_of_total(now: Option<String>, all: Option<String>, unit: &str) -> String {
+    match (now, all) {
+        (Some(now), Some(all)) => format!("{now}\u{a0}/\u{a0}{all}\u{a0}{unit}"),
+        (Some(one), None) | (None, Some(one)) => format!("{one}\u{a0}{unit}"),
+        (None, None) => NO_VALUE.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::gpu::Gpu;
+
+    fn with(vram_gb: Option<f64>, reading: Option<GpuReadingView>) -> GpuView {
+        GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, reading, ..GpuView::default() }
+    }
+
+    #[test]
+    fn what_is_known_is_told() {
+        let full = GpuReadingView {
+            memory_used_gb: Some(61.54),
+            temperature_celsius: Some(70.6),
+            power_watts: Some(390.4),
+            power_limit_watts: Some(400.0),
+            clock_mhz: Some(1_410),
+            memory_clock_mhz: Some(1_593),
+            ..GpuReadingView::default()
+        };
+        let plain = |text: String| text.replace('\u{a0}', " ");
+        assert_eq!(plain(memory(&with(Some(79.6), Some(full.clone())))), "61.5 / 80 GB");
+        assert_eq!(plain(memory(&with(None, Some(full.clone())))), "61.5 GB");
+        assert_eq!(plain(memory(&with(Some(80.0), None))), "80 GB");
+        assert_eq!(memory(&with(None, None)), "–");
+        let texts = [temperature, power, clocks].map(|text| plain(text(&full)));
+        assert_eq!(texts, ["71 °C", "390 / 400 W", "1410 / 1593 MHz"]);
+        assert_eq!([temperature, power, clocks].map(|text| text(&GpuReadingView::default())), ["–"; 3]);
+        assert_eq!(memory_percent(&with(Some(123.08), Some(full.clone()))).map(f64::round), Some(50.0));
+        assert_eq!(memory_percent(&with(Some(0.0), Some(full.clone()))), None);
+        assert_eq!(memory_percent(&with(Some(10.0), Some(full))), Some(100.0));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a running job's page asks for while it trains: its progress, its numbers, its GPUs and its log, in one request.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use super::backend::SharedBackend;
+use super::live::{RefreshFuture, on_change};
+use super::logs::TailBuffer;
+use crate::domain::ids::{AttemptNumber, JobId};
+use crate::protocol::artifacts::ArtifactsPage;
+use crate::protocol::history::{GpuHistory, JobMetrics};
+use crate::protocol::queue::{JobLive, JobView};
+use crate::protocol::topic::Topic;
+
+/// A trainer tells its numbers every second or two. To ask so often keeps both the server and the page busy for nothing.
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the panels of the page show; each puts its own here. What is not shown has none.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct JobFeed {
+    pub metrics: StoredValue<Option<RwSignal<JobMetrics>>>,
+    pub gpus: StoredValue<Option<RwSignal<GpuHistory>>>,
+    pub log: StoredValue<Option<(AttemptNumber, RwSignal<TailBuffer>)>>,
+}
+
+/// The page's feed.
+pub(crate) fn use_job_feed() -> JobFeed {
+    use_context().unwrap_or_default()
+}
+
+impl JobFeed {
+    /// Feeds the panels for as long as the caller's owner lives. A change of the job's state is news of its own.
+    pub fn start(id: JobId, port: SharedBackend, job: RwSignal<(JobView, ArtifactsPage)>) -> Self {
+        let feed = Self::default();
+        provide_context(feed);
+        let topics = [Topic::Progress(id.clone()), Topic::Log(id.clone())];
+        let ask = move || -> RefreshFuture {
+            let (port, id) = (port.clone(), id.clone());
+            Box::pin(async move {
+                let mut more = true;
+                while more {
+                    let (attempt, offset) = feed.log_position();
+                    let answer = port.job_live(id.clone(), attempt, offset).await?;
+                    more = answer
+                        .log
+                        .as_ref()
+                        .is_some_and(|log| log.next_offset < log.size && Some(log.next_offset) != offset);
+                    more &= offset.is_some();
+                    feed.apply(answer, job);
+                }
+                Ok(())
+            })
+        };
+        on_change(&topics, MIN_INTERVAL, Box::new(ask));
+        feed
+    }
+
+    /// The attempt whose log is shown, and where its next piece begins.
+    fn log_position(self) -> (Option<AttemptNumber>, Option<u64>) {
+        let Some((attempt, lines)) = self.log.try_get_value().flatten() else { return (None, None) };
+        (Some(attempt), lines.try_with_untracked(TailBuffer::next_offset).flatten())
+    }
+
+    fn apply(self, live: JobLive, job: RwSignal<(JobView, ArtifactsPage)>) {
+        if job.try_with_untracked(|(job, _)| is_current(job, &live)) == Some(true) {
+            job.try_update(|(job, _)| job.progress = live.progress);
+        }
+        if let Some(gpus) = self.gpus.try_get_value().flatten() {
+            gpus.try_set(live.gpus);
+        }
+        // The reader may have chosen another attempt meanwhile.
+        let shown = self.log.try_get_value().flatten();
+        if shown.is_some_and(|(attempt, _)| attempt != live.metrics.attempt) {
+            return;
+        }
+        if let Some(metrics) = self.metrics.try_get_value().flatten() {
+            metrics.try_set(live.metrics);
+        }
+        if let (Some((_, lines)), Some(piece)) = (shown, live.log) {
+            lines.try_update(|lines| lines.push(&piece));
+        }
+    }
+}
+
+/// Whether an answer tells the progress of a job as it is shown: news of its state may have been faster.
+fn is_current(shown: &JobView, live: &JobLive) -> bool {
+    shown.status == live.status && shown.attempt == live.attempt && shown.progress != live.progress
+}

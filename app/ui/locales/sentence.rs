@@ -1,0 +1,122 @@
+//! What a sentence is: text, text with places for what is told, or text about a number.
+
+use std::fmt::Display;
+
+use super::plurals;
+use crate::ui::prefs::Locale;
+
+/// A sentence.
+pub(crate) type Text = &'static str;
+
+/// A sentence with places: `{0}`, `{1}` and so on, in any order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Phrase(Text);
+
+impl Phrase {
+    /// The sentence about one thing.
+    pub fn of(self, thing: impl Display) -> String {
+        fill(self.0, &[&thing.to_string()])
+    }
+
+    /// The sentence about several.
+    pub fn with(self, things: &[&dyn Display]) -> String {
+        let things: Vec<_> = things.iter().map(ToString::to_string).collect();
+        fill(self.0, &things.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// A sentence about a number, which is `{0}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count {
+    locale: Locale,
+    /// In the order of [`super::words::FORMS`], with tabs between them. An empty form is as the first.
+    forms: Text,
+}
+
+impl Count {
+    /// The sentence about so many.
+    pub fn of(self, count: u64) -> String {
+        self.with(count, "")
+    }
+
+    /// The sentence about so many, and something else, which is `{1}`.
+    pub fn with(self, count: u64, thing: &str) -> String {
+        self.about(count, &self.locale.whole(count), thing)
+    }
+
+    /// The sentence about so many, who are called so, which is `{0}`, and something else, which is `{1}`.
+    pub fn about(self, count: u64, who: &str, thing: &str) -> String {
+        let mut forms = self.forms.split('\t');
+        let first = forms.next().unwrap_or_default();
+        let place = plurals::form(self.locale, count);
+        let form = place.checked_sub(1).and_then(|place| forms.nth(place)).filter(|form| !form.is_empty());
+        fill(form.unwrap_or(first), &[who, thing])
+    }
+}
+
+fn fill(pattern: &str, things: &[&str]) -> String {
+    let mut text = String::with_capacity(pattern.len() + 16);
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let (place, behind) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(place.parse().ok().and_then(|place: usize| things.get(place)).copied().unwrap_or_default());
+        rest = behind;
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The sentences of a language, one a line, in the order in which the structs of [`super::words`] take them.
+pub(crate) struct List {
+    locale: Locale,
+    lines: std::str::Split<'static, char>,
+}
+
+impl List {
+    pub fn new(locale: Locale, lines: &'static str) -> Self {
+        Self { locale, lines: lines.split('\n') }
+    }
+
+    #[inline(never)] // or each of hundreds of places would hold all of it
+    pub fn text(&mut self) -> Text {
+        self.lines.next().unwrap_or_default()
+    }
+
+    pub fn phrase(&mut self) -> Phrase {
+        Phrase(self.text())
+    }
+
+    pub fn count(&mut self) -> Count {
+        Count { locale: self.locale, forms: self.text() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_in_any_order() {
+        assert_eq!(Phrase("{1} of {0}").with(&[&"a", &2]), "2 of a");
+        assert_eq!(Phrase("{0}, {0}").of("x"), "x, x");
+        // What is told is told as it is, and what is not told leaves nothing.
+        assert_eq!(Phrase("<{0}>").of("{1}"), "<{1}>");
+        assert_eq!(Phrase("{1}{x").of("a"), "");
+    }
+
+    #[test]
+    fn a_number_has_its_form() {
+        let about = |locale, forms| {
+            let sentence = Count { locale, forms };
+            [0, 1, 2, 1_000_000].map(|count| sentence.with(count, "a"))
+        };
+        assert_eq!(
+            about(Locale::En, "{0} jobs of {1}\tone job"),
+            ["0 jobs of a", "one job", "2 jobs of a", "1,000,000 jobs of a"]
+        );
+        assert_eq!(about(Locale::Es, "{0} x\t{0} y\t{0} de x"), ["0 x", "1 y", "2 x", "1.000.000 de x"]);
+        assert_eq!(about(Locale::Pt, "{0} x\t\t{0} de x"), ["0 x", "1 x", "2 x", "1.000.000 de x"]);
+        assert_eq!(about(Locale::Ja, "{0}"), ["0", "1", "2", "1,000,000"]);
+    }
+}

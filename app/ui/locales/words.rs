@@ -1,0 +1,15 @@
+//! The sentences by page: structs that the build makes of `app/locales/en.json` (`build/generate.rs`), with its keys. What
+//! only the server renders (`plain`) stays out of the browser's half.
+
+#![expect(clippy::struct_field_names, reason = "keys of a page may begin with its name")]
+
+#[cfg(feature = "ssr")]
+use std::sync::LazyLock;
+
+#[cfg(feature = "ssr")]
+use super::LoadedLanguage;
+use super::sentence::{Count, List, Phrase, Text};
+#[cfg(feature = "ssr")]
+use crate::ui::prefs::Locale;
+
+include!(concat!(env!("OUT_DIR"), "/words.rs"));

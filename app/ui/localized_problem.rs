@@ -1,0 +1,209 @@
+//! What the server refuses, in the reader's language. The API's sentences are English; a page says them as its reader
+//! does, by the problem's code and what it carries with it. What has no sentence here stays as it is.
+
+use super::locales::Language;
+use super::prefs::Locale;
+use crate::domain::access::{Permission, Role};
+use crate::domain::password::MIN_CHARS;
+use crate::domain::time::Millis;
+use crate::protocol::problem::{FieldError, Problem};
+
+/// The problem as the reader is told it.
+pub fn localize(mut problem: Problem, locale: Locale) -> Problem {
+    problem.errors =
+        std::mem::take(&mut problem.errors).into_iter().map(|error| localize_field_error(error, locale)).collect();
+    let sentence = localized_sentence(&problem, locale).unwrap_or_else(|| problem.detail.clone());
+    problem.detail = use_field_label(sentence, problem.params.get("field").map(String::as_str), Language::of(locale));
+    problem
+}
+
+/// What is wrong with one field, as if it were all that is.
+fn localize_field_error(error: FieldError, locale: Locale) -> FieldError {
+    let with = [("field", Some(&error.field)), ("why", error.why.as_ref())];
+    let with = with.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone()))).collect();
+    let alone = Problem { params: with, ..Problem::new(422, "", &error.code, error.detail.clone()) };
+    FieldError { detail: localize(alone, locale).detail, ..error }
+}
+
+/// Names a field as the page's form does, and marks nothing as code: that is how the API writes to programs.
+fn use_field_label(sentence: String, field: Option<&str>, language: &'static Language) -> String {
+    if !sentence.contains('`') {
+        return sentence;
+    }
+    let named = match field.and_then(|field| Some((field, field_label(field, language)?))) {
+        Some((field, label)) => sentence.replace(&format!("`{field}`"), label),
+        None => sentence,
+    };
+    named.replace("or left out", "or empty").replace('`', "")
+}
+
+/// The label that forms give a field of the API.
+fn field_label(field: &str, language: &'static Language) -> Option<&'static str> {
+    let train = &language.plain().train;
+    Some(match field {
+        "accelerator_type" => train.accelerator,
+        "allowed_networks" => language.plain().create.networks,
+        "days" | "expires_in_days" | "expires_in_seconds" => language.token.days,
+        "gpu_count" | "gpus" => train.gpu_count,
+        "max_retries" => train.retries,
+        "max_runtime" | "max_runtime_seconds" => train.runtime,
+        "min_vram" | "min_vram_gb" => train.min_vram,
+        "name" => language.plain().login.name,
+        "overrides" => train.settings,
+        "priority" => train.priority,
+        "role" => language.plain().people.role,
+        _ => return None,
+    })
+}
+
+fn localized_sentence(problem: &Problem, locale: Locale) -> Option<String> {
+    let language = Language::of(locale);
+    let words = &language.plain().refused;
+    let with = |name: &str| problem.params.get(name).map(String::as_str);
+    // In English the API's own sentences say more: the name that is taken, the labels that are wrong, what is allowed.
+    let own = |text: &'static str| (locale != Locale::En).then(|| text.to_owned());
+    match problem.code.as_str() {
+        "permission_denied" => {
+            let permission = Permission::parse(with("permission")?)?;
+            let roles = Role::ALL.into_iter().filter(|role| role.permissions().contains(permission)).map(Role::as_str);
+            Some(words.permission.with(&[&permission.as_str(), &roles.collect::<Vec<_>>().join(", ")]))
+        }
+        "too_many_requests" if locale != Locale::En => {
+            let seconds = with("retry_after_seconds")?.parse().ok()?;
+            Some(words.rate_limited.of(language.format_duration(Millis::from_secs(seconds))))
+        }
+        "out_of_range" if locale != Locale::En => {
+            let field = with("field")?;
+            Some(words.out_of_range.of(field_label(field, language).unwrap_or(field)))
+        }
+        "weak_password" if locale != Locale::En => Some(match with("why")? {
+            "short" => words.password_short.of(MIN_CHARS),
+            "guessable" => words.password_guessable.to_owned(),
+            "breached" => words.password_breached.to_owned(),
+            "listed" => words.password_listed.to_owned(),
+            _ => return None,
+        }),
+        "invalid_search" if locale != Locale::En => {
+            let word = with("word")?;
+            Some(match with("why")? {
+                "key" => words.misread_key.with(&[&word, &with("allowed")?]),
+                "value" => words.misread_value.with(&[&word, &with("allowed")?]),
+                "empty" => words.misread_empty.of(word),
+                "quote" => words.misread_quote.of(word),
+                _ => return None,
+            })
+        }
+        // The API tells programs what to send; a reader has lost what they came with.
+        "not_authenticated" => Some(words.session_over.to_owned()),
+        "name_taken" => own(words.name_taken),
+        "invalid_name" => own(words.invalid_name),
+        "invalid_labels" => own(words.invalid_labels),
+        "password_needed" => own(words.password_needed),
+        "wrong_code" => own(words.wrong_code),
+        "factor_needed" => own(words.factor_needed),
+        "wrong_passkey" => own(words.wrong_passkey),
+        "passkey_expired" => own(words.passkey_expired),
+        "passkey_copied" => own(words.passkey_copied),
+        "wrong_password" => own(words.wrong_password),
+        "wrong_token" => own(words.wrong_token),
+        "changed_meanwhile" | "precondition_failed" => own(words.changed),
+        "database_unavailable" => own(words.no_database),
+        "internal_error" => own(words.failed),
+        "method_not_allowed" => own(words.method),
+        "cross_site_request" => own(words.cross_site),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(code: &str, with: &[(&str, &str)]) -> Problem {
+        let with = with.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Problem { params: with, ..Problem::new(403, "Forbidden", code, "As the API says it.") }
+    }
+
+    #[test]
+    fn hints_and_refusals_name_the_shortest_password() {
+        for locale in Locale::ALL {
+            let words = Language::of(locale).plain();
+            let refused = localize(problem("weak_password", &[("why", "short")]), locale).detail;
+            // In English the API's own sentence stands.
+            let refused = (locale != Locale::En).then_some(refused.as_str());
+            for text in [words.login.password_hint, words.people.password_optional].into_iter().chain(refused) {
+                assert!(text.contains(&MIN_CHARS.to_string()), "{locale:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_is_named_as_the_form_names_it() {
+        let said = |field: &str, detail: &str, locale| {
+            let problem = Problem { detail: detail.to_owned(), ..problem("out_of_range", &[("field", field)]) };
+            localize(problem, locale).detail
+        };
+        assert_eq!(
+            said("gpu_count", "`gpu_count` must be 1 to 64, or left out.", Locale::En),
+            "GPUs must be 1 to 64, or empty."
+        );
+        assert_eq!(said("gpus", "`gpus` must be 1 to 64.", Locale::En), "GPUs must be 1 to 64.");
+        assert_eq!(said("name", "`name` must be 1 to 32 letters.", Locale::En), "Name must be 1 to 32 letters.");
+        assert_eq!(said("until", "`until` must be after `since`.", Locale::En), "until must be after since.");
+        for locale in Locale::ALL {
+            let said = said("gpu_count", "`gpu_count` must be 1 to 64.", locale);
+            assert!(said.contains("GPU") && !said.contains("gpu_count"), "{locale:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn each_field_is_told_as_if_it_were_all() {
+        let error = |field: &str, code: &str, why: Option<&str>| FieldError {
+            field: field.to_owned(),
+            code: code.to_owned(),
+            detail: format!("`{field}` must be as the API says."),
+            why: why.map(str::to_owned),
+        };
+        let errors = vec![error("gpu_count", "out_of_range", None), error("password", "weak_password", Some("short"))];
+        let refused = Problem { errors, ..problem("out_of_range", &[("field", "gpu_count")]) };
+        let said = |locale| {
+            let errors = localize(refused.clone(), locale).errors.into_iter();
+            errors.map(|error| error.detail).collect::<Vec<_>>()
+        };
+        assert_eq!(said(Locale::En), ["GPUs must be as the API says.", "password must be as the API says."]);
+        for locale in Locale::ALL.into_iter().filter(|locale| *locale != Locale::En) {
+            let said = said(locale);
+            assert!(said[0].contains("GPU") && said[1].contains(&MIN_CHARS.to_string()), "{locale:?}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_permission_is_named_with_the_roles_that_have_it() {
+        for locale in Locale::ALL {
+            let said = localize(problem("permission_denied", &[("permission", "queue.manage")]), locale).detail;
+            assert!(said.contains("queue.manage") && said.contains("lead, admin"), "{locale:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn frequent_refusals_are_said_in_the_readers_language_and_others_as_the_api_does() {
+        let codes =
+            ["name_taken", "invalid_name", "invalid_labels", "out_of_range", "password_needed", "wrong_password"];
+        let more = ["too_many_requests", "changed_meanwhile", "database_unavailable", "method_not_allowed"];
+        for code in codes.into_iter().chain(more) {
+            let refused = problem(code, &[("field", "days"), ("retry_after_seconds", "90")]);
+            let mut said: Vec<String> = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail).into();
+            assert_eq!(said[0], "As the API says it.", "{code}: in English");
+            said.sort();
+            said.dedup();
+            assert_eq!(said.len(), Locale::ALL.len(), "{code}: a sentence of its own in each language");
+        }
+        for why in ["key", "value", "empty", "quote"] {
+            let refused = problem("invalid_search", &[("word", "a:b"), ("why", why), ("allowed", "on, off")]);
+            let said = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail);
+            assert!(said[1..].iter().all(|said| said.contains("a:b")), "{why}: {said:?}");
+        }
+        assert_eq!(localize(problem("last_admin", &[]), Locale::Ja).detail, "As the API says it.");
+        assert_eq!(localize(problem("permission_denied", &[]), Locale::Ja).detail, "As the API says it.");
+    }
+}

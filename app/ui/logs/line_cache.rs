@@ -1,0 +1,169 @@
+//! The lines of a log that the page holds: those that were looked at last, and how many there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::protocol::logs::{LogLine, LogLines};
+
+/// Lines are asked for and forgotten by so many.
+pub(crate) const PAGE_LINES: u64 = 128;
+/// So many pages are held: of lines as long as they may be, 40 MB.
+const MAX_PAGES: usize = 40;
+
+/// A line that is held.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedLine {
+    /// Grows with each change of what it says.
+    pub revision: u64,
+    /// What it says.
+    pub line: Arc<LogLine>,
+}
+
+/// See the module. Lines are counted from 0.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LineCache {
+    pages: BTreeMap<u64, CachePage>,
+    /// How many lines the log has.
+    pub total: u64,
+    /// Counts what was taken.
+    insertions: u64,
+    /// Counts how often all was to be told anew.
+    generation: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct CachePage {
+    lines: Vec<Option<CachedLine>>,
+    last_insertion: u64,
+    generation: u64,
+}
+
+impl LineCache {
+    /// Takes what the server has told.
+    pub fn insert(&mut self, told: LogLines) {
+        self.insertions += 1;
+        self.total = told.total;
+        for (at, line) in (told.from.saturating_sub(1)..).zip(told.lines) {
+            let page = self.pages.entry(at / PAGE_LINES).or_default();
+            page.last_insertion = self.insertions;
+            if page.generation != self.generation {
+                *page = CachePage { last_insertion: self.insertions, generation: self.generation, lines: Vec::new() };
+            }
+            let place = usize::try_from(at % PAGE_LINES).unwrap_or_default();
+            if page.lines.len() <= place {
+                page.lines.resize(place + 1, None);
+            }
+            let held = &mut page.lines[place];
+            if held.as_ref().is_none_or(|held| *held.line != line) {
+                *held = Some(CachedLine { revision: self.insertions, line: Arc::new(line) });
+            }
+        }
+        self.pages.retain(|number, _| number * PAGE_LINES < told.total);
+        while self.pages.len() > MAX_PAGES {
+            let oldest = self.pages.iter().min_by_key(|(_, page)| page.last_insertion).map(|(number, _)| *number);
+            oldest.and_then(|number| self.pages.remove(&number));
+        }
+    }
+
+    /// All lines are to be told anew; until then they are shown as they are.
+    pub fn invalidate(&mut self) {
+        self.generation += 1;
+    }
+
+    /// A line that is held.
+    pub fn get(&self, at: u64) -> Option<&CachedLine> {
+        self.pages.get(&(at / PAGE_LINES))?.lines.get(usize::try_from(at % PAGE_LINES).ok()?)?.as_ref()
+    }
+
+    /// What is to be asked for to have all of these lines: from which on, and how many. Told is what begins with the
+    /// first that is missing, and ends with the page of the last.
+    pub fn missing_range(&self, first: u64, end: u64) -> Option<(u64, u64)> {
+        let end = end.min(self.total);
+        let page = |at: u64| self.pages.get(&(at / PAGE_LINES)).filter(|page| page.generation == self.generation);
+        let is_missing = |at: &u64| page(*at).is_none() || self.get(*at).is_none();
+        let from = (first..end).find(is_missing)?;
+        let from = if page(from).is_some() { from } else { from / PAGE_LINES * PAGE_LINES };
+        let last = (from..end).rev().find(is_missing).unwrap_or(from);
+        Some((from, (last / PAGE_LINES + 1) * PAGE_LINES - from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::AttemptNumber;
+
+    fn told(from: u64, texts: impl IntoIterator<Item = String>, total: u64) -> LogLines {
+        let lines = texts.into_iter().map(|text| LogLine { text, ..LogLine::default() }).collect();
+        LogLines {
+            attempt: AttemptNumber(1),
+            from: from + 1,
+            offset: None,
+            lines,
+            unmarked_from: None,
+            total,
+            open: false,
+            size: 0,
+        }
+    }
+
+    fn numbered(from: u64, end: u64, total: u64) -> LogLines {
+        told(from, (from..end).map(|at| at.to_string()), total)
+    }
+
+    fn text(store: &LineCache, at: u64) -> Option<&str> {
+        store.get(at).map(|held| held.line.text.as_str())
+    }
+
+    #[test]
+    fn what_is_missing_is_asked_for_by_pages() {
+        let mut store = LineCache { total: 1_000_000, ..LineCache::default() };
+        assert_eq!(store.missing_range(500_000, 500_040), Some((499_968, 2 * PAGE_LINES - 128)));
+        store.insert(numbered(499_968, 500_096, 1_000_000));
+        assert_eq!(store.missing_range(500_000, 500_040), None);
+        assert_eq!(text(&store, 500_017), Some("500017"));
+        assert_eq!(store.missing_range(500_090, 500_130), Some((500_096, PAGE_LINES)));
+        assert_eq!(store.missing_range(499_900, 500_130), Some((499_840, 500_224 - 499_840)));
+        assert_eq!(store.missing_range(999_990, 1_000_050), Some((999_936, PAGE_LINES)), "no line is behind the last");
+        // An answer that is shorter than what was asked for: what follows is asked for next.
+        store.insert(numbered(0, 3, 1_000_000));
+        assert_eq!(store.missing_range(0, 40), Some((3, PAGE_LINES - 3)));
+        // One from within a page leaves what is before it to be asked for.
+        store.insert(numbered(10, 12, 1_000_000));
+        assert_eq!((text(&store, 2), text(&store, 5), text(&store, 10)), (Some("2"), None, Some("10")));
+        assert_eq!(store.missing_range(0, 12), Some((3, PAGE_LINES - 3)));
+    }
+
+    #[test]
+    fn the_last_line_grows_and_only_it_is_new() {
+        let mut store = LineCache::default();
+        store.insert(told(0, ["one".into(), "tw".into()], 2));
+        let revisions = |store: &LineCache| [0, 1].map(|at| store.get(at).expect("it is held").revision);
+        let before = revisions(&store);
+        store.insert(told(0, ["one".into(), "two".into(), "three".into()], 3));
+        assert_eq!((text(&store, 1), text(&store, 2), store.total), (Some("two"), Some("three"), 3));
+        let after = revisions(&store);
+        assert!(after[0] == before[0] && after[1] > before[1]);
+    }
+
+    #[test]
+    fn the_page_holds_what_was_told_last_and_no_more() {
+        let mut store = LineCache::default();
+        for page in 0..MAX_PAGES as u64 + 5 {
+            store.insert(numbered(page * PAGE_LINES, (page + 1) * PAGE_LINES, 1_000_000));
+        }
+        assert_eq!(store.pages.len(), MAX_PAGES);
+        assert_eq!((text(&store, 0), text(&store, 5 * PAGE_LINES)), (None, Some("640")));
+        store.insert(told(0, [], 10));
+        assert!(store.pages.is_empty(), "the log is another one");
+        store.insert(numbered(0, 10, 10));
+        store.invalidate();
+        assert_eq!(
+            (text(&store, 0), store.missing_range(0, 10)),
+            (Some("0"), Some((0, PAGE_LINES))),
+            "it is shown, and asked for"
+        );
+        store.insert(numbered(0, 10, 10));
+        assert_eq!(store.missing_range(0, 10), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! What the address of a log asks for.
+
+use leptos_router::params::ParamsMap;
+
+use crate::domain::ids::{AttemptNumber, JobId};
+use crate::protocol::logs::{LogLinesQuery, LogSearchQuery};
+use crate::ui::format::query_string;
+
+/// So many lines come with the page.
+pub(crate) const INITIAL_LINES: u32 = 200;
+
+/// See the module. Lines are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LogViewState {
+    /// Which attempt; the newest if there is none.
+    pub attempt: Option<u32>,
+    /// The chosen lines: the first and the last.
+    pub selected_lines: Option<(u64, u64)>,
+    /// Where the page begins, if no line is chosen.
+    pub first_line: Option<u64>,
+    /// What is looked for.
+    pub search: LogSearchTerms,
+    /// Whether long lines are wrapped.
+    pub wrap: bool,
+}
+
+/// What is looked for in a log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LogSearchTerms {
+    /// The text; nothing is looked for if it is empty.
+    pub q: String,
+    /// Whether it is a regular expression.
+    pub regex: bool,
+    /// Whether capital letters are others.
+    pub case: bool,
+}
+
+impl LogSearchTerms {
+    /// Lines that probably say what went wrong.
+    pub fn errors() -> Self {
+        Self {
+            q: r"\b(\w*error|\w*exception|traceback|fatal|critical|out of memory)\b".to_owned(),
+            regex: true,
+            case: false,
+        }
+    }
+}
+
+impl LogViewState {
+    pub fn from_params(params: &ParamsMap) -> Self {
+        let is = |name: &str| params.get(name).is_some_and(|value| value == "true");
+        let number =
+            |name: &str| params.get(name).and_then(|text| text.parse::<u64>().ok()).filter(|number| *number > 0);
+        Self {
+            attempt: number("attempt").and_then(|attempt| attempt.try_into().ok()),
+            selected_lines: params.get("line").and_then(|text| parse_line_range(&text)),
+            first_line: number("from"),
+            search: LogSearchTerms { q: params.get("q").unwrap_or_default(), regex: is("regex"), case: is("case") },
+            wrap: is("wrap"),
+        }
+    }
+
+    /// Its address.
+    pub fn href(&self, job: &JobId) -> String {
+        let yes = |is: bool| is.then(|| "true".to_owned());
+        let lines = self
+            .selected_lines
+            .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
+        let query = query_string(&[
+            ("attempt", self.attempt.map(|attempt| attempt.to_string())),
+            ("line", lines),
+            ("from", self.first_line.map(|from| from.to_string())),
+            ("q", Some(self.search.q.clone())),
+            ("regex", yes(self.search.regex)),
+            ("case", yes(self.search.case)),
+            ("wrap", yes(self.wrap)),
+        ]);
+        format!("/jobs/{job}/log{query}")
+    }
+
+    /// The same, with this line chosen.
+    pub fn with_line(&self, line: u64) -> Self {
+        Self { selected_lines: Some((line, line)), first_line: None, ..self.clone() }
+    }
+
+    /// The same, with all lines from the chosen one to this one.
+    pub fn with_lines_up_to(&self, line: u64) -> Self {
+        let (first, _) = self.selected_lines.unwrap_or((line, line));
+        Self { selected_lines: Some((first.min(line), first.max(line))), first_line: None, ..self.clone() }
+    }
+
+    /// The lines around what is asked for; the last ones, if nothing is.
+    pub fn window_query(&self, attempt: AttemptNumber) -> LogLinesQuery {
+        let window_start =
+            self.selected_lines.map(|(first, _)| first.saturating_sub(u64::from(INITIAL_LINES) / 2).max(1));
+        self.lines_query(attempt, window_start.or(self.first_line), INITIAL_LINES)
+    }
+
+    /// Some lines.
+    pub fn lines_query(&self, attempt: AttemptNumber, from: Option<u64>, limit: u32) -> LogLinesQuery {
+        let LogSearchTerms { q, regex, case } = self.search.clone();
+        LogLinesQuery {
+            attempt: Some(attempt.0),
+            from,
+            limit: Some(limit),
+            q: Some(q).filter(|q| !q.is_empty()),
+            regex,
+            case,
+        }
+    }
+
+    /// A search for what is looked for, in all lines.
+    pub fn search_query(&self, attempt: AttemptNumber) -> LogSearchQuery {
+        let LogSearchTerms { q, regex, case } = self.search.clone();
+        LogSearchQuery { attempt: Some(attempt.0), q, regex, case, ..LogSearchQuery::default() }
+    }
+}
+
+/// `12`, or `12-40`.
+fn parse_line_range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first > 0 && last > 0).then(|| (std::cmp::min(first, last), std::cmp::max(first, last)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &[(&'static str, &str)]) -> LogViewState {
+        let mut params = ParamsMap::new();
+        for (key, value) in query {
+            params.insert(*key, (*value).to_owned());
+        }
+        LogViewState::from_params(&params)
+    }
+
+    #[test]
+    fn addresses_and_wishes_are_inverse() {
+        let job = JobId::parse("j_01k9zv3m8e6q2c4r7t5w0x1y2z").expect("an id");
+        let wish = read(&[("attempt", "2"), ("line", "12-40"), ("q", "a&b"), ("regex", "true"), ("wrap", "true")]);
+        assert_eq!(wish.selected_lines, Some((12, 40)));
+        assert_eq!(wish.href(&job), format!("/jobs/{job}/log?attempt=2&line=12-40&q=a%26b&regex=true&wrap=true"));
+        assert_eq!(
+            wish.with_line(7).href(&job),
+            format!("/jobs/{job}/log?attempt=2&line=7&q=a%26b&regex=true&wrap=true")
+        );
+        assert_eq!(wish.with_lines_up_to(7).selected_lines, Some((7, 12)));
+        assert_eq!(read(&[]).href(&job), format!("/jobs/{job}/log"));
+    }
+
+    #[test]
+    fn nonsense_asks_for_nothing() {
+        for line in ["", "x", "0", "-3", "4-", "9-0", "99999999999999999999"] {
+            assert_eq!(read(&[("line", line), ("attempt", line), ("from", line)]), LogViewState::default(), "{line}");
+        }
+        assert_eq!(read(&[("line", "9-4")]).selected_lines, Some((4, 9)));
+    }
+
+    #[test]
+    fn the_window_is_around_what_is_asked_for() {
+        let from = |wish: LogViewState| wish.window_query(AttemptNumber(1)).from;
+        assert_eq!(from(LogViewState::default()), None);
+        assert_eq!(from(LogViewState::default().with_line(1_000)), Some(900));
+        assert_eq!(from(LogViewState::default().with_line(5)), Some(1));
+        assert_eq!(from(LogViewState { first_line: Some(7), ..LogViewState::default() }), Some(7));
+    }
+}

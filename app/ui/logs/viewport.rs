@@ -1,0 +1,141 @@
+//! Which lines of a log can be seen, out of how far its scroll bar is. Only those are in the document.
+//!
+//! The sheet that is scrolled is as high as all lines together, as far as browsers draw one so high; a longer log is
+//! scrolled faster. The lines are laid so that the share of the log that is above a place is the share of the view that
+//! is: the first line begins at the top, the last one ends at the bottom, however high some of them are.
+
+use crate::ui::format::to_f64;
+
+/// No sheet is higher, in pixels: some browsers draw none above 17,800,000.
+const MAX_CONTENT_HEIGHT: f64 = 16_000_000.0;
+/// So many lines are drawn before and after those that can be seen.
+const OVERSCAN: u64 = 4;
+
+/// The view of a log, in pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct LogViewport {
+    /// How high it is.
+    pub height: f64,
+    /// How high a line is that is not wrapped.
+    pub row_height: f64,
+}
+
+/// What is drawn, and how it lies in the view. Lines are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct VisibleLines {
+    /// The first line that is drawn.
+    pub first: u64,
+    /// The first one that is not.
+    pub end: u64,
+    /// The line that lies at a known place.
+    pub anchor: u64,
+    /// Which share of it is above that place.
+    pub anchor_fraction: f64,
+    /// The place, below the view's upper edge.
+    pub anchor_offset: f64,
+}
+
+impl LogViewport {
+    /// How high the sheet is.
+    pub fn content_height(self, total: u64) -> f64 {
+        (to_f64(total) * self.row_height).clamp(self.height, MAX_CONTENT_HEIGHT.max(self.height))
+    }
+
+    /// How far the sheet can be scrolled.
+    pub fn max_scroll(self, total: u64) -> f64 {
+        self.content_height(total) - self.height
+    }
+
+    /// How many times faster than the sheet the lines move.
+    pub fn scroll_factor(self, total: u64) -> f64 {
+        let reach = self.max_scroll(total);
+        if reach > 0.0 { (to_f64(total) * self.row_height - self.height) / reach } else { 1.0 }
+    }
+
+    /// What is drawn of so many lines when the sheet is scrolled so far.
+    pub fn visible_lines(self, total: u64, scrolled: f64) -> VisibleLines {
+        let reach = self.max_scroll(total);
+        let part = if reach > 0.0 { (scrolled / reach).clamp(0.0, 1.0) } else { 0.0 };
+        let place = part * to_f64(total);
+        let anchor = floor_to_u64(place).min(total.saturating_sub(1));
+        let at = part * self.height;
+        let above = floor_to_u64((at / self.row_height).ceil()) + OVERSCAN;
+        let below = floor_to_u64(((self.height - at) / self.row_height).ceil()) + OVERSCAN + 1;
+        VisibleLines {
+            first: anchor.saturating_sub(above),
+            end: (anchor + below).min(total),
+            anchor,
+            anchor_fraction: place - to_f64(anchor),
+            anchor_offset: at,
+        }
+    }
+
+    /// How far to scroll so that a line stands in the middle of the view.
+    pub fn scroll_for_line(self, total: u64, line: u64) -> f64 {
+        let middle = (to_f64(line) + 0.5) * self.row_height - self.height / 2.0;
+        (middle / self.scroll_factor(total)).clamp(0.0, self.max_scroll(total))
+    }
+
+    /// Whether a line that is not wrapped can be seen whole.
+    pub fn is_line_visible(self, total: u64, scrolled: f64, line: u64) -> bool {
+        let upper = to_f64(line) * self.row_height - scrolled * self.scroll_factor(total);
+        upper > -1.0 && upper + self.row_height < self.height + 1.0
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "lines on a page, or of a log")]
+pub(crate) fn floor_to_u64(number: f64) -> u64 {
+    number.max(0.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FRAME: LogViewport = LogViewport { height: 600.0, row_height: 20.0 };
+
+    #[test]
+    fn a_log_that_fits_is_drawn_whole() {
+        assert_eq!((FRAME.content_height(3), FRAME.max_scroll(3)), (600.0, 0.0));
+        let view = FRAME.visible_lines(3, 0.0);
+        assert_eq!((view.first, view.end, view.anchor), (0, 3, 0));
+        assert_eq!((FRAME.visible_lines(0, 0.0).end, FRAME.scroll_for_line(3, 2)), (0, 0.0));
+    }
+
+    #[test]
+    fn the_ends_are_at_the_ends() {
+        for total in [31, 1_000, 1_000_000, 50_000_000] {
+            let top = FRAME.visible_lines(total, 0.0);
+            assert_eq!((top.first, top.anchor, top.anchor_fraction, top.anchor_offset), (0, 0, 0.0, 0.0));
+            let bottom = FRAME.visible_lines(total, FRAME.max_scroll(total));
+            assert_eq!(
+                (bottom.end, bottom.anchor, bottom.anchor_fraction, bottom.anchor_offset),
+                (total, total - 1, 1.0, 600.0)
+            );
+        }
+        assert!(FRAME.content_height(50_000_000) <= MAX_CONTENT_HEIGHT, "no higher than browsers draw");
+        assert!((FRAME.scroll_factor(1_000) - 1.0).abs() < 1e-9 && FRAME.scroll_factor(50_000_000) > 60.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_view_is_filled_with_few_lines_and_shows_what_it_was_scrolled_to(
+            total in 40..20_000_000_u64, part in 0.0..1.0_f64, line in 0..20_000_000_u64,
+        ) {
+            let scrolled = part * FRAME.max_scroll(total);
+            let VisibleLines { first, end, anchor, anchor_fraction, anchor_offset } = FRAME.visible_lines(total, scrolled);
+            prop_assert!(end - first <= 30 + 2 * OVERSCAN + 3, "few are drawn");
+            let upper = anchor_offset - (anchor_fraction + to_f64(anchor - first)) * FRAME.row_height;
+            let lower = upper + to_f64(end - first) * FRAME.row_height;
+            prop_assert!(first == 0 || upper <= 0.0, "nothing is bare above");
+            prop_assert!(end == total || lower >= FRAME.height, "nor below");
+            prop_assert!((upper - (to_f64(first) * FRAME.row_height - scrolled * FRAME.scroll_factor(total))).abs() < 0.1, "as the sheet would lie");
+            let line = line % total;
+            let there = FRAME.scroll_for_line(total, line);
+            prop_assert!(FRAME.is_line_visible(total, there, line));
+            let view = FRAME.visible_lines(total, there);
+            prop_assert!((view.first..view.end).contains(&line));
+        }
+    }
+}

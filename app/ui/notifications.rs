@@ -1,0 +1,185 @@
+//! What was done in this tab, or refused: said as it happens, and kept to be read again while the tab is open.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+use super::browser;
+use super::clock::{PageClock, use_clock};
+use super::flash::Undo;
+use crate::domain::time::Timestamp;
+use crate::protocol::problem::Problem;
+
+/// How many can be read again.
+const MAX_HISTORY: usize = 20;
+/// How long something good is said. What went wrong stays until it is dismissed.
+const TOAST_DURATION: Duration = Duration::from_secs(8);
+/// How long something is said that can be taken back.
+const UNDO_TOAST_DURATION: Duration = Duration::from_secs(30);
+
+/// Something that was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notification {
+    pub at: Timestamp,
+    pub text: String,
+    /// Whether it went wrong.
+    pub is_error: bool,
+    /// What to quote of something that went wrong.
+    pub request_id: Option<String>,
+}
+
+/// A note that is being said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Toast {
+    pub id: usize,
+    pub notification: Notification,
+    pub undo: Option<Undo>,
+}
+
+/// The notes of a tab.
+#[derive(Clone, Copy)]
+pub(crate) struct Notifications {
+    pub history: RwSignal<Vec<Notification>>,
+    pub toasts: RwSignal<Vec<Toast>>,
+    last_id: StoredValue<usize>,
+    reader: StoredValue<String>,
+    clock: PageClock,
+}
+
+impl Notifications {
+    /// Those that a reader was told in this tab before: a page that is loaded goes on with them.
+    pub fn new(reader: String, clock: PageClock) -> Self {
+        let notes = Self {
+            history: RwSignal::default(),
+            toasts: RwSignal::default(),
+            last_id: StoredValue::new(0),
+            reader: StoredValue::new(reader),
+            clock,
+        };
+        Effect::new(move |_| {
+            let saved = notes.reader.with_value(|reader| decode(&browser::load_notifications(), reader));
+            notes.history.update(|past| past.splice(0..0, saved).for_each(drop));
+        });
+        notes
+    }
+
+    /// Says what was done, and how to take it back if that can be.
+    pub fn success(self, text: impl Into<String>, undo: Option<Undo>) {
+        let shown = if undo.is_some() { UNDO_TOAST_DURATION } else { TOAST_DURATION };
+        let id = self.show_toast(
+            Notification { at: self.clock.now_untracked(), text: text.into(), is_error: false, request_id: None },
+            undo,
+        );
+        self.dismiss_later(id, shown);
+    }
+
+    /// Says what was refused.
+    pub fn error(self, problem: Problem) {
+        let at = self.clock.now_untracked();
+        self.show_toast(
+            Notification { at, text: problem.detail, is_error: true, request_id: problem.request_id },
+            None,
+        );
+    }
+
+    /// Keeps what was said elsewhere.
+    pub fn record(self, text: impl Into<String>, wrong: bool) {
+        self.add_to_history(Notification {
+            at: self.clock.now_untracked(),
+            text: text.into(),
+            is_error: wrong,
+            request_id: None,
+        });
+    }
+
+    /// Takes a toast away.
+    pub fn dismiss(self, id: usize) {
+        self.toasts.update(|toasts| toasts.retain(|toast| toast.id != id));
+    }
+
+    fn show_toast(self, note: Notification, undo: Option<Undo>) -> usize {
+        let id = self.last_id.get_value() + 1;
+        self.last_id.set_value(id);
+        self.add_to_history(note.clone());
+        self.toasts.update(|toasts| toasts.push(Toast { id, notification: note, undo }));
+        id
+    }
+
+    fn add_to_history(self, note: Notification) {
+        self.history.update(|past| {
+            past.push(note);
+            let over = past.len().saturating_sub(MAX_HISTORY);
+            past.drain(..over);
+        });
+        let text = self.history.with_untracked(|past| self.reader.with_value(|reader| encode(past, reader)));
+        browser::save_notifications(&text);
+    }
+
+    /// Takes a toast away after a while, but not from under somebody's pointer or fingers.
+    fn dismiss_later(self, id: usize, shown: Duration) {
+        set_timeout(
+            move || {
+                if browser::is_hovered_or_focused(".toasts") {
+                    self.dismiss_later(id, shown);
+                } else {
+                    self.dismiss(id);
+                }
+            },
+            shown,
+        );
+    }
+}
+
+/// The notes of this page.
+pub(crate) fn use_notifications() -> Notifications {
+    use_context().unwrap_or_else(|| Notifications::new(String::new(), use_clock()))
+}
+
+/// Notes as a tab keeps them: whose they are, then one a line.
+fn encode(notes: &[Notification], reader: &str) -> String {
+    let line = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+    let note = |Notification { at, text, is_error: wrong, request_id }: &Notification| {
+        let id = request_id.as_deref().unwrap_or_default();
+        format!("{}\t{}\t{}\t{}", at.0, u8::from(*wrong), line(id), line(text))
+    };
+    std::iter::once(line(reader)).chain(notes.iter().map(note)).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads them again; those of somebody else are nobody's business.
+fn decode(kept: &str, reader: &str) -> Vec<Notification> {
+    let mut lines = kept.split('\n');
+    if lines.next() != Some(reader) {
+        return Vec::new();
+    }
+    let note = |line: &str| {
+        let mut parts = line.splitn(4, '\t');
+        let at = Timestamp(parts.next()?.parse().ok()?);
+        let (wrong, id, text) = (parts.next()? == "1", parts.next()?, parts.next()?);
+        let request_id = Some(id.to_owned()).filter(|id| !id.is_empty());
+        Some(Notification { at, text: text.to_owned(), is_error: wrong, request_id })
+    };
+    lines.filter_map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_again_by_whose_they_are() {
+        let note = |text: &str, wrong, id: Option<&str>| Notification {
+            at: Timestamp(1_700_000_000_000),
+            text: text.to_owned(),
+            is_error: wrong,
+            request_id: id.map(str::to_owned),
+        };
+        let notes = [note("The worker takes no new jobs.", false, None), note("<b> & so on", true, Some("req_1"))];
+        let kept = encode(&notes, "ada");
+        assert_eq!(decode(&kept, "ada"), notes);
+        assert_eq!(decode(&kept, "eve"), []);
+        assert_eq!(decode("", "ada"), []);
+        assert_eq!(decode("ada\nnonsense\n1\t2", "ada"), []);
+        let odd = encode(&[note("two\nlines\tand tabs", false, None)], "ada");
+        assert_eq!(decode(&odd, "ada"), [note("two lines and tabs", false, None)]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Why a job waits: in one sentence, and worker by worker.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+
+use crate::domain::access::Permission;
+use crate::domain::ids::JobId;
+use crate::domain::time::Timestamp;
+use crate::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerExplanationView};
+use crate::protocol::topic::Topic;
+use crate::ui::backend::SharedBackend;
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ButtonLink;
+use crate::ui::components::blocker_text::{blocker_reasons, describe_blocker, suggest_fix};
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::match_summary::summary_text;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::worker_link::WorkerNameLink;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::live::live_signal;
+use crate::ui::pages::Skeleton;
+use crate::ui::prefs::Prefs;
+
+/// So many workers are shown; the rest is one click away.
+const MAX_WORKERS: usize = 10;
+
+/// The panel of a job that waits.
+#[component]
+pub(super) fn JobExplanation(id: JobId, port: SharedBackend) -> impl IntoView {
+    let why = Resource::new(|| (), {
+        let (port, id) = (port.clone(), id.clone());
+        move |()| port.job_explain(id.clone())
+    });
+    let shown = move || {
+        let (port, id) = (port.clone(), id.clone());
+        Suspend::new(async move {
+            match why.await {
+                Ok(first) => {
+                    let topics = [Topic::Job(id.clone()), Topic::Jobs, Topic::Workers];
+                    let asked = id.clone();
+                    let why = live_signal(first, &topics, move || port.job_explain(asked.clone()));
+                    view! { <ExplanationPanel id=id why=why/> }.into_erased()
+                }
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
+}
+
+#[component]
+fn ExplanationPanel(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView {
+    let words = &t().why;
+    let clock = use_clock();
+    let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminWorkers));
+    let params = use_query_map();
+    let all = Memo::new(move |_| params.with(|params| params.get("workers").as_deref() == Some("all")));
+    let workers = move || {
+        let all = all.get();
+        why.with(|why| {
+            let shown = if all { why.workers.len() } else { why.workers.len().min(MAX_WORKERS) };
+            let rows = why.workers[..shown].iter().map(|answer| view! { <WorkerMatchRows answer=answer.clone()/> });
+            let rows = rows.collect_view();
+            let rest = (why.workers.len() - shown) as u64;
+            let more = (rest > 0).then(|| {
+                let href = format!("/jobs/{id}?workers=all#why");
+                view! { <p class="panel-foot"><a class="quiet-link" href=href>{words.more.of(rest)}</a></p> }
+            });
+            let table = (!why.workers.is_empty()).then(|| {
+                view! {
+                    <table class="data">
+                        <caption class="sr-only">{words.caption}</caption>
+                        <thead>
+                            <tr>
+                                <th scope="col">{words.worker}</th>
+                                <th scope="col">{words.in_the_way}</th>
+                                <th scope="col" class="max-md:hidden">{words.what_helps}</th>
+                            </tr>
+                        </thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                }
+            });
+            view! { {table} {more} }.into_erased()
+        })
+    };
+    let summary = Memo::new(move |_| why.with(|why| why.summary.clone()));
+    let create = move || {
+        let none = why.with(|why| why.verdict == VerdictCode::NoWorkers);
+        (none && creates)
+            .then(|| view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> })
+    };
+    view! {
+        <section class="panel" aria-labelledby="why">
+            <h2 id="why" class="panel-head">{words.title}</h2>
+            <div class="why-verdict">
+                <div>
+                    <p aria-live="polite">{move || why.with(|why| describe_verdict(why, clock.now()))}</p>
+                    {move || summary.get().map(|summary| view! { <p class="text-muted wrap-anywhere">{summary_text(t(), &summary)}</p> })}
+                </div>
+                {create}
+            </div>
+            {workers}
+        </section>
+    }
+    .into_erased()
+}
+
+fn describe_verdict(why: &ExplanationView, now: Timestamp) -> String {
+    let words = &t().why;
+    let rest = |until: Option<Timestamp>| t().format_duration(until.unwrap_or(now) - now);
+    match why.verdict {
+        VerdictCode::NotWaiting => words.not_waiting.to_owned(),
+        VerdictCode::Fits => {
+            let name = why.workers.iter().find(|answer| Some(&answer.worker_id) == why.worker_id.as_ref());
+            words.fits.of(name.map_or("", |answer| answer.name.as_str()))
+        }
+        VerdictCode::BackOff => words.backs_off.of(rest(why.until)),
+        VerdictCode::KeptBack => words.kept_back.of(rest(why.until)),
+        VerdictCode::Limited => match why.limit {
+            Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
+            limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
+        },
+        VerdictCode::Busy => words.busy.to_owned(),
+        VerdictCode::Away => words.away.to_owned(),
+        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::NoLocalWorker => words.no_local_worker.to_owned(),
+        VerdictCode::NoWorkers => words.no_workers.to_owned(),
+    }
+}
+
+/// A row for each thing in the way, beside what would help.
+#[component]
+fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
+    let words = &t().why;
+    let name = |note| {
+        let (id, name) = (answer.worker_id.clone(), answer.name.clone());
+        view! { <WorkerNameLink id=id name=name/> <span class="row-sub">{note}</span> }
+    };
+    let Some((first, others)) = answer.blockers.split_first() else {
+        return view! {
+            <tr>
+                <th scope="row">{name("")}</th>
+                <td colspan="2"><span class="why-rule is-pass"><Icon glyph=Glyph::Check/>{words.takes_it}</span></td>
+            </tr>
+        }
+        .into_erased();
+    };
+    let count = answer.blockers.len().to_string();
+    // Of one that has never connected nobody knows whether it does.
+    let is_unknown = answer.blockers.iter().any(|blocker| blocker.code == BlockerCode::NeverConnected);
+    let rest = if is_unknown { "" } else { words.rest_fits };
+    view! {
+        <tr>
+            <th scope="row" rowspan=count>{name(rest)}</th>
+            {blocker_cells(first)}
+        </tr>
+        {others.iter().map(|blocker| view! { <tr class="is-more">{blocker_cells(blocker)}</tr> }).collect_view()}
+    }
+    .into_erased()
+}
+
+/// What does not fit, and what would help; on a small screen below it.
+fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
+    let each =
+        blocker_reasons(blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });
+    view! {
+        <td>
+            <span class="why-rule">
+                <Icon glyph=Glyph::Cross/>
+                <span class="min-w-0 wrap-anywhere">
+                    {describe_blocker(blocker)}
+                    {each.collect_view()}
+                    <span class="row-sub md:hidden">{suggest_fix(blocker)}</span>
+                </span>
+            </span>
+        </td>
+        <td class="text-muted max-md:hidden">{suggest_fix(blocker)}</td>
+    }
+    .into_erased()
+}

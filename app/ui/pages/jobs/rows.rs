@@ -1,0 +1,215 @@
+//! The rows of the list. A row stays its job's while others come, so that no open menu is suddenly another one's.
+
+use leptos::prelude::*;
+
+use crate::domain::access::Permission;
+use crate::domain::ids::JobId;
+use crate::domain::priority::MAX_PRIORITY;
+use crate::domain::time::Millis;
+use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
+use crate::protocol::status::{BulkAction, JobPhase, JobStatus};
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::job_table::{JobProgress, status_remark};
+use crate::ui::components::labels::{MAX_IN_ROW, label_chips};
+use crate::ui::components::row_selection::{BulkActionButton, row_checkbox, select_all_checkbox};
+use crate::ui::components::stable_rows::stable_rows;
+use crate::ui::components::status::JobBadge;
+use crate::ui::components::time::{Elapsed, RelativeTime};
+use crate::ui::components::worker_link::WorkerLink;
+use crate::ui::erase::Erase;
+use crate::ui::format::{query_string, short_id};
+use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
+use crate::ui::permissions::{can_cancel, has_permission};
+
+use super::query::jobs_url;
+
+/// How much more urgent a job becomes at once.
+const PRIORITY_STEP: u8 = 5;
+
+/// What can be done to those that are picked, as far as the reader may.
+pub(super) fn bulk_buttons() -> Vec<BulkActionButton> {
+    let words = t();
+    let cancel = BulkActionButton {
+        action: BulkAction::Cancel,
+        label: words.picking.cancel,
+        glyph: Glyph::StopCircle,
+        key: None,
+    };
+    let retry = BulkActionButton { action: BulkAction::Retry, label: words.work.retry, glyph: Glyph::Play, key: None };
+    let cancel = has_permission(Permission::JobCancelOwn).then_some(cancel);
+    cancel.into_iter().chain(has_permission(Permission::JobSubmit).then_some(retry)).collect()
+}
+
+/// The table. As cards on a small screen it would be none to a screen reader, so its roles are said.
+#[component]
+pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> impl IntoView {
+    let words = t();
+    let picks = !bulk_buttons().is_empty();
+    let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
+    let row = move |id: JobId| {
+        let same = id.clone();
+        let job = Memo::new(move |last: Option<&Option<JobView>>| {
+            let now = page.with(|page| page.jobs.iter().find(|job| job.job_id == same).cloned());
+            // A row that is about to go keeps what it says.
+            now.or_else(|| last.cloned().flatten())
+        });
+        view! { <JobRow id=id job=job back=back.clone() picks=picks/> }.into_erased()
+    };
+    let (body, hint) = stable_rows(ids, row);
+    view! {
+        <table class="data is-fixed jobs" role="table">
+            <caption class="sr-only">{caption}</caption>
+            <thead role="rowgroup">
+                <tr role="row">
+                    {picks.then(|| view! { <td role="cell" class="pick-cell">{select_all_checkbox()}</td> })}
+                    <th scope="col" role="columnheader">{words.jobs.job}</th>
+                    <th scope="col" role="columnheader" class="w-1/5 lg:w-[15%]">{words.jobs.status}</th>
+                    <th scope="col" role="columnheader" class="jobs-demand w-[14%]">{words.work.asks_for}</th>
+                    <th scope="col" role="columnheader" class="num w-20 max-xl:hidden">{words.work.priority}</th>
+                    <th scope="col" role="columnheader" class="w-[16%] lg:w-[12%]">{words.jobs.progress}</th>
+                    <th scope="col" role="columnheader" class="w-[11%] max-lg:hidden">{words.jobs.worker}</th>
+                    <th scope="col" role="columnheader" class="num w-22 lg:w-26">{words.jobs.took}</th>
+                    <th scope="col" role="columnheader" class="w-12"><span class="sr-only">{words.work.actions}</span></th>
+                </tr>
+            </thead>
+            {body}
+        </table>
+        {hint}
+    }
+    .into_erased()
+}
+
+#[component]
+fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl IntoView {
+    let cells = move || job.with(|job| job.as_ref().map(row_cells));
+    let kind = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
+    // Whose job it is never changes.
+    let cancels = job.with_untracked(|job| job.as_ref().is_some_and(|job| can_cancel(&job.submitted_by)));
+    let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
+    // Many jobs are of one configuration.
+    let called = || format!("{name} {}", short_id(id.as_str()));
+    let picked =
+        picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &called())}</td> });
+    let menu = move || {
+        let (status, priority) = kind.get()?;
+        Some(
+            view! { <RowMenu id=id.clone() name=name.clone() status=status priority=priority cancels=cancels back=back.clone()/> },
+        )
+    };
+    view! {
+        <tr role="row">
+            {picked}
+            {cells}
+            <td class="row-menu-cell" role="cell">{menu}</td>
+        </tr>
+    }
+    .into_erased()
+}
+
+fn row_cells(job: &JobView) -> impl IntoView + use<> {
+    let of_user = jobs_url(&JobsQuery { user: Some(job.submitted_by.clone()), ..JobsQuery::default() });
+    view! {
+        <th scope="row" role="rowheader">
+            <a class="row-link" href=format!("/jobs/{}", job.job_id) title=job.config_name.clone()>{job.config_name.clone()}</a>
+            <span class="row-sub">
+                <span class="font-mono" title=job.job_id.to_string()>{short_id(job.job_id.as_str())}</span>
+                " · "
+                <a class="sub-link" href=of_user>{job.submitted_by.clone()}</a>
+                " · "
+                <RelativeTime at=job.submitted_at/>
+            </span>
+        </th>
+        <td role="cell" class="jobs-state">
+            <JobBadge status=job.status/>
+            {status_remark(job)}
+        </td>
+        <td role="cell" class="jobs-demand"><ResourceRequest job=job.clone()/></td>
+        <td role="cell" class="num max-xl:hidden">{job.priority}</td>
+        <td role="cell" class="jobs-progress">
+            <JobProgress job=job.clone()/>
+            {loss_text(job).map(secondary_line)}
+        </td>
+        <td role="cell" class="max-lg:hidden"><WorkerLink job=job.clone()/></td>
+        <td role="cell" class="num text-muted jobs-time">{elapsed_cell(job)}{remaining_text(job).map(secondary_line)}</td>
+    }
+    .into_erased()
+}
+
+/// A line below.
+fn secondary_line(text: String) -> AnyView {
+    view! { <span class="row-sub">{text}</span> }.into_erased()
+}
+
+/// What the newest step says.
+fn loss_text(job: &JobView) -> Option<String> {
+    let loss = job.progress.as_ref().filter(|_| job.status != JobStatus::Queued).and_then(|progress| progress.loss);
+    loss.map(|loss| t().work.loss.of(t().format_number(loss)))
+}
+
+/// How long it has waited, runs, or ran.
+fn elapsed_cell(job: &JobView) -> impl IntoView + use<> {
+    match (job.started_at, job.status.is_in_phase(JobPhase::Waiting)) {
+        (Some(from), false) => view! { <Elapsed from=from until=job.ended_at/> }.into_erased(),
+        (_, true) => view! { <span title=t().work.waits_since><Elapsed from=job.submitted_at/></span> }.into_erased(),
+        (None, false) => "–".into_erased(),
+    }
+}
+
+fn remaining_text(job: &JobView) -> Option<String> {
+    let seconds = job.progress.as_ref().filter(|_| job.status == JobStatus::Running).and_then(|p| p.eta_seconds);
+    #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
+    let span = seconds.map(|seconds| t().format_duration(Millis::from_secs(seconds as i64)));
+    span.map(|span| t().work.left.of(span))
+}
+
+/// GPUs, memory and labels that it asks for.
+#[component]
+fn ResourceRequest(job: JobView) -> impl IntoView {
+    let words = t();
+    let gpus = job.gpu_count.map(|count| words.why.gpus.of(count.into()));
+    let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
+    let parts: Vec<_> = gpus.into_iter().chain(memory).chain(job.accelerator_type).collect();
+    let any = parts.is_empty() && job.worker_labels.0.is_empty();
+    let text = if any { words.work.anything.to_owned() } else { parts.join(" · ") };
+    view! {
+        <span class="block truncate" title=text.clone()>{text.clone()}</span>
+        {label_chips(job.worker_labels, "/jobs", MAX_IN_ROW)}
+    }
+    .into_erased()
+}
+
+/// What can be done with the job, as far as the reader may.
+#[component]
+fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bool, back: String) -> impl IntoView {
+    let words = t();
+    let ended = status.is_terminal();
+    let raised = priority.saturating_add(PRIORITY_STEP).min(MAX_PRIORITY);
+    let raises = has_permission(Permission::QueueManage) && status.is_in_phase(JobPhase::Waiting) && raised > priority;
+    let (cancels, retries) = (cancels && !ended, has_permission(Permission::JobSubmit) && ended);
+    if !(raises || cancels || retries) {
+        return ().into_erased();
+    }
+    let ask = format!("/jobs/{id}/cancel{}", query_string(&[("back", Some(back.clone()))]));
+    view! {
+        <details class="row-menu">
+            <summary class="icon-button" aria-label=words.work.actions_of.of(&name)><Icon glyph=Glyph::More/></summary>
+            <div class="row-menu-body">
+                {raises.then(|| view! {
+                    <form method="post" action=format!("/ui/jobs/{id}/priority")>
+                        <input type="hidden" name="back" value=back.clone()/>
+                        <button class="menu-item" name="priority" value=raised.to_string()><Icon glyph=Glyph::Raise/>{words.work.raise.of(raised)}</button>
+                        <button class="menu-item" name="top" value="true"><Icon glyph=Glyph::Raise/>{words.work.top}</button>
+                    </form>
+                })}
+                {retries.then(|| view! {
+                    <form method="post" action=format!("/ui/jobs/{id}/retry")>
+                        <button class="menu-item"><Icon glyph=Glyph::Play/>{words.work.retry}</button>
+                    </form>
+                })}
+                {cancels.then(|| view! { <a class="menu-item" rel="external" href=ask><Icon glyph=Glyph::StopCircle/>{words.job.cancel}"…"</a> })}
+            </div>
+        </details>
+    }
+    .into_erased()
+}

@@ -1,0 +1,33 @@
+//! What the plain pages about one thing share: which it is, and what is shown if there is none.
+
+use std::future::Future;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Skeleton;
+use super::not_found::not_found_problem;
+use crate::protocol::problem::Problem;
+use crate::ui::erase::Erase;
+
+/// A plain page about the thing whose id is in the address: what `ask` answers, as `show` makes it.
+pub(super) fn server_rendered_page<I, T, F>(
+    ask: impl Fn(I) -> F + Send + Sync + 'static,
+    show: fn(T) -> AnyView,
+    unknown: fn(Problem) -> AnyView,
+) -> AnyView
+where
+    I: TryFrom<String> + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static,
+    F: Future<Output = Result<T, Problem>> + Send + 'static,
+{
+    let id = use_params_map().with_untracked(|params| params.get("id")).and_then(|id| I::try_from(id).ok());
+    let Some(id) = id else {
+        return unknown(not_found_problem());
+    };
+    let asked = Resource::new(|| (), move |()| ask(id.clone()));
+    let shown = move || Suspend::new(async move { asked.await.map_or_else(unknown, show) });
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
+}

@@ -1,0 +1,127 @@
+//! Somebody: what they may do, and what is signed in as them.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::account::{SessionList, TokenList};
+use super::second_factor::UserFactors;
+use super::users::RoleSelect;
+use super::{Skeleton, use_page_backend};
+use crate::domain::ids::UserId;
+use crate::domain::password::MIN_CHARS;
+use crate::protocol::access::{UserDetail, UserView};
+use crate::protocol::problem::Problem;
+use crate::ui::components::action::ConfirmedForm;
+use crate::ui::components::field::Field;
+use crate::ui::components::icon::Glyph;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::erase::Erase;
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::i18n::t;
+
+/// The page.
+#[component]
+pub(crate) fn UserDetailPage() -> impl IntoView {
+    let desk = use_page_backend();
+    let id = use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default();
+    let person = Resource::new(
+        || (),
+        move |()| {
+            let (desk, id) = (desk.clone(), UserId::parse(&id));
+            async move {
+                match id {
+                    Ok(id) => desk.user(id).await,
+                    Err(_) => Err(Problem::new(404, "Not Found", "user_not_found", String::new())),
+                }
+            }
+        },
+    );
+    let shown = move || {
+        Suspend::new(async move {
+            match person.await {
+                Ok(person) => view! { <UserContent person=person/> }.into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
+            }
+        })
+    };
+    view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
+}
+
+#[component]
+fn UserContent(person: UserDetail) -> impl IntoView {
+    let words = &t().plain().people;
+    let UserDetail { user, tokens, sessions, factors } = person;
+    let page = format!("/admin/users/{}", user.id);
+    let form = format!("/ui/users/{}", user.id);
+    view! {
+        <PageHeader title=user.name.clone() above=("/admin/users", t().nav.people) intro=words.person_intro/>
+        <div class="space-y-6">
+            <AccessForm form=form.clone() user=user/>
+            <PasswordResetForm form=format!("{form}/password")/>
+            <UserFactors factors=factors form=form.clone()/>
+            <TokenList tokens=tokens back=page.clone() none=words.no_tokens/>
+            <SessionList sessions=sessions back=page/>
+        </div>
+    }
+    .into_erased()
+}
+
+#[component]
+fn AccessForm(form: String, user: UserView) -> impl IntoView {
+    let words = &t().plain().people;
+    let (problem, _) = form_problem(FormName::Person);
+    let role = user.role.as_str();
+    let let_in = || view! { <input type="hidden" name="let_in" value="on"/> };
+    let door = if user.disabled {
+        view! {
+            <form method="post" action=form.clone() class="form-actions items-center">
+                <span class="text-bad">{words.shut_out}</span>
+                <input type="hidden" name="role" value=role/>
+                {let_in()}
+                <button class="btn btn-sm">{words.let_in}</button>
+            </form>
+        }
+        .into_erased()
+    } else {
+        view! {
+            <ConfirmedForm action=form.clone() label=words.shut text=words.shut_text confirm=words.shut_confirm glyph=Glyph::StopCircle>
+                <input type="hidden" name="role" value=role/>
+            </ConfirmedForm>
+        }
+        .into_erased()
+    };
+    view! {
+        <section class="panel form" aria-labelledby="access">
+            <h2 id="access" class="panel-title">{words.access}</h2>
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
+            <form method="post" action=form.clone() class="space-y-4">
+                {(!user.disabled).then(let_in)}
+                <Field id="role" label=words.role><RoleSelect chosen=user.role/></Field>
+                <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
+            </form>
+            {door}
+        </section>
+    }
+    .into_erased()
+}
+
+#[component]
+fn PasswordResetForm(form: String) -> impl IntoView {
+    let words = &t().plain().people;
+    let (problem, _) = form_problem(FormName::Password);
+    let open = problem.is_some();
+    view! {
+        <section class="panel form" aria-labelledby="password">
+            <h2 id="password" class="panel-title">{t().plain().account.new_password}</h2>
+            {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
+            <ConfirmedForm action=form label=words.reset text=words.reset_text confirm=words.reset_confirm glyph=Glyph::Key open=open>
+                <Field id="new" label=t().plain().account.new_password hint=t().plain().login.password_hint>
+                    <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
+                        minlength=MIN_CHARS.to_string() aria-describedby="new-hint"/>
+                </Field>
+            </ConfirmedForm>
+        </section>
+    }
+    .into_erased()
+}

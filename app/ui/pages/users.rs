@@ -1,0 +1,244 @@
+//! Everybody who may use the server, and the form that adds somebody.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use leptos_router::params::ParamsMap;
+
+use super::{Skeleton, query_param, use_page_backend};
+use crate::domain::access::Role;
+use crate::domain::password::MIN_CHARS;
+use crate::protocol::access::{ListedUser, UserCounts, UsersPage, UsersQuery};
+use crate::ui::components::empty_panel::EmptyPanel;
+use crate::ui::components::field::Field;
+use crate::ui::components::filters::{FilterBar, FilterLink};
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::list_controls::ListSearch;
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::pager::Pager;
+use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::time::RelativeTime;
+use crate::ui::erase::Erase;
+use crate::ui::flash::{FormName, form_problem};
+use crate::ui::form_errors::{FieldAliases, FormErrors};
+use crate::ui::format::query_string;
+use crate::ui::i18n::t;
+
+/// How many people a page shows.
+const PAGE_SIZE: u32 = 100;
+
+fn query_from_params(params: &ParamsMap) -> UsersQuery {
+    UsersQuery {
+        q: query_param(params, "q"),
+        role: query_param(params, "role").and_then(|role| Role::parse(&role)),
+        disabled: (params.get_str("disabled") == Some("true")).then_some(true),
+        limit: Some(PAGE_SIZE),
+        cursor: query_param(params, "cursor"),
+    }
+}
+
+fn users_url(query: &UsersQuery) -> String {
+    let UsersQuery { q, role, disabled, cursor, .. } = query.clone();
+    let (role, disabled) = (role.map(|role| role.as_str().to_owned()), disabled.map(|disabled| disabled.to_string()));
+    format!("/admin/users{}", query_string(&[("q", q), ("role", role), ("disabled", disabled), ("cursor", cursor)]))
+}
+
+/// The page.
+#[component]
+pub(crate) fn UserListPage() -> impl IntoView {
+    let words = &t().plain().people;
+    let (desk, query) = (use_page_backend(), use_query_map().with_untracked(query_from_params));
+    let people = Resource::new(|| (), {
+        let query = query.clone();
+        move |()| desk.users(query.clone())
+    });
+    let shown = move || {
+        let query = query.clone();
+        Suspend::new(async move {
+            match people.await {
+                Ok(page) => view! {
+                    <FilterBar label=words.role filters=role_filters(&query, page.counts)/>
+                    <div class="asking">{search_form(&query)}</div>
+                    <div class="space-y-6">
+                        <div data-part="people"><UserTable page=page query=query/></div>
+                        <AddUserForm/>
+                        <RoleHelp/>
+                    </div>
+                }
+                .into_erased(),
+                Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
+            }
+        })
+    };
+    view! {
+        <PageHeader title=t().nav.people intro=words.intro/>
+        <Suspense fallback=Skeleton>{shown}</Suspense>
+    }
+    .into_erased()
+}
+
+/// The roles, counted among those whose name is as it is asked for.
+fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
+    let filter = |label, count, role, disabled| FilterLink {
+        href: users_url(&UsersQuery { role, disabled, cursor: None, ..query.clone() }),
+        label,
+        count: Some(count),
+        current: query.role == role && query.disabled == disabled,
+    };
+    let all = Role::ALL.iter().map(|role| counts.count(*role)).sum::<u64>() + counts.disabled;
+    let each = Role::ALL.into_iter().map(|role| filter(role.as_str(), counts.count(role), Some(role), None));
+    let shut_out = filter(t().plain().people.shut_out, counts.disabled, None, Some(true));
+    std::iter::once(filter(t().common.all, all, None, None)).chain(each).chain([shut_out]).collect()
+}
+
+fn search_form(query: &UsersQuery) -> AnyView {
+    let role = query.role.map(|role| role.as_str().to_owned());
+    let keeps = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
+    view! { <ListSearch action="/admin/users" q=query.q.clone() keeps=keeps hint=t().plain().login.name/> }
+        .into_erased()
+}
+
+#[component]
+fn UserTable(page: UsersPage, query: UsersQuery) -> impl IntoView {
+    let words = t().plain();
+    if page.users.is_empty() {
+        return view! {
+            <div class="panel">
+                <EmptyPanel glyph=Glyph::Search title=words.people.none text=words.people.none_hint>
+                    <a class="btn btn-sm" href="/admin/users">{t().workers.clear}</a>
+                </EmptyPanel>
+            </div>
+        }
+        .into_erased();
+    }
+    let first = query.cursor.is_some().then(|| users_url(&UsersQuery { cursor: None, ..query.clone() }));
+    let next = page.next_cursor.map(|cursor| users_url(&UsersQuery { cursor: Some(cursor), ..query }));
+    view! {
+        <div>
+            <div class="panel">
+                <table class="data">
+                    <caption class="sr-only">{t().nav.people}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{words.login.name}</th>
+                            <th scope="col">{words.people.role}</th>
+                            <th scope="col">{words.account.used}</th>
+                            <th scope="col" class="num max-md:hidden">{words.account.tokens}</th>
+                            <th scope="col" class="max-md:hidden">{words.people.added}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{page.users.into_iter().map(|user| view! { <UserRow listed=user/> }).collect_view()}</tbody>
+                </table>
+            </div>
+            <Pager label=t().nav.people first=first next=next names=(t().common.first, t().workers.next)/>
+        </div>
+    }
+    .into_erased()
+}
+
+#[component]
+fn UserRow(listed: ListedUser) -> impl IntoView {
+    let words = t().plain();
+    let ListedUser { user, last_used_at, tokens, second_factor } = listed;
+    let used = match last_used_at {
+        Some(at) => view! { <RelativeTime at=at/> }.into_erased(),
+        None => words.account.never_used.into_any(),
+    };
+    view! {
+        <tr>
+            <th scope="row">
+                <a class="row-link font-medium" href=format!("/admin/users/{}", user.id)>{user.name}</a>
+                {user.disabled.then(|| view! { <span class="row-sub text-bad">{words.people.shut_out}</span> })}
+            </th>
+            <td>
+                {user.role.as_str()}
+                {second_factor.then(|| view! { <span class="row-sub">{words.factors.title}</span> })}
+            </td>
+            <td class="text-muted">{used}</td>
+            <td class="num max-md:hidden">{t().format_integer(tokens)}</td>
+            <td class="text-muted max-md:hidden"><RelativeTime at=user.created_at/></td>
+        </tr>
+    }
+    .into_erased()
+}
+
+/// A choice among the roles.
+#[component]
+pub(super) fn RoleSelect(chosen: Role) -> impl IntoView {
+    let option = |role: Role| view! { <option value=role.as_str() selected=role == chosen>{role.as_str()}</option> };
+    view! {
+        <select class="select w-full" id="role" name="role">{Role::ALL.into_iter().map(option).collect_view()}</select>
+    }
+    .into_erased()
+}
+
+/// The fields of a new person's form, in its order.
+const USER_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("password", &["weak_password"])];
+
+#[component]
+fn AddUserForm() -> impl IntoView {
+    let words = &t().plain().people;
+    let (problem, typed) = form_problem(FormName::Person);
+    let name = typed.get("name").cloned().unwrap_or_default();
+    let role = typed.get("role").and_then(|role| Role::parse(role)).unwrap_or(Role::Researcher);
+    let errors = FormErrors::from_problem(problem, &USER_FIELDS);
+    view! {
+        <section class="panel form" aria-labelledby="add">
+            <h2 id="add" class="panel-title">{words.add}</h2>
+            {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
+            <form method="post" action="/ui/users" class="space-y-4">
+                <Field id="name" label=t().plain().login.name hint=t().plain().login.name_hint error=errors.message("name")>
+                    <input class="input w-full" id="name" name="name" required=true maxlength="32" autocomplete="off"
+                        autocapitalize="none" aria-describedby=errors.aria_describedby("name", Some("name-hint"))
+                        aria-invalid=errors.aria_invalid("name") autofocus=errors.is_first("name") value=name/>
+                </Field>
+                <Field id="role" label=words.role><RoleSelect chosen=role/></Field>
+                <Field id="password" label=t().plain().login.password hint=words.password_optional optional=true
+                    error=errors.message("password")>
+                    <input class="input w-full" id="password" name="password" type="password" autocomplete="new-password"
+                        minlength=MIN_CHARS.to_string() aria-describedby=errors.aria_describedby("password", Some("password-hint"))
+                        aria-invalid=errors.aria_invalid("password") autofocus=errors.is_first("password")/>
+                </Field>
+                <div class="form-actions">
+                    <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.add_submit}</button>
+                </div>
+            </form>
+        </section>
+    }
+    .into_erased()
+}
+
+#[component]
+fn RoleHelp() -> impl IntoView {
+    let words = &t().plain().people;
+    let entry = |role: Role| {
+        let text = match role {
+            Role::Viewer => words.viewer,
+            Role::Researcher => words.researcher,
+            Role::Lead => words.lead,
+            Role::Admin => words.admin,
+        };
+        view! { <div><dt class="font-medium">{role.as_str()}</dt><dd class="text-muted">{text}</dd></div> }
+    };
+    view! {
+        <section class="panel p-5" aria-labelledby="roles">
+            <h2 id="roles" class="panel-title">{words.roles_title}</h2>
+            <dl class="mt-3 space-y-3 text-sm">{Role::ALL.into_iter().map(entry).collect_view()}</dl>
+        </section>
+    }
+    .into_erased()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_queries_are_inverse() {
+        let mut params = ParamsMap::new();
+        for (name, value) in [("q", " a&b "), ("role", "lead"), ("disabled", "true"), ("cursor", "ada")] {
+            params.insert(name, value.to_owned());
+        }
+        assert_eq!(users_url(&query_from_params(&params)), "/admin/users?q=a%26b&role=lead&disabled=true&cursor=ada");
+        assert_eq!(users_url(&query_from_params(&ParamsMap::new())), "/admin/users");
+    }
+}

@@ -1,0 +1,72 @@
+//! What stands above every view of a worker: its name, how it stands and did of late, what can be done, and the way to the other views.
+
+use leptos::prelude::*;
+
+use super::last_day::LastDay;
+use super::tabs::{WorkerTab, WorkerTabs};
+use crate::domain::access::Permission;
+use crate::protocol::problem::Problem;
+use crate::protocol::worker_deletion::DeletionStatus;
+use crate::protocol::workers::WorkerView;
+use crate::ui::clock::use_clock;
+use crate::ui::components::action::ButtonLink;
+use crate::ui::components::copy::IdText;
+use crate::ui::components::drain::{DrainButton, describe_drain};
+use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::status::WorkerBadge;
+use crate::ui::erase::Erase;
+use crate::ui::i18n::t;
+use crate::ui::permissions::has_permission;
+
+/// See the module.
+#[component]
+pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Signal<WorkerTab>) -> impl IntoView {
+    let (words, clock) = (t(), use_clock());
+    let (id, name) = worker.with_untracked(|worker| (worker.id.clone(), worker.name.clone()));
+    let undeletable = move || worker.with(deletion_blocker);
+    let drained = Memo::new(move |_| worker.with(|worker| describe_drain(worker, clock)));
+    let badge = move || view! { <WorkerBadge worker=worker.get()/> };
+    let page = |what: &str| format!("/admin/workers/{id}/{what}");
+    let (edit, delete, json) = (page("edit"), page("delete"), format!("/api/admin/workers/{id}"));
+    view! {
+        <PageHeader title=name above=("/admin/workers", words.workers.title)>
+            {has_permission(Permission::AdminWorkers).then(|| view! {
+                <DrainButton worker=worker/>
+                <ButtonLink href=edit label=words.worker.edit glyph=Glyph::Sliders class="btn btn-sm btn-ghost"/>
+                <a class="btn btn-sm btn-ghost text-bad" rel="external" href=delete title=undeletable>
+                    <Icon glyph=Glyph::Trash/>{words.worker.delete}
+                </a>
+            })}
+        </PageHeader>
+        <p class="byline">
+            {badge}
+            <IdText id=id.to_string()/>
+            <a class="quiet-link" href=json rel="external">"JSON"</a>
+        </p>
+        {move || drained.with(|how| (!how.is_empty()).then(|| view! { <p class="drained">{how.clone()}</p> }))}
+        <LastDay worker=worker/>
+        {move || view! { <WorkerTabs id=id.clone() tab=tab.get()/> }}
+    }
+    .into_erased()
+}
+
+/// Why a worker cannot be deleted now; none if it can.
+pub(in crate::ui::pages) fn deletion_blocker(worker: &WorkerView) -> Option<String> {
+    let words = &t().worker;
+    match worker.deletion_status() {
+        DeletionStatus::Allowed => None,
+        DeletionStatus::AgentConnected => Some(words.delete_offline.to_owned()),
+        DeletionStatus::AllowedAfter(at) => Some(words.delete_lost.of(use_clock().format_timestamp(at))),
+    }
+}
+
+/// What is shown if a worker cannot be.
+pub(in crate::ui::pages) fn worker_error(problem: Problem) -> AnyView {
+    view! {
+        <PageHeader title=t().workers.worker above=("/admin/workers", t().workers.title)/>
+        <ProblemPanel problem=problem/>
+    }
+    .into_erased()
+}

@@ -1,0 +1,87 @@
+//! The plain pages: signing in, account, people, secrets, what is to be trained, new workers. They are made of forms and
+//! of lists that seldom change, so the server sends them whole, and none of their code is in the browser's half: that keeps
+//! them current and brings keys, search and notes ([`super::attend`]). Links to them from the other pages are
+//! `rel="external"`.
+
+use leptos::prelude::*;
+use leptos_meta::provide_meta_context;
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::{SsrMode, path};
+
+use super::boot::Boot;
+use super::components::layout::Layout;
+use super::pages::account::AccountPage;
+use super::pages::audit::AuditPage;
+use super::pages::audit_verify::AuditVerifyPage;
+use super::pages::bulk::{JobsBulkPage, WorkersBulkPage};
+use super::pages::config::ConfigPage;
+use super::pages::config_form::{ConfigEditPage, ConfigNewPage};
+use super::pages::configs::ConfigsListPage;
+use super::pages::confirm::ConfirmPage;
+use super::pages::job::cancel::JobCancelPage;
+use super::pages::job::configuration::JobConfigurationPage;
+use super::pages::job::events::JobEventsPage;
+use super::pages::login::LoginPage;
+use super::pages::not_found::NotFoundPage;
+use super::pages::passkeys::PasskeyNewPage;
+use super::pages::preferences::PreferencesPage;
+use super::pages::search::SearchPage;
+use super::pages::second_factor::TotpPage;
+use super::pages::second_step::{LoginCodePage, LoginEnrollPage};
+use super::pages::secrets::SecretsPage;
+use super::pages::system::SystemPage;
+use super::pages::train::TrainPage;
+use super::pages::usage::UsagePage;
+use super::pages::user::UserDetailPage;
+use super::pages::users::UserListPage;
+use super::pages::worker::events::WorkerEventsPage;
+use super::pages::worker::jobs::WorkerJobsPage;
+use super::pages::worker_delete::WorkerDeletePage;
+use super::pages::worker_edit::WorkerEditPage;
+use super::pages::worker_new::WorkerNewPage;
+
+/// The application of the plain pages.
+#[component]
+pub fn ServerRenderedApp() -> impl IntoView {
+    provide_meta_context();
+    Boot::from_context().provide();
+    view! {
+        <Router>
+            <Routes fallback=NotFoundPage>
+                <Route path=path!("/login") view=LoginPage ssr=SsrMode::Async/>
+                <Route path=path!("/login/code") view=LoginCodePage ssr=SsrMode::Async/>
+                <Route path=path!("/login/enrol") view=LoginEnrollPage ssr=SsrMode::Async/>
+                <ParentRoute path=path!("") view=Layout ssr=SsrMode::Async>
+                    <Route path=path!("/account") view=AccountPage ssr=SsrMode::Async/>
+                    <Route path=path!("/account/totp") view=TotpPage ssr=SsrMode::Async/>
+                    <Route path=path!("/account/passkeys/new") view=PasskeyNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs") view=ConfigsListPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/new") view=ConfigNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/:name/edit") view=ConfigEditPage ssr=SsrMode::Async/>
+                    <Route path=path!("/configs/:name") view=ConfigPage ssr=SsrMode::Async/>
+                    <Route path=path!("/train") view=TrainPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/new") view=WorkerNewPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/bulk") view=WorkersBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/bulk") view=JobsBulkPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/edit") view=WorkerEditPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/delete") view=WorkerDeletePage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/jobs") view=WorkerJobsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/workers/:id/events") view=WorkerEventsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/configuration") view=JobConfigurationPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/events") view=JobEventsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/jobs/:id/cancel") view=JobCancelPage ssr=SsrMode::Async/>
+                    <Route path=path!("/confirm") view=ConfirmPage ssr=SsrMode::Async/>
+                    <Route path=path!("/search") view=SearchPage ssr=SsrMode::Async/>
+                    <Route path=path!("/preferences") view=PreferencesPage ssr=SsrMode::Async/>
+                    <Route path=path!("/secrets") view=SecretsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/usage") view=UsagePage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/audit") view=AuditPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/audit/verify") view=AuditVerifyPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/system") view=SystemPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/users") view=UserListPage ssr=SsrMode::Async/>
+                    <Route path=path!("/admin/users/:id") view=UserDetailPage ssr=SsrMode::Async/>
+                </ParentRoute>
+            </Routes>
+        </Router>
+    }
+}

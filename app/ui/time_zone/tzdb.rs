@@ -1,0 +1,124 @@
+//! A zone of the time zone database, which is the program's own: in a container there may be none.
+
+use std::sync::LazyLock;
+
+use jiff::tz::{Offset, TimeZone as Rules, TimeZoneDatabase};
+
+use crate::domain::time::{Millis, Timestamp};
+
+static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// No name is longer.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeZone(Rules);
+
+impl TimeZone {
+    /// The zone of this name, as the database spells it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let rules = Some(name).filter(|name| name.len() <= MAX_NAME_LENGTH).and_then(|name| DATABASE.get(name).ok())?;
+        (rules.iana_name() == Some(name) && !rules.is_unknown()).then_some(Self(rules))
+    }
+
+    /// None: a server has no reader's clock.
+    pub(crate) const fn local() -> Option<Self> {
+        None
+    }
+
+    /// Its name: `Asia/Tokyo`.
+    pub fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or_default()
+    }
+
+    /// How many minutes its clocks are, or were, ahead of UTC at a moment.
+    pub fn utc_offset_minutes(&self, at: Timestamp) -> i32 {
+        jiff::Timestamp::from_millisecond(at.0).map_or(0, |at| self.0.to_offset(at).seconds() / 60)
+    }
+
+    /// How far its clocks are ahead of UTC at a moment.
+    pub fn utc_offset(&self, at: Timestamp) -> Millis {
+        Millis::from_secs(i64::from(self.utc_offset_minutes(at)) * 60)
+    }
+
+    /// When its clocks show what clocks in UTC show at this moment: the first time if they do twice, and as browsers have it
+    /// if they never do, which is when they would if nobody had put them forward.
+    pub fn from_local_time(&self, shown: Timestamp) -> Option<Timestamp> {
+        let shown = Offset::UTC.to_datetime(jiff::Timestamp::from_millisecond(shown.0).ok()?);
+        let at = self.0.to_ambiguous_timestamp(shown).compatible().ok()?;
+        Some(Timestamp(at.as_millisecond()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone(name: &str) -> TimeZone {
+        TimeZone::from_name(name).unwrap_or_else(|| panic!("{name} is known"))
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse_rfc3339(text).unwrap_or_else(|| panic!("{text} is a moment"))
+    }
+
+    #[test]
+    fn zones_are_ahead_as_they_were_at_the_moment() {
+        for (name, moment, minutes) in [
+            ("Asia/Tokyo", "2024-01-05T10:30:00Z", 540),
+            ("Asia/Kolkata", "2024-01-05T10:30:00Z", 330),
+            ("Asia/Calcutta", "2024-01-05T10:30:00Z", 330),
+            ("Asia/Kathmandu", "2024-01-05T10:30:00Z", 345),
+            ("America/St_Johns", "2024-01-05T10:30:00Z", -210),
+            ("America/Argentina/ComodRivadavia", "2024-01-05T10:30:00Z", -180),
+            ("Etc/GMT+5", "2024-01-05T10:30:00Z", -300),
+            ("UTC", "2024-01-05T10:30:00Z", 0),
+            ("Europe/Berlin", "2024-03-31T00:59:59Z", 60),
+            ("Europe/Berlin", "2024-03-31T01:00:00Z", 120),
+            ("Europe/Berlin", "2024-10-27T00:59:59Z", 120),
+            ("Europe/Berlin", "2024-10-27T01:00:00Z", 60),
+            ("Australia/Lord_Howe", "2024-04-06T14:59:59Z", 660),
+            ("Australia/Lord_Howe", "2024-04-06T15:00:00Z", 630),
+            ("Europe/Berlin", "2060-07-01T00:00:00Z", 120),
+        ] {
+            assert_eq!((zone(name).name(), zone(name).utc_offset_minutes(at(moment))), (name, minutes), "{moment}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_is_a_moment() {
+        for (name, shown, moment) in [
+            ("Asia/Kolkata", "2024-01-05T10:30:00Z", "2024-01-05T05:00:00Z"),
+            ("Europe/Berlin", "2024-07-01T12:00:00Z", "2024-07-01T10:00:00Z"),
+            // Twice on the clocks, and never.
+            ("Europe/Berlin", "2024-10-27T02:30:00Z", "2024-10-27T00:30:00Z"),
+            ("Europe/Berlin", "2024-03-31T02:30:00Z", "2024-03-31T01:30:00Z"),
+        ] {
+            assert_eq!(zone(name).from_local_time(at(shown)), Some(at(moment)), "{name}: {shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_zone_is_refused() {
+        let long = "A".repeat(4_096);
+        for name in [
+            "",
+            " ",
+            "asia/tokyo",
+            "Asia/Tokyo ",
+            "Tokyo",
+            "Etc/Unknown",
+            "../../../etc/passwd",
+            "/usr/share/zoneinfo/Asia/Tokyo",
+            "+09:00",
+            "CET-1CEST",
+            "<script>",
+            "Asia/Tokyo\0",
+            "Ásia/Tokyo",
+            &long,
+        ] {
+            assert_eq!(TimeZone::from_name(name), None, "{name:?}");
+        }
+    }
+}

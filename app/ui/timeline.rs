@@ -1,0 +1,246 @@
+//! Where a job's time went: a lane of waiting, and a lane for each attempt.
+
+use crate::domain::ids::AttemptNumber;
+use crate::domain::time::{Millis, Timestamp};
+use crate::protocol::queue::{AttemptView, JobView};
+use crate::protocol::status::JobStatus;
+
+/// What went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimelinePhase {
+    Queued,
+    /// A lost attempt is tried again, after a while.
+    BackOff,
+    Offered,
+    Starting,
+    Running,
+    Cancelling,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimelineSegment {
+    pub phase: TimelinePhase,
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+/// What went on, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TimelineLane {
+    /// Which attempt's; none of waiting.
+    pub attempt: Option<AttemptNumber>,
+    pub segments: Vec<TimelineSegment>,
+}
+
+/// The lanes of a job, and from when until when they go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JobTimeline {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    pub lanes: Vec<TimelineLane>,
+}
+
+/// The newest attempts that have a lane; all of them are in the table below.
+const MAX_LANES: usize = 12;
+
+impl JobTimeline {
+    /// The lanes of a job as it stands now.
+    pub fn new(job: &JobView, now: Timestamp) -> Self {
+        let attempts = job.attempts.as_deref().unwrap_or_default();
+        let known_times =
+            attempts.iter().flat_map(|attempt| [attempt.started_at, attempt.running_at, attempt.ended_at]);
+        // The page's clock may be behind what it shows.
+        let newest = known_times.flatten().chain([job.submitted_at, job.status_since]).max().unwrap_or(now);
+        let until = job.ended_at.unwrap_or(now).max(newest);
+        let first = attempts.len().saturating_sub(MAX_LANES);
+        let mut each = vec![TimelineLane { attempt: None, segments: waiting_segments(job, attempts, until) }];
+        each.extend(attempts[first..].iter().map(|attempt| attempt_lane(attempt, until)));
+        Self { from: job.submitted_at, until, lanes: each }
+    }
+
+    /// How long all of it took.
+    pub fn span(&self) -> Millis {
+        Millis((self.until - self.from).0.max(1))
+    }
+
+    /// Where a moment lies, from 0 to 1.
+    pub fn fraction_at(&self, at: Timestamp) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a place on a page")]
+        let share = (at - self.from).0 as f64 / self.span().0 as f64;
+        share.clamp(0.0, 1.0)
+    }
+}
+
+/// The same moment for a while, so that nothing is drawn anew for less than could be seen.
+pub(crate) fn coarse_now(now: Timestamp, since: Timestamp) -> Timestamp {
+    let step = ((now - since).0 / 300).max(10_000);
+    Timestamp(now.0 - now.0.rem_euclid(step))
+}
+
+/// From the submit to the first offer, and between attempts.
+fn waiting_segments(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> Vec<TimelineSegment> {
+    let mut segments = Vec::new();
+    let (mut since, mut phase) = (Some(job.submitted_at), TimelinePhase::Queued);
+    for attempt in attempts {
+        segments.extend(since.and_then(|from| segment(phase, from, attempt.offered_at)));
+        since = attempt.ended_at;
+        phase = if attempt.outcome.as_deref() == Some("lost") { TimelinePhase::BackOff } else { TimelinePhase::Queued };
+    }
+    // After its last attempt a job waits only if it is queued again, or was until it ended.
+    let waits = job.status == JobStatus::Queued || attempts.is_empty() || job.status == JobStatus::Cancelled;
+    segments.extend(since.filter(|_| waits).and_then(|from| segment(phase, from, end.max(just_after(from)))));
+    segments
+}
+
+fn attempt_lane(attempt: &AttemptView, end: Timestamp) -> TimelineLane {
+    let newest = [attempt.cancelling_at, attempt.running_at, attempt.started_at].into_iter().flatten().next();
+    let over = attempt.ended_at.unwrap_or_else(|| end.max(just_after(newest.unwrap_or(attempt.offered_at))));
+    let moments = [
+        (TimelinePhase::Offered, Some(attempt.offered_at)),
+        (TimelinePhase::Starting, attempt.started_at),
+        (TimelinePhase::Running, attempt.running_at),
+        (TimelinePhase::Cancelling, attempt.cancelling_at),
+    ];
+    let begun: Vec<_> = moments.into_iter().filter_map(|(phase, at)| Some((phase, at?.min(over)))).collect();
+    let until = begun.iter().skip(1).map(|(_, at)| *at).chain([over]);
+    let segments = begun.iter().zip(until).filter_map(|((phase, from), until)| segment(*phase, *from, until));
+    TimelineLane { attempt: Some(attempt.attempt), segments: segments.collect() }
+}
+
+/// What goes on is there from its first moment on, whatever the time is rounded to.
+fn just_after(moment: Timestamp) -> Timestamp {
+    Timestamp(moment.0 + 1)
+}
+
+fn segment(phase: TimelinePhase, from: Timestamp, until: Timestamp) -> Option<TimelineSegment> {
+    (until > from).then_some(TimelineSegment { phase, from, until })
+}
+
+/// Spans from the beginning on at which the axis is marked: round ones, at most `count` of them.
+pub(crate) fn axis_marks(span: Millis, count: i64) -> impl Iterator<Item = Millis> {
+    const STEPS: [i64; 17] =
+        [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400];
+    let seconds = span.0 / 1_000;
+    let fits = |step: &i64| seconds / step <= count;
+    let days = seconds / 86_400 / count.max(1) + 1;
+    let step = STEPS.into_iter().find(fits).unwrap_or(days * 86_400);
+    (1..=seconds / step).map(move |mark| Millis::from_secs(mark * step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(body: &str) -> JobView {
+        let common = r#""job_id": "j_1", "config_name": "c", "config_revision": 1, "target": "auto", "worker_labels": {},
+            "gpu_count": null, "min_vram_gb": null, "accelerator_type": null, "max_runtime_seconds": null, "priority": 10,
+            "retry_of": null, "attempt": 1, "max_attempts": 4, "worker_id": null, "worker_name": null,
+            "submitted_by": "a", "started_at": null, "queue_position": null, "progress": null, "error": null"#;
+        serde_json::from_str(&format!("{{{common}, {body}}}")).expect("a job")
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp(1_700_000_000_000 + second * 1_000)
+    }
+
+    fn attempt(number: u32, moments: &str) -> String {
+        format!(
+            r#"{{"attempt": {number}, "worker_id": "w_1", "worker_name": "w", "error": null, "exit_code": null, "log_bytes": 0, {moments}}}"#
+        )
+    }
+
+    /// Each lane as text: what, from and until which second.
+    fn drawn(lanes: &JobTimeline) -> Vec<String> {
+        let second = |at: Timestamp| (at - lanes.from).0 / 1_000;
+        let segment = |s: &TimelineSegment| format!("{:?} {}-{}", s.phase, second(s.from), second(s.until));
+        lanes.lanes.iter().map(|lane| lane.segments.iter().map(segment).collect::<Vec<_>>().join(", ")).collect()
+    }
+
+    fn moments(offered: i64, started: Option<i64>, running: Option<i64>, ended: Option<(i64, &str)>) -> String {
+        let text =
+            |second: Option<i64>| second.map_or_else(|| "null".to_owned(), |second| format!("\"{}\"", at(second)));
+        format!(
+            r#""offered_at": {}, "started_at": {}, "running_at": {}, "ended_at": {}, "outcome": {}"#,
+            text(Some(offered)),
+            text(started),
+            text(running),
+            text(ended.map(|ended| ended.0)),
+            ended.map_or_else(|| "null".to_owned(), |ended| format!("{:?}", ended.1)),
+        )
+    }
+
+    fn view(status: &str, ended: Option<i64>, attempts: &[String]) -> JobView {
+        let ended = ended.map_or_else(|| "null".to_owned(), |second| format!("\"{}\"", at(second)));
+        job(&format!(
+            r#""status": "{status}", "status_since": "{0}", "submitted_at": "{0}", "ended_at": {ended}, "attempts": [{1}]"#,
+            at(0),
+            attempts.join(",")
+        ))
+    }
+
+    #[test]
+    fn what_waits_has_one_lane() {
+        let lanes = JobTimeline::new(&view("queued", None, &[]), at(30));
+        assert_eq!(drawn(&lanes), ["Queued 0-30"]);
+        assert!((lanes.fraction_at(at(15)) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_lost_attempt_is_followed_by_a_back_off() {
+        let attempts = [
+            attempt(1, &moments(10, Some(12), Some(20), Some((50, "lost")))),
+            attempt(2, &moments(60, Some(61), None, None)),
+        ];
+        let lanes = JobTimeline::new(&view("starting", None, &attempts), at(100));
+        assert_eq!(
+            drawn(&lanes),
+            [
+                "Queued 0-10, BackOff 50-60",
+                "Offered 10-12, Starting 12-20, Running 20-50",
+                "Offered 60-61, Starting 61-100"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_offer_that_was_not_taken_goes_back_without_a_back_off() {
+        let attempts = [attempt(1, &moments(10, None, None, Some((40, "expired"))))];
+        let lanes = JobTimeline::new(&view("queued", None, &attempts), at(70));
+        assert_eq!(drawn(&lanes), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
+    }
+
+    #[test]
+    fn nothing_is_drawn_after_the_end_or_before_the_beginning() {
+        let attempts = [attempt(1, &moments(0, Some(5), Some(9), Some((7, "completed"))))];
+        let lanes = JobTimeline::new(&view("completed", Some(7), &attempts), at(500));
+        assert_eq!(drawn(&lanes), ["", "Offered 0-5, Starting 5-7"]);
+        // The page's clock is behind the server's.
+        let lanes = JobTimeline::new(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
+        assert_eq!(drawn(&lanes), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
+    }
+
+    #[test]
+    fn what_goes_on_is_there_from_its_first_moment_on() {
+        let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
+        let lanes = JobTimeline::new(&view("queued", None, &lost), at(9));
+        assert_eq!(drawn(&lanes), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
+    }
+
+    #[test]
+    fn marks_are_round_and_few() {
+        let seconds =
+            |span, count| axis_marks(Millis::from_secs(span), count).map(|mark| mark.0 / 1_000).collect::<Vec<_>>();
+        assert_eq!(seconds(0, 6), Vec::<i64>::new());
+        assert_eq!(seconds(25, 6), [5, 10, 15, 20, 25]);
+        assert_eq!(seconds(3_700, 6), [600, 1_200, 1_800, 2_400, 3_000, 3_600]);
+        assert_eq!(seconds(40 * 86_400, 6).len(), 5);
+        assert!((0..2_000_000).step_by(997).all(|span| seconds(span, 4).len() <= 4));
+    }
+
+    #[test]
+    fn the_moment_is_coarse_in_the_measure_of_what_is_shown() {
+        assert_eq!(coarse_now(Timestamp(12_345), Timestamp(0)), Timestamp(10_000));
+        assert_eq!(coarse_now(Timestamp(900_000_123), Timestamp(0)), Timestamp(900_000_000));
+    }
+}

@@ -1,0 +1,103 @@
+//! Compares a language with English.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::catalog::{Catalog, Sentence};
+
+/// The placeholder of a plural's number.
+const COUNT: &str = "count";
+/// Forms that may omit the number: "one job".
+const MAY_OMIT_COUNT: [&str; 3] = ["zero", "one", "two"];
+
+/// Returns all problems of a language with file and key. `forms` are its plural categories by CLDR.
+pub fn problems(english: &Catalog, language: &Catalog, forms: &[&str]) -> Vec<String> {
+    let file = format!("app/locales/{}.json", language.name);
+    let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
+    let needs: BTreeMap<String, &Sentence> = english.sentences().into_iter().collect();
+    let mut problems = Vec::new();
+    for (key, wanted) in &needs {
+        match has.get(key) {
+            None => problems.push(format!("{file}: {key} is missing")),
+            Some(sentence) => {
+                let wrong = sentence_problems(wanted, sentence, forms);
+                problems.extend(wrong.into_iter().map(|(form, what)| match form {
+                    "" => format!("{file}: {key} {what}"),
+                    form => format!("{file}: {key}_{form} {what}"),
+                }));
+            }
+        }
+    }
+    let unknown = has.keys().filter(|key| !needs.contains_key(*key));
+    problems.extend(unknown.map(|key| format!("{file}: {key} is not in en.json")));
+    problems
+}
+
+/// Returns the problems of a sentence by plural form.
+fn sentence_problems<'a>(wanted: &Sentence, sentence: &'a Sentence, forms: &[&'a str]) -> Vec<(&'a str, String)> {
+    match (wanted, sentence) {
+        (Sentence::Text(wanted), Sentence::Text(text)) => {
+            placeholder_problem(&placeholders(wanted).unwrap_or_default(), text)
+                .map(|what| ("", what))
+                .into_iter()
+                .collect()
+        }
+        (Sentence::Plural(wanted), Sentence::Plural(has)) => {
+            let needed = wanted.iter().flat_map(|(_, text)| placeholders(text).unwrap_or_default());
+            let mut needed: BTreeSet<&str> = needed.collect();
+            needed.insert(COUNT);
+            let missing = forms.iter().filter(|form| has.iter().all(|(other, _)| other != *form));
+            let missing =
+                missing.map(|form| (*form, "is missing: CLDR has this plural form for the language".to_owned()));
+            let wrong = has.iter().filter_map(|(form, text)| {
+                if !forms.contains(form) {
+                    return Some((*form, "is a plural form that CLDR does not have for the language".to_owned()));
+                }
+                let mut needed = needed.clone();
+                if MAY_OMIT_COUNT.contains(form) && !text.contains("{{count}}") {
+                    needed.remove(COUNT);
+                }
+                placeholder_problem(&needed, text).map(|what| (*form, what))
+            });
+            missing.chain(wrong).collect()
+        }
+        (Sentence::Text(_), Sentence::Plural(_)) => {
+            vec![("", "has plural forms, and in en.json it has none".to_owned())]
+        }
+        (Sentence::Plural(_), Sentence::Text(_)) => vec![("", "has no plural forms, and in en.json it has".to_owned())],
+    }
+}
+
+fn placeholder_problem(needed: &BTreeSet<&str>, text: &str) -> Option<String> {
+    if text.is_empty() || text.contains(['\n', '\t']) {
+        return Some("is empty, or has a line break or a tab".to_owned());
+    }
+    let Some(has) = placeholders(text) else {
+        return Some("has a brace outside of the placeholders {{0}}, {{1}}, … or {{count}}".to_owned());
+    };
+    let listed = |placeholders: Vec<&&str>| {
+        placeholders.iter().map(|placeholder| format!("{{{{{placeholder}}}}}")).collect::<Vec<_>>().join(", ")
+    };
+    let missing: Vec<_> = needed.difference(&has).collect();
+    let unknown: Vec<_> = has.difference(needed).collect();
+    match (missing.is_empty(), unknown.is_empty()) {
+        (false, _) => Some(format!("lacks {}", listed(missing))),
+        (true, false) => Some(format!("has {}, which en.json does not have", listed(unknown))),
+        (true, true) => None,
+    }
+}
+
+/// Returns the placeholders of a sentence, or `None` if it has other braces.
+pub fn placeholders(text: &str) -> Option<BTreeSet<&str>> {
+    let (mut found, mut rest) = (BTreeSet::new(), text);
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (placeholder, behind) = after.split_once("}}")?;
+        let is_placeholder =
+            placeholder == COUNT || (placeholder.len() == 1 && placeholder.as_bytes()[0].is_ascii_digit());
+        if !is_placeholder || before.contains(['{', '}']) {
+            return None;
+        }
+        found.insert(placeholder);
+        rest = behind;
+    }
+    (!rest.contains(['{', '}'])).then_some(found)
+}

@@ -1,0 +1,165 @@
+//! Generates structs that read their sentences in the order of the English file, and the sentences in that order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::catalog::{Catalog, FORMS, Node, Sentence, join};
+use super::check::placeholders;
+
+/// Sentences of pages that only the server renders; the browser part does not contain them.
+const PLAIN: &str = "plain";
+/// Groups whose keys are codes of the audit log; a sentence is looked up by its code.
+const BY_WORD: [&str; 2] = ["overview.actions", "plain.audit.faults"];
+/// Keys that are Rust keywords.
+const KEYWORDS: [&str; 12] =
+    ["as", "do", "else", "final", "for", "if", "in", "move", "override", "type", "use", "where"];
+
+/// Generates `words.rs`.
+pub fn structs(english: &Catalog, languages: &[Catalog]) -> String {
+    let is_plain = |(name, _): &&(String, Node)| name == PLAIN;
+    let mut code = format!(
+        "/// The plural forms, in the order in which a sentence has them.\npub(crate) const FORMS: [&str; 6] = {FORMS:?};\n"
+    );
+    let live = english.root.iter().filter(|entry| !is_plain(entry));
+    group(&mut code, "", "Pages", &live.collect::<Vec<_>>());
+    for (name, node) in english.root.iter().filter(is_plain) {
+        if let Node::Group(entries) = node {
+            group(&mut code, name, "Plain", &entries.iter().collect::<Vec<_>>());
+        }
+    }
+    if cfg!(feature = "ssr") {
+        by_locale(&mut code, languages);
+    }
+    code
+}
+
+fn group(code: &mut String, path: &str, name: &str, entries: &[&(String, Node)]) {
+    let cfg = if path.split('.').next() == Some(PLAIN) { "#[cfg(feature = \"ssr\")]\n" } else { "" };
+    if BY_WORD.contains(&path) {
+        return by_word(code, cfg, name, entries);
+    }
+    let (mut fields, mut read) = (String::new(), String::new());
+    for (key, node) in entries {
+        let path = join(path, key);
+        let field = if KEYWORDS.contains(&key.as_str()) { format!("r#{key}") } else { key.clone() };
+        let (kind, reader) = match node {
+            Node::Group(_) => (type_name(&path), format!("{}::read(list)", type_name(&path))),
+            Node::Sentence(Sentence::Plural(_)) => ("Count".to_owned(), "list.count()".to_owned()),
+            Node::Sentence(Sentence::Text(text))
+                if placeholders(text).is_some_and(|placeholders| placeholders.is_empty()) =>
+            {
+                ("Text".to_owned(), "list.text()".to_owned())
+            }
+            Node::Sentence(Sentence::Text(_)) => ("Phrase".to_owned(), "list.phrase()".to_owned()),
+        };
+        put(&mut fields, format_args!("    pub {field}: {kind},\n"));
+        put(&mut read, format_args!("            {field}: {reader},\n"));
+    }
+    put(
+        code,
+        format_args!(
+            "\n{cfg}#[derive(Debug)]\npub(crate) struct {name} {{\n{fields}}}\n\n{cfg}impl {name} {{\n    \
+             #[inline(never)] // or their text would pass through several places of the stack\n    \
+             pub(super) fn read(list: &mut List) -> Self {{\n        Self {{\n{read}        }}\n    }}\n}}\n"
+        ),
+    );
+    for (key, node) in entries {
+        if let Node::Group(entries) = node {
+            let path = join(path, key);
+            group(code, &path, &type_name(&path), &entries.iter().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Generates a list of sentences with a list of their codes.
+fn by_word(code: &mut String, cfg: &str, name: &str, entries: &[&(String, Node)]) {
+    let mut words = Vec::new();
+    for (key, node) in entries {
+        match node {
+            Node::Sentence(_) => words.push(key.clone()),
+            Node::Group(entries) => words.extend(entries.iter().map(|(inner, _)| join(key, inner))),
+        }
+    }
+    let number = words.len();
+    put(
+        code,
+        format_args!(
+            "\n{cfg}#[derive(Debug)]\npub(crate) struct {name}(pub [Text; {number}]);\n\n{cfg}impl {name} {{\n    \
+             /// The words, in the order of the sentences.\n    \
+             pub const WORDS: [&'static str; {number}] = {words:?};\n\n    \
+             /// The sentence of a word.\n    \
+             pub fn of(&self, word: &str) -> Option<Text> {{\n        \
+             let place = Self::WORDS.iter().position(|known| *known == word)?;\n        self.0.get(place).copied()\n    }}\n\n    \
+             pub(super) fn read(list: &mut List) -> Self {{\n        \
+             Self(std::array::from_fn(|_| list.text()))\n    }}\n}}\n"
+        ),
+    );
+}
+
+/// Generates the lookup by `Locale`. A file without a variant does not compile, nor a variant without a file.
+fn by_locale(code: &mut String, languages: &[Catalog]) {
+    code.push_str("\npub(crate) fn loaded(locale: Locale) -> &'static LoadedLanguage {\n    match locale {\n");
+    for Catalog { name, .. } in languages {
+        let variant = type_name(name);
+        put(
+            code,
+            format_args!(
+                "        Locale::{variant} => {{\n            \
+                 static LOADED: LazyLock<LoadedLanguage> = LazyLock::new(|| {{\n                \
+                 LoadedLanguage::new(\n                    Locale::{variant},\n                    \
+                 include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}.live.txt\")),\n                    \
+                 include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}.plain.txt\")),\n                )\n            \
+                 }});\n            &LOADED\n        }}\n"
+            ),
+        );
+    }
+    code.push_str("    }\n}\n");
+}
+
+/// Returns the sentences of a language in the order of the English file, one per line: of live pages, and of the others.
+pub fn lines(english: &Catalog, language: &Catalog) -> (String, String) {
+    let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
+    let (mut live, mut plain) = (Vec::new(), Vec::new());
+    for (key, _) in english.sentences() {
+        let list = if key.split('.').next() == Some(PLAIN) { &mut plain } else { &mut live };
+        list.push(line(has[&key]));
+    }
+    (live.join("\n"), plain.join("\n"))
+}
+
+/// Returns a sentence as a line. Plural forms follow the order of [`FORMS`], separated by tabs; one that equals the first is
+/// empty.
+fn line(sentence: &Sentence) -> String {
+    match sentence {
+        Sentence::Text(text) => runtime_format(text, 0),
+        Sentence::Plural(forms) => {
+            let text = |form| forms.iter().find(|(other, _)| *other == form).map_or("", |(_, text)| text.as_str());
+            let other = text("other");
+            let texts = FORMS.map(|form| if form != "other" && text(form) == other { "" } else { text(form) });
+            let texts = texts.map(|text| runtime_format(text, 1));
+            texts.join("\t").trim_end_matches('\t').to_owned()
+        }
+    }
+}
+
+/// Renumbers placeholders for the program: `{{0}}` is `{0}`; in a plural `{{count}}` is `{0}`, and the others follow.
+fn runtime_format(text: &str, first: u8) -> String {
+    let mut text = text.replace("{{count}}", "{0}");
+    for place in 0..10 {
+        text = text.replace(&format!("{{{{{place}}}}}"), &format!("{{{}}}", place + first));
+    }
+    text
+}
+
+fn type_name(path: &str) -> String {
+    path.split(['.', '_', '-']).map(capitalized).collect()
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+fn put(code: &mut String, text: std::fmt::Arguments) {
+    code.write_fmt(text).expect("a string takes everything");
+}

@@ -1,0 +1,195 @@
+// What people come for each day, and how many presses of the pointer each takes.
+import { expect, test, type Server } from '../fixtures';
+import type { Page } from '@playwright/test';
+import { jobIs, live, makeWorker, PASSWORD, registerGpus, say, signIn, submit } from '../steps';
+
+/** Counts what is pressed from here on, over all documents of the tab. */
+async function counting(page: Page): Promise<() => Promise<number>> {
+  let pressed = 0;
+  await page.exposeFunction('pressed', () => void pressed++);
+  const listen = () => addEventListener('pointerdown', () => (window as unknown as { pressed(): void }).pressed(), true);
+  await page.addInitScript(listen);
+  await page.evaluate(listen);
+  return async () => pressed;
+}
+
+/** A worker that is there, with two GPUs. */
+async function rack(server: Server): Promise<{ worker_id: string; token: string }> {
+  const made = await makeWorker(server, 'rack-1');
+  await registerGpus(server, made.token, 2);
+  return made;
+}
+
+test.beforeEach(async ({ page, server, claimed }) => {
+  test.setTimeout(60_000);
+  if (claimed) await signIn(page, server);
+});
+
+test.describe(() => {
+  test.use({ claimed: false });
+  test('the first admin: 1', async ({ page, server }) => {
+    const link = /http\S+\/login\?setup=\S+/.exec(server.program.log())![0];
+    await page.goto(link);
+    const clicks = await counting(page);
+    await page.getByLabel('Name').fill('ada');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
+    expect(await clicks()).toBe(1);
+  });
+});
+
+test('a worker: 2', async ({ page }) => {
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'Create a worker' }).click();
+  await page.getByLabel('Name').fill('rack-1');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.locator('pre', { hasText: 'simpletuner worker' }).first()).toBeVisible();
+  expect(await clicks()).toBe(2);
+});
+
+test('submit: 3, the configuration among them', async ({ page, server }) => {
+  await rack(server);
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'Train in Cloud' }).first().click();
+  await page.locator('label', { hasText: /^digits(?!-)/ }).click();
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page).toHaveURL(/\/jobs\/j_/);
+  expect(await clicks()).toBe(3);
+});
+
+test('why it waits: 1', async ({ page, server }) => {
+  await rack(server);
+  const body = JSON.stringify({ config_name: 'digits', gpu_count: 16 });
+  await server.api('/api/queue/submit', { method: 'POST', body });
+  await page.reload();
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
+  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('16 GPUs');
+  expect(await clicks()).toBe(1);
+});
+
+test('why it failed: 1', async ({ page, server, agent }) => {
+  const { token } = await makeWorker(server, 'rack-1');
+  const { bundle } = await (await server.api('/api/configs/digits-quick')).json();
+  const files = { ...bundle.files, 'config.json': JSON.stringify({ ...JSON.parse(bundle.files['config.json']), example_fail_at_step: 3 }) };
+  await server.api('/api/configs/breaking', { method: 'PUT', body: JSON.stringify({ files }) });
+  agent({ token, args: ['--persistent'] });
+  await jobIs(server, await submit(server, 'breaking'), 'failed');
+  await page.reload();
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'breaking' }).click();
+  await expect(page.getByText(/RuntimeError|Error:/).first()).toBeVisible();
+  expect(await clicks()).toBe(1);
+});
+
+test('the weights of a finished job: 2', async ({ page, server, agent }) => {
+  const { token } = await makeWorker(server, 'rack-1');
+  agent({ token, args: ['--persistent'] });
+  await jobIs(server, await submit(server, 'digits-quick'), 'completed');
+  await page.reload();
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits-quick' }).click();
+  const file = page.getByRole('row').filter({ hasText: /^model\.safetensors/ });
+  const downloading = page.waitForEvent('download');
+  await file.getByRole('link').last().click();
+  await (await downloading).path();
+  expect(await clicks()).toBe(2);
+});
+
+test('drain: 2, with a reason', async ({ page, server }) => {
+  const { worker_id: id } = await rack(server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  const clicks = await counting(page);
+  await page.locator('summary', { hasText: 'Drain' }).first().click();
+  await page.getByLabel('Why').fill('new power supply');
+  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await expect(page.getByText('It drains: new power supply')).toBeVisible();
+  expect(await clicks()).toBe(2);
+});
+
+test('a leaked token: 2', async ({ page, server }) => {
+  const { worker_id: id } = await rack(server);
+  await page.goto(`/admin/workers/${id}`);
+  await live(page);
+  const clicks = await counting(page);
+  const token = page.getByRole('region', { name: 'Token', exact: true });
+  await token.locator('summary', { hasText: 'Rotate token' }).click();
+  await token.getByRole('button', { name: 'Rotate token' }).click();
+  await expect(page.getByLabel('Worker token', { exact: true })).toBeVisible();
+  expect(await clicks()).toBe(2);
+});
+
+test('a colleague: 2', async ({ page }) => {
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'People' }).first().click();
+  await page.getByLabel('Name').fill('eve');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Add' }).click();
+  await expect(page.getByRole('row', { name: /^eve / })).toBeVisible();
+  expect(await clicks()).toBe(2);
+});
+
+test('who deleted a worker: 1, by the name that it had', async ({ page, server }) => {
+  const { worker_id: id } = await makeWorker(server, 'delos');
+  expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).status).toBe(200);
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'Audit' }).first().click();
+  await page.getByLabel('To what').fill('delos');
+  await page.getByLabel('To what').press('Enter');
+  await expect(page.getByRole('main')).toContainText('Deleted a worker');
+  expect(await clicks()).toBe(1);
+});
+
+test('a job by its name among many: 0', async ({ page, server }) => {
+  const job = await submit(server, 'digits-quick');
+  for (let n = 0; n < 60; n++) await submit(server, 'digits');
+  await page.goto('/jobs');
+  await live(page);
+  const clicks = await counting(page);
+  await page.keyboard.press('/');
+  await page.keyboard.type('digits-q');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('table').locator('tbody tr')).toHaveCount(1);
+  await expect(page.getByRole('link', { name: 'digits-quick' })).toHaveAttribute('href', `/jobs/${job}`);
+  expect(await clicks()).toBe(0);
+});
+
+test('the same again with another learning rate: 3', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await page.goto(`/jobs/${job}`);
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'Change and submit' }).click();
+  await page.locator('summary', { hasText: 'Change single values' }).click();
+  await page.getByLabel('Value 1', { exact: true }).fill('learning_rate=0.25');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page.getByText('Changed for this job')).toBeVisible();
+  expect(await clicks()).toBe(3);
+});
+
+test('stop a runaway: 2 on its page', async ({ page, server }) => {
+  const job = await submit(server, 'digits');
+  await page.goto(`/jobs/${job}`);
+  await live(page);
+  const clicks = await counting(page);
+  await page.locator('summary', { hasText: 'Cancel job' }).click();
+  await page.getByRole('button', { name: 'Cancel this job' }).click();
+  await jobIs(server, job, 'cancelled');
+  expect(await clicks()).toBe(2);
+});
+
+test('what has the GPUs: 1', async ({ page, server }) => {
+  const { token } = await rack(server);
+  await submit(server, 'digits');
+  await say(server, token, 'heartbeat', {});
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
+  await expect(page.getByRole('main')).toContainText('rack-1');
+  expect(await clicks()).toBe(1);
+});

@@ -1,0 +1,66 @@
+// How high the rows of tables are, whatever names they hold. With and without JavaScript.
+import type { Page } from '@playwright/test';
+import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
+import { Host } from '../host';
+import { signIn } from '../steps';
+
+const LONG = 'mi300-frankfurt-rack-12-node-003.cluster.internal.example.com'; // 61 characters
+const LABELS = { cluster: 'frankfurt-production', site: 'frankfurt-am-main', team: 'vision-language', tier: 'preemptible-spot-instances' };
+
+async function submit(server: Server, more: object): Promise<string> {
+  const body = JSON.stringify({ config_name: 'digits', ...more });
+  const answer = await server.api('/api/queue/submit', { method: 'POST', body });
+  expect(answer.status).toBe(201);
+  return (await answer.json()).job_id;
+}
+
+/** Fifty jobs, of which one failed and one runs on a worker with a long name. */
+async function fill(server: Server): Promise<Host> {
+  const host = await Host.connect(server, LONG, { gpus: 2, labels: LABELS });
+  await submit(server, { worker_labels: LABELS });
+  await host.report(await host.run(), 'failed', { error: `RuntimeError: ${'CUDA out of memory. '.repeat(20)}` });
+  await submit(server, { worker_labels: LABELS });
+  await host.progress(await host.run(), [{ step: 40, total_steps: 6_000, at: new Date().toISOString(), loss: 0.0823, eta_seconds: 4_321 }]);
+  for (let job = 2; job < 50; job += 1) await submit(server, { gpu_count: 16, min_vram_gb: 80, worker_labels: LABELS });
+  return host;
+}
+
+const heights = (page: Page) => page.locator('main .is-fixed tbody tr').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+const widest = (page: Page) => page.locator('html').evaluate((html) => html.scrollWidth);
+
+test('rows are of one height, with long names too', async ({ page, server, context }) => {
+  test.setTimeout(90_000);
+  const host = await fill(server);
+  await signIn(page, server);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  const tables = ['/jobs', '/', '/admin/workers', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`];
+  // Without scripts a moment stands in full, in two small lines of its own.
+  for (const [density, most] of [['comfortable', 40], ['compact', 33]] as const) {
+    await context.addCookies([{ name: 'density', value: density, url: server.url }]);
+    for (const path of tables) {
+      await page.goto(path);
+      const rows = await heights(page);
+      expect(rows.length, path).toBeGreaterThan(0);
+      expect(Math.max(...rows), `${density} ${path}`).toBeLessThanOrEqual(most);
+      await picture(page, `density-${density}-${tables.indexOf(path)}`);
+    }
+  }
+  await context.addCookies([{ name: 'density', value: 'comfortable', url: server.url }]);
+  await page.goto('/jobs');
+  expect(await heights(page)).toHaveLength(50);
+  expect(await page.locator('main .is-fixed').evaluate((table) => table.scrollHeight)).toBeLessThanOrEqual(2_200);
+  const name = await page.locator('main tbody th').first().evaluate((cell) => cell.getBoundingClientRect().width);
+  expect(name, 'the names have their room').toBeGreaterThan(180);
+  await expect(page.getByRole('link', { name: LONG }).first()).toHaveAttribute('title', LONG);
+  await expect(page.getByText('+2').first()).toHaveAttribute('title', /tier=preemptible-spot-instances/);
+  await expectAccessible(page);
+  expect(await widest(page)).toBeLessThanOrEqual(1_280);
+
+  await page.setViewportSize({ width: 380, height: 800 });
+  const cards = await heights(page);
+  expect(cards.reduce((sum, card) => sum + card, 0), 'fifty cards on a phone').toBeLessThanOrEqual(4_000);
+  expect(await widest(page)).toBeLessThanOrEqual(380);
+  await picture(page, 'density-380');
+  await expectAccessible(page);
+  host.close();
+});

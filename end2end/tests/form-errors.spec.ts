@@ -1,0 +1,85 @@
+// A form that is refused tells all that is wrong at once, each at its field: with and without JavaScript.
+import type { Locator, Page } from '@playwright/test';
+import { expect, expectAccessible, picture, test } from '../fixtures';
+import { signIn } from '../steps';
+
+/** The control says that it is wrong, and what is wrong with it is told as its description. */
+async function expectWrong(page: Page, control: Locator, text: string): Promise<void> {
+  await expect(control).toHaveAttribute('aria-invalid', 'true');
+  await expect(control).toHaveAccessibleDescription(new RegExp(text));
+  const error = page.locator('main .field-error').filter({ hasText: text });
+  await expect(error).toBeVisible();
+  expect((await control.getAttribute('aria-describedby'))!.split(' ')).toContain(await error.getAttribute('id'));
+}
+
+test('a worker', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/workers/new');
+  await page.getByLabel('Name').fill('gpu-1');
+  await page.getByLabel('Label 1').fill('team=nlp');
+  await page.getByLabel('Label 2').fill('nonsense');
+  await page.locator('summary', { hasText: 'Limits of its token' }).click();
+  await page.getByLabel('Allowed networks').fill('10.0.0.0/33');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.locator('main .field-error')).toHaveCount(2);
+  await expectWrong(page, page.getByLabel('Label 2'), 'nonsense');
+  await expectWrong(page, page.getByLabel('Allowed networks'), '10.0.0.0/33');
+  await expect(page.getByLabel('Label 1')).not.toHaveAttribute('aria-invalid');
+  await expect(page.getByLabel('Label 2'), 'the first that is wrong').toBeFocused();
+  await expect(page.getByLabel('Label 2'), 'what was typed is kept').toHaveValue('nonsense');
+  await picture(page, 'errors-worker');
+  await expectAccessible(page);
+  await page.getByLabel('Label 2').fill('zone=a');
+  await page.getByLabel('Allowed networks').fill('10.0.0.0/8');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
+});
+
+test('a job', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/train?config=digits');
+  await page.getByLabel('Label 1').fill('nonsense');
+  await page.getByText('Priority, time, retries').click();
+  await page.getByLabel('Longest run').fill('soon');
+  await page.getByRole('button', { name: 'Submit job' }).click();
+  await expect(page.locator('main .field-error')).toHaveCount(2);
+  await expectWrong(page, page.getByLabel('Label 1'), 'nonsense');
+  await expectWrong(page, page.getByLabel('Longest run'), 'Longest run must be');
+  await expect(page.getByLabel('Label 1')).toBeFocused();
+  await picture(page, 'errors-job');
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 380, height: 800 });
+  expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
+});
+
+test('a configuration', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/configs/new');
+  await page.getByLabel('Name', { exact: true }).fill('a/b');
+  await page.locator('[id="text.0"]').fill('[]');
+  await page.locator('[id="file.1"]').fill('../up.json');
+  await page.locator('[id="text.1"]').fill('{}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect(page.locator('main .field-error')).toHaveCount(3);
+  await expectWrong(page, page.getByLabel('Name', { exact: true }), 'a/b');
+  await expectWrong(page, page.locator('[id="text.0"]'), 'not a JSON object');
+  await expectWrong(page, page.locator('[id="file.1"]'), 'up.json');
+  await expect(page.getByLabel('Name', { exact: true })).toBeFocused();
+  await expectAccessible(page);
+});
+
+test('a token', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/account');
+  const form = page.locator('form[action="/ui/account/tokens"]');
+  await form.locator('#name').fill('My Token');
+  await form.locator('#days').fill('0');
+  // The browser would say so itself.
+  await form.evaluate((form: HTMLFormElement) => (form.noValidate = true));
+  await form.getByRole('button').click();
+  await expect(page.locator('main .field-error')).toHaveCount(2);
+  await expectWrong(page, form.locator('#name'), 'lower-case');
+  await expectWrong(page, form.locator('#days'), '3660');
+  await expect(form.locator('#name')).toBeFocused();
+  await expectAccessible(page);
+});

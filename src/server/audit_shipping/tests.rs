@@ -1,0 +1,152 @@
+//! Shipping of audit checkpoints.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use tokio::net::{TcpListener, UdpSocket};
+
+use super::*;
+use crate::tests::harness::{Actor, TestServer};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn shipper(server: &TestServer, target: &str) -> AuditShipper {
+    let target = target.parse().expect("a place");
+    AuditShipper::new(Arc::clone(&server.app.core), target, server.directory.path(), TIMEOUT)
+}
+
+async fn sign(server: &TestServer, name: &str) {
+    server.create_worker(name).await;
+    server.app.core.sign_audit().await.expect("a database");
+}
+
+async fn shipped_text(server: &TestServer) -> String {
+    fs::read_to_string(server.app.core.audit_signer.files().path()).await.expect("there")
+}
+
+async fn alerts(server: &TestServer) -> String {
+    server.get(&Actor::Admin, "/api/overview").await.expect_status(200)["attention"].to_string()
+}
+
+#[tokio::test]
+async fn file_gets_each_line_once_after_a_restart() {
+    let server = TestServer::start().await;
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let file: PathBuf = elsewhere.path().join("lines.jsonl");
+    let target = format!("file:{}", file.display());
+    shipper(&server, &target).send_all().await.expect("nothing yet");
+    assert!(!file.exists());
+    for name in ["gpu-1", "gpu-2"] {
+        sign(&server, name).await;
+        shipper(&server, &target).send_all().await.expect("writable");
+        assert_eq!(fs::read_to_string(&file).await.expect("there"), shipped_text(&server).await);
+    }
+    // An incomplete line is not sent until it is complete.
+    fs::write(server.app.core.audit_signer.files().path(), shipped_text(&server).await + "torn")
+        .await
+        .expect("writable");
+    let before = fs::read_to_string(&file).await.expect("there");
+    shipper(&server, &target).send_all().await.expect("writable");
+    assert_eq!(fs::read_to_string(&file).await.expect("there"), before);
+    let lines = server.app.core.metrics.shipping.lines.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(lines, before.lines().count() as u64);
+}
+
+#[tokio::test]
+async fn lines_are_shipped_when_signed() {
+    let server = TestServer::start().await;
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let file = elsewhere.path().join("lines.jsonl");
+    let (shipper, shutdown) = (shipper(&server, &format!("file:{}", file.display())), CancellationToken::new());
+    let ends = shutdown.clone();
+    let kept_up = tokio::spawn(async move { shipper.run(ends).await });
+    for name in ["gpu-1", "gpu-2"] {
+        sign(&server, name).await;
+        let wanted = shipped_text(&server).await;
+        tokio::time::timeout(TIMEOUT, async {
+            while fs::read_to_string(&file).await.unwrap_or_default() != wanted {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .expect("it was sent");
+    }
+    shutdown.cancel();
+    kept_up.await.expect("it ends");
+}
+
+#[tokio::test]
+async fn syslog_over_udp_gets_a_message_for_each_line() {
+    let server = TestServer::start().await;
+    let collector = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    let at = collector.local_addr().expect("an address");
+    sign(&server, "gpu-1").await;
+    shipper(&server, &format!("syslog:{at}")).send_all().await.expect("sent");
+    for line in shipped_text(&server).await.lines() {
+        let mut bytes = [0; 2_048];
+        let length = collector.recv(&mut bytes).await.expect("a message");
+        let message = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        assert!(message.starts_with("<109>1 2024-01-15T10:30:00.000Z - simpletuner ") && message.ends_with(line));
+    }
+}
+
+/// A webhook that fails while it is told to.
+#[derive(Clone, Default)]
+struct TestWebhook(Arc<Mutex<(bool, String)>>);
+
+async fn receive(State(TestWebhook(kept)): State<TestWebhook>, body: String) -> StatusCode {
+    let mut kept = kept.lock().expect("no panic while it is held");
+    if kept.0 {
+        return StatusCode::SERVICE_UNAVAILABLE;
+    }
+    kept.1 += &body;
+    StatusCode::NO_CONTENT
+}
+
+async fn start_webhook() -> (TestWebhook, SocketAddr) {
+    let (hook, listener) = (TestWebhook::default(), TcpListener::bind("127.0.0.1:0").await.expect("a socket"));
+    let at = listener.local_addr().expect("an address");
+    let router = Router::new().route("/audit", post(receive)).with_state(hook.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (hook, at)
+}
+
+#[tokio::test]
+async fn a_webhook_that_redirects_is_not_followed() {
+    let server = TestServer::start().await;
+    let (elsewhere, at) = start_webhook().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let first = listener.local_addr().expect("an address");
+    let to = format!("http://{at}/audit");
+    let redirect = post(async move || axum::response::Redirect::temporary(&to));
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/audit", redirect)).await });
+    sign(&server, "gpu-1").await;
+    let sent = shipper(&server, &format!("http://{first}/audit")).send_all().await;
+    assert_eq!(elsewhere.0.lock().expect("no panic").1, "", "nothing goes where a redirect leads");
+    let failed = sent.expect_err("nothing was accepted").to_string();
+    assert!(failed.contains("307"), "{failed}");
+}
+
+#[tokio::test]
+async fn failing_webhook_raises_an_alert_and_gets_everything_later() {
+    let server = TestServer::start().await;
+    let (hook, at) = start_webhook().await;
+    let shipper = shipper(&server, &format!("http://{at}/audit"));
+    sign(&server, "gpu-1").await;
+    assert!(!alerts(&server).await.contains("audit_not_shipped"));
+    hook.0.lock().expect("no panic").0 = true;
+    let failed = shipper.send_all().await.expect_err("it says no").to_string();
+    assert!(failed.contains("503") && !failed.contains("/audit"), "{failed}");
+    assert!(alerts(&server).await.contains("audit_not_shipped"));
+    assert_eq!(server.app.core.metrics.shipping.failures.load(std::sync::atomic::Ordering::Relaxed), 1);
+    hook.0.lock().expect("no panic").0 = false;
+    shipper.send_all().await.expect("it takes it");
+    let all = shipped_text(&server).await;
+    assert_eq!(hook.0.lock().expect("no panic").1, all);
+    assert!(!alerts(&server).await.contains("audit_not_shipped"));
+}

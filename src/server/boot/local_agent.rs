@@ -1,0 +1,227 @@
+//! Runs the agent for the orchestrator's own GPUs as a child process that connects over loopback. It is listed like any other
+//! worker.
+//!
+//! It runs as a separate user, so that no trainer can access the server's files. It stops with the server and leaves its runs
+//! to their supervisors; the next start adopts them. If the server was killed, the agent continues and keeps its work directory
+//! locked until it ends.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::logging::LogLineFormat;
+use app::protocol::fingerprint::Fingerprint;
+use app::protocol::worker::ProbeReport;
+use clap::ValueEnum;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::operator::local_url;
+use crate::cli::ServerArgs;
+use crate::cli::worker::agent_program;
+use crate::service::Core;
+use crate::tls::Tls;
+
+/// Whether jobs may run on the server's own host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LocalWorkerMode {
+    /// If it has a GPU and a trainer.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Timeout of the check for GPU and trainer.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the agent may take to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
+/// The first and the longest delay before an agent that has exited is restarted.
+const RESTART_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// The user of the agent and its trainers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalAccount {
+    /// The server's own; the operator has agreed to that.
+    Server,
+    /// Another user.
+    Other(User),
+}
+
+/// Settings of the child process.
+pub struct LocalAgent {
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// TLS of that listener; `None` for plain HTTP.
+    pub tls: Option<Tls>,
+    /// The user it runs as.
+    pub account: LocalAccount,
+    /// The agent's work directory.
+    pub work_dir: PathBuf,
+    /// The log format, the same as the server's.
+    pub log_format: LogLineFormat,
+}
+
+impl LocalAgent {
+    /// Creates it from the flags.
+    pub fn new(args: &ServerArgs, account: LocalAccount, address: SocketAddr, tls: Option<Tls>, data: &Path) -> Self {
+        let work_dir = args.local.work_dir(data, &account);
+        Self { address, tls, account, work_dir, log_format: args.ops.log_format }
+    }
+
+    /// Keeps an agent running until the server stops.
+    pub async fn run(self, core: Arc<Core>, mode: LocalWorkerMode, shutdown: CancellationToken) {
+        if mode == LocalWorkerMode::Off || (mode == LocalWorkerMode::Auto && !self.can_run_jobs().await) {
+            return;
+        }
+        let name = format!("local-{}", gethostname::gethostname().to_string_lossy());
+        tracing::info!(worker = name, "local worker: jobs can run on this host");
+        let mut wait = RESTART_BACKOFF.0;
+        while !shutdown.is_cancelled() {
+            let pin = self.tls.as_ref().map(Tls::fingerprint);
+            // Read on every start, because the token may have been rotated.
+            match core.local_worker(&name).await.map(|token| self.run_command(&name, &token, pin).spawn()) {
+                Ok(Ok(child)) => wait_or_stop(child, &shutdown, self.key_changed(pin)).await,
+                Ok(Err(error)) => tracing::error!(%error, "local worker: failed to start the agent"),
+                Err(refusal) => {
+                    tracing::error!(error = ?refusal, worker = name, "local worker: jobs cannot run on this host");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(wait) => wait = (wait * 2).min(RESTART_BACKOFF.1),
+                () = shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Waits until the server's fingerprint changes.
+    async fn key_changed(&self, than: Option<Fingerprint>) {
+        match self.tls.as_ref().zip(than) {
+            Some((tls, than)) => tls.key_changed(than).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn run_command(&self, name: &str, token: &str, pin: Option<Fingerprint>) -> Command {
+        let mut command = self.agent_command();
+        // Only the sandbox protects this server's files from its trainers.
+        if self.account == LocalAccount::Server && std::env::var_os(SANDBOX_MIN_VARIABLE).is_none() {
+            command.env(SANDBOX_MIN_VARIABLE, "files");
+        }
+        // Pinned by its key, whatever names the certificate has.
+        command.envs(pin.map(|pin| ("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", pin.to_string())));
+        command
+            .args(["--persistent", "--on-stop", "leave", "--name", name])
+            .env("SIMPLETUNER_ORCHESTRATOR_URL", local_url(self.address, pin.is_some()))
+            .env("SIMPLETUNER_WORKER_TOKEN", token)
+            .env("SIMPLETUNER_WORK_DIR", &self.work_dir)
+            .env("SIMPLETUNER_LOG_FORMAT", self.log_format.as_str())
+            .stdin(std::process::Stdio::null());
+        command
+    }
+
+    /// Returns the command that runs the agent as its user.
+    fn agent_command(&self) -> Command {
+        let mut command = Command::new(agent_program());
+        // Neither the agent nor its trainers may get the server's settings.
+        for (variable, _) in std::env::vars_os() {
+            if is_withheld_variable(&variable.to_string_lossy()) {
+                command.env_remove(variable);
+            }
+        }
+        if let LocalAccount::Other(user) = &self.account {
+            // The agent switches to that user itself, with all groups that give access to GPUs.
+            command
+                .env(RUN_AS_VARIABLE, &user.name)
+                .env("HOME", &user.dir)
+                .env("USER", &user.name)
+                .env("LOGNAME", &user.name);
+            command.current_dir("/");
+        }
+        command
+    }
+
+    /// Returns whether this host has a GPU and a trainer.
+    async fn can_run_jobs(&self) -> bool {
+        let probing = self.agent_command().arg("probe").stdin(std::process::Stdio::null()).kill_on_drop(true).output();
+        let probe: Option<ProbeReport> = match tokio::time::timeout(PROBE_TIMEOUT, probing).await {
+            Ok(Ok(output)) => serde_json::from_slice(&output.stdout).ok(),
+            _ => None,
+        };
+        let worthwhile = probe.as_ref().is_some_and(|probe| probe.gpus > 0 && probe.trainer);
+        if !worthwhile {
+            tracing::info!(
+                ?probe,
+                "local worker: disabled; it requires the agent beside this program, a GPU and a trainer"
+            );
+        }
+        worthwhile
+    }
+}
+
+/// Tells the agent which user to run as.
+const RUN_AS_VARIABLE: &str = "SIMPLETUNER_RUN_AS";
+/// The minimum sandbox level.
+const SANDBOX_MIN_VARIABLE: &str = "SIMPLETUNER_SANDBOX_MIN";
+
+/// Settings that apply to every agent on this host.
+const MACHINE_VARIABLES: [&str; 7] = [
+    "SIMPLETUNER_TRAINER",
+    "SIMPLETUNER_KEEP_FREE",
+    SANDBOX_MIN_VARIABLE,
+    "SIMPLETUNER_ALLOW_CODE",
+    "SIMPLETUNER_PATHS",
+    "SIMPLETUNER_DATA_ROOT",
+    "SIMPLETUNER_WORKER_TRAINER_CWD",
+];
+
+/// Returns whether a variable is not passed to the agent. Of this program's variables it gets only those about the host.
+fn is_withheld_variable(variable: &str) -> bool {
+    variable.starts_with("SIMPLETUNER_") && !MACHINE_VARIABLES.contains(&variable)
+}
+
+/// Waits until the agent exits, and stops it when the server stops or has a new key.
+async fn wait_or_stop(mut child: Child, shutdown: &CancellationToken, another_key: impl Future<Output = ()>) {
+    let enough = async {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = another_key => {}
+        }
+    };
+    let ended = tokio::select! {
+        ended = child.wait() => ended,
+        () = enough => {
+            let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+            if let Some(pid) = pid
+                && let Err(error) = kill(Pid::from_raw(pid), Signal::SIGTERM)
+            {
+                tracing::warn!(%error, "local worker: failed to stop the agent");
+            }
+            match tokio::time::timeout(SHUTDOWN_TIMEOUT, child.wait()).await {
+                Ok(ended) => ended,
+                Err(_) => child.kill().await.and(child.wait().await),
+            }
+        }
+    };
+    match ended {
+        Ok(status) if shutdown.is_cancelled() => tracing::debug!(%status, "local worker: agent stopped"),
+        Ok(status) => tracing::warn!(%status, "local worker: agent exited; restarting it"),
+        Err(error) => tracing::warn!(%error, "local worker: failed to wait for the agent"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_gets_variables_about_the_host_only() {
+        let variables =
+            ["PATH", "SIMPLETUNER_TRAINER", "SIMPLETUNER_KEEP_FREE", "SIMPLETUNER_API_KEY", "SIMPLETUNER_NEW"];
+        assert_eq!(variables.map(is_withheld_variable), [false, false, false, true, true]);
+    }
+}

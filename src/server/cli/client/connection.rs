@@ -1,0 +1,306 @@
+//! Selects the server, its certificate checks and the credential: from flags, the environment, and the data directory of a
+//! server on this host.
+
+use std::path::{Path, PathBuf};
+
+use app::remote::{ServerTrust, ServerTrustError};
+use clap::Args;
+use reqwest::Url;
+
+use super::credential::{ApiCredential, note_for_server};
+use crate::boot::exit::ExitError;
+use crate::boot::resolve_data_dir;
+use crate::cli::SecretString;
+use crate::files::operator_file::{self, OperatorEndpoint};
+
+/// The address of a server with default settings.
+const DEFAULT_URL: &str = "http://127.0.0.1:8001";
+
+/// Flags of every command that needs a server. Their variables have the same names as for the agent.
+#[derive(Debug, Clone, Default, Args)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows it as it is")]
+pub struct ConnectionArgs {
+    /// Server URL (SIMPLETUNER_URL) [default: the server on this host].
+    #[arg(long, global = true)]
+    pub url: Option<String>,
+    /// File with an API token (SIMPLETUNER_API_TOKEN_FILE; or the token itself in SIMPLETUNER_API_TOKEN).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// API token; other users of this machine can read it in the process list.
+    #[arg(long, global = true, hide = true, alias = "api-key")]
+    pub token: Option<SecretString>,
+    /// Trust only the certificates in this PEM file, not those of the system (SIMPLETUNER_CA_FILE).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Verify the server by the fingerprint of its key only (SIMPLETUNER_ORCHESTRATOR_FINGERPRINT).
+    #[arg(long, global = true, value_name = "sha256:HEX")]
+    pub orchestrator_fingerprint: Option<String>,
+    /// Do not verify the server's certificate; for development only (SIMPLETUNER_SSL_NO_VERIFY).
+    #[arg(long, global = true)]
+    pub ssl_no_verify: bool,
+    /// Data directory of a server on this host, whose operator needs no token (SIMPLETUNER_DATA_DIR).
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// A resolved connection.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// The server's URL; its path ends with `/`.
+    pub url: Url,
+    /// Which certificates are accepted.
+    pub trust: ServerTrust,
+    pub credential: ApiCredential,
+    /// Warnings to print.
+    pub warnings: Vec<&'static str>,
+}
+
+impl ConnectionArgs {
+    /// Resolves the connection.
+    ///
+    /// # Errors
+    /// Returns an error if flags or variables are invalid, or a file that they name is unusable.
+    pub fn resolve(&self, host: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Connection, ExitError> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let named = self.url.clone().or_else(|| variable("SIMPLETUNER_URL"));
+        let named = named.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_URL"));
+        let token = self.explicit_token(&variable)?;
+        let here = match self.local_operator_note(host, &variable) {
+            // It would not be used.
+            Err(_) if named.is_some() && token.is_some() => None,
+            here => here?,
+        };
+        let url = parse_url(named.as_deref().or(here.as_ref().map(|note| note.url.as_str())).unwrap_or(DEFAULT_URL))?;
+        let here = here.and_then(|note| note_for_server(note, &url));
+        let mut warnings = Vec::new();
+        if self.token.is_some() {
+            warnings
+                .push("warning: other users of this host can read --token; use SIMPLETUNER_API_TOKEN or --token-file");
+        }
+        let trust = self.resolve_trust(here.as_ref(), &variable)?;
+        if trust == ServerTrust::AcceptAny {
+            warnings.push("warning: --ssl-no-verify: anyone on the network path can impersonate the server");
+        }
+        let key = match (token, here) {
+            (Some(token), _) => ApiCredential::Token(token),
+            (None, Some(note)) => {
+                let at = self.data_directory(variable)?;
+                ApiCredential::Operator { token: SecretString(note.token), note: Some((at, host.to_owned())) }
+            }
+            (None, None) => ApiCredential::None,
+        };
+        if url.scheme() == "http" && !is_local(&url) && !matches!(key, ApiCredential::None) {
+            warnings.push("warning: the token is sent unencrypted; use https:// unless the network is trusted");
+        }
+        Ok(Connection { url, trust, credential: key, warnings })
+    }
+
+    /// Returns the data directory of the server on this host.
+    ///
+    /// # Errors
+    /// Returns an error if none is known.
+    pub fn data_directory(&self, variable: impl Fn(&str) -> Option<String>) -> Result<PathBuf, ExitError> {
+        let named = self.data_dir.clone().or_else(|| variable("SIMPLETUNER_DATA_DIR").map(PathBuf::from));
+        resolve_data_dir(named.as_deref())
+    }
+
+    /// Returns whether a server is named that may be on another host.
+    pub fn is_server_explicit(&self, variable: impl Fn(&str) -> Option<String>) -> bool {
+        let set = |name| variable(name).is_some_and(|value: String| !value.is_empty());
+        self.url.is_some() || set("SIMPLETUNER_URL") || set("SIMPLETUNER_ORCHESTRATOR_URL")
+    }
+
+    fn explicit_token(&self, variable: &impl Fn(&str) -> Option<String>) -> Result<Option<SecretString>, ExitError> {
+        if let Some(token) = &self.token {
+            return Ok(Some(token.clone()));
+        }
+        let plain = || variable("SIMPLETUNER_API_TOKEN").or_else(|| variable("SIMPLETUNER_API_KEY")).map(SecretString);
+        match &self.token_file {
+            Some(file) => read_token_file(file).map(Some),
+            None => match plain() {
+                Some(token) => Ok(Some(token)),
+                None => {
+                    variable("SIMPLETUNER_API_TOKEN_FILE").map(|file| read_token_file(Path::new(&file))).transpose()
+                }
+            },
+        }
+    }
+
+    fn local_operator_note(
+        &self,
+        host: &str,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<OperatorEndpoint>, ExitError> {
+        let Ok(directory) = self.data_directory(variable) else { return Ok(None) };
+        operator_file::find_endpoint(&directory, host).map_err(ExitError::config)
+    }
+
+    fn resolve_trust(
+        &self,
+        here: Option<&OperatorEndpoint>,
+        variable: &impl Fn(&str) -> Option<String>,
+    ) -> Result<ServerTrust, ExitError> {
+        let refused = |error| match error {
+            ServerTrustError::Usage(sentence) => ExitError::usage(sentence),
+            ServerTrustError::Unusable(sentence) => ExitError::config(sentence),
+        };
+        let yes = |value: String| matches!(value.to_lowercase().as_str(), "1" | "true" | "yes" | "y" | "on" | "t");
+        let fingerprint = self.orchestrator_fingerprint.clone();
+        let fingerprint = fingerprint.or_else(|| variable("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT"));
+        let given = ServerTrust::from_flags(
+            self.ssl_no_verify || variable("SIMPLETUNER_SSL_NO_VERIFY").is_some_and(yes),
+            self.ca_file.clone().or_else(|| variable("SIMPLETUNER_CA_FILE").map(PathBuf::from)),
+            fingerprint.as_deref(),
+        );
+        let known = here.and_then(|note| note.fingerprint);
+        match (given.map_err(refused)?, known) {
+            (ServerTrust::SystemRoots, Some(fingerprint)) => Ok(ServerTrust::PinnedKey(fingerprint)),
+            (given, _) => Ok(given),
+        }
+    }
+}
+
+/// Returns whether a URL is on this host.
+pub fn is_local(url: &Url) -> bool {
+    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
+}
+
+/// Parses a URL as users write it; its path ends with `/`.
+pub fn parse_url(text: &str) -> Result<Url, ExitError> {
+    let text = text.trim();
+    let wrong = |why: &str| ExitError::usage(format!("{text:?} is not a server URL ({why}); write http://HOST:8001"));
+    let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong("neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it contains a name or password; use an API token"));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
+    }
+    Ok(url)
+}
+
+fn read_token_file(file: &Path) -> Result<SecretString, ExitError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| ExitError::config(format!("cannot read the token file {}: {error}", file.display())))?;
+    match text.trim() {
+        "" => Err(ExitError::config(format!("the token file {} is empty", file.display()))),
+        token => Ok(SecretString(token.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app::domain::time::Timestamp;
+    use app::protocol::fingerprint::Fingerprint;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::files::operator_file::OperatorFile;
+
+    const PIN: Fingerprint = Fingerprint([7; 32]);
+
+    /// A data directory of a server with this URL.
+    fn data_dir_with_server(url: &str) -> TempDir {
+        let data = TempDir::new().expect("a directory");
+        let (url, host) = (url.to_owned(), "here".to_owned());
+        let fingerprint = url.starts_with("https").then_some(PIN);
+        let note = OperatorEndpoint { url, fingerprint, token: "ot_x".to_owned(), host, started_at: Timestamp(1) };
+        OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
+        data
+    }
+
+    fn find(args: &ConnectionArgs, variables: &[(&str, &str)]) -> Result<Connection, ExitError> {
+        args.resolve("here", |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn token(connection: &Connection) -> Option<String> {
+        connection.credential.token(&connection.url).map(|token| token.0)
+    }
+
+    #[test]
+    fn server_on_this_host_needs_no_flags() {
+        let data = data_dir_with_server("https://127.0.0.1:9001");
+        let args = ConnectionArgs { data_dir: Some(data.path().to_owned()), ..ConnectionArgs::default() };
+        let way = find(&args, &[]).expect("a way");
+        assert_eq!((way.url.as_str(), token(&way).as_deref()), ("https://127.0.0.1:9001/", Some("ot_x")));
+        assert!(way.credential.is_operator() && way.trust == ServerTrust::PinnedKey(PIN) && way.warnings.is_empty());
+
+        // The server restarts.
+        let note = operator_file::find_endpoint(data.path(), "here").expect("believable").expect("there");
+        let newer = OperatorEndpoint { token: "ot_y".to_owned(), started_at: Timestamp(2), ..note.clone() };
+        OperatorFile::new(data.path(), "here", 8001).write(&newer).expect("written");
+        assert_eq!(token(&way).as_deref(), Some("ot_y"), "each start makes another");
+        let elsewhere = OperatorEndpoint { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
+        OperatorFile::new(data.path(), "here", 8001).write(&elsewhere).expect("written");
+        assert_eq!(token(&way).as_deref(), Some("ot_x"), "which is for its own server only");
+        OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
+
+        let way = find(&args, &[("SIMPLETUNER_API_TOKEN", "st_a")]).expect("a way");
+        assert!(token(&way).as_deref() == Some("st_a") && way.trust == ServerTrust::PinnedKey(PIN));
+        let way = find(&args, &[("SIMPLETUNER_SSL_NO_VERIFY", "1")]).expect("a way");
+        assert!(way.trust == ServerTrust::AcceptAny && way.warnings.len() == 1);
+    }
+
+    #[test]
+    fn operator_token_is_sent_to_its_server_only() {
+        let data = data_dir_with_server("http://127.0.0.1:8001");
+        let directory = Some(data.path().to_owned());
+        for elsewhere in ["http://10.0.0.1:8001", "https://127.0.0.1:8001", "http://127.0.0.1:8002"] {
+            let args = ConnectionArgs {
+                data_dir: directory.clone(),
+                url: Some(elsewhere.to_owned()),
+                ..ConnectionArgs::default()
+            };
+            let way = find(&args, &[]).expect("a way");
+            assert!(token(&way).is_none() && way.trust == ServerTrust::SystemRoots, "{elsewhere}");
+        }
+        let args = ConnectionArgs { data_dir: directory, ..ConnectionArgs::default() };
+        assert!(find(&args, &[("SIMPLETUNER_URL", "http://127.0.0.1:8001/")]).expect("a way").credential.is_operator());
+    }
+
+    #[test]
+    fn flags_override_variables_and_token_flag_prints_a_warning() {
+        let empty = TempDir::new().expect("a directory");
+        let file = empty.path().join("token");
+        std::fs::write(&file, " st_file\n").expect("written");
+        let base = ConnectionArgs { data_dir: Some(empty.path().to_owned()), ..ConnectionArgs::default() };
+        let path = file.to_str().expect("text");
+        let variables = [("SIMPLETUNER_API_TOKEN", "st_env"), ("SIMPLETUNER_API_TOKEN_FILE", path)];
+        assert_eq!(token(&find(&base, &variables).expect("a way")).as_deref(), Some("st_env"));
+        assert_eq!(token(&find(&base, &variables[1..]).expect("a way")).as_deref(), Some("st_file"));
+        let with_file = ConnectionArgs { token_file: Some(file.clone()), ..base.clone() };
+        assert_eq!(token(&find(&with_file, &variables).expect("a way")).as_deref(), Some("st_file"));
+        let with_token = ConnectionArgs { token: Some(SecretString("st_flag".to_owned())), ..with_file };
+        let way = find(&with_token, &variables).expect("a way");
+        assert!(token(&way).as_deref() == Some("st_flag") && way.warnings[0].contains("--token"));
+
+        let way = find(&base, &[]).expect("a way");
+        assert_eq!((way.url.as_str(), token(&way)), ("http://127.0.0.1:8001/", None));
+        let far = [("SIMPLETUNER_ORCHESTRATOR_URL", "http://far:1/x"), ("SIMPLETUNER_API_KEY", "st_env")];
+        let way = find(&base, &far).expect("a way");
+        assert!(way.url.as_str() == "http://far:1/x/" && way.warnings[0].contains("unencrypted"));
+    }
+
+    #[test]
+    fn invalid_input_is_rejected() {
+        let empty = TempDir::new().expect("a directory");
+        let base = ConnectionArgs { data_dir: Some(empty.path().to_owned()), ..ConnectionArgs::default() };
+        for (variables, code) in [
+            ([("SIMPLETUNER_URL", "nonsense")], 2),
+            ([("SIMPLETUNER_URL", "ftp://h")], 2),
+            ([("SIMPLETUNER_URL", "http://ada:secret@h")], 2),
+            ([("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", "sha256:12")], 2),
+            ([("SIMPLETUNER_API_TOKEN_FILE", "/nowhere")], 78),
+        ] {
+            let refused = find(&base, &variables).expect_err("refused");
+            assert_eq!(refused.code(), code, "{variables:?} {refused:?}");
+        }
+    }
+}

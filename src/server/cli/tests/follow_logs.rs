@@ -1,0 +1,145 @@
+//! `simpletuner jobs logs`
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::harness::{CliHarness, TcpRelay, client};
+use crate::tests::harness::{ADMIN, Actor};
+
+/// The output of a command so far.
+#[derive(Clone, Default)]
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl SharedBuffer {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().expect("no panic").clone()).expect("text")
+    }
+
+    async fn wait_for(&self, what: &str) {
+        let shown = async {
+            while !self.text().contains(what) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), shown)
+            .await
+            .unwrap_or_else(|_| panic!("{what:?}: {:?}", self.text()));
+    }
+}
+
+/// Starts a job; returns its id and its worker.
+async fn running(harness: &CliHarness) -> (String, Actor) {
+    harness.server.put_config("digits").await;
+    let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
+    let job = harness.server.submit("digits").await;
+    let offer = events.next_offer().await;
+    let by = Actor::Job(offer.upload_token);
+    harness.server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    (job, by)
+}
+
+async fn write(harness: &CliHarness, by: &Actor, job: &str, offset: usize, text: &[u8]) {
+    let path = format!("/api/workers/job/{job}/logs?attempt=1&offset={offset}");
+    harness.server.call(by, "PUT", &path, text.to_vec()).await.expect_status(200);
+}
+
+#[tokio::test]
+async fn a_log_is_printed_whole() {
+    let harness = CliHarness::start().await;
+    let (job, by) = running(&harness).await;
+    let long = (0..200_000).map(|n| format!("{n} é\n")).collect::<Vec<_>>().concat();
+    for (at, piece) in long.as_bytes().chunks(900_000).enumerate() {
+        write(&harness, &by, &job, at * 900_000, piece).await;
+    }
+    assert!(harness.run(&["jobs", "logs", &job]).await.expect_success() == long, "every byte, once");
+    let document = harness.run(&["jobs", "logs", &job, "--attempt", "1", "--json"]).await.json();
+    assert_eq!((&document["offset"], &document["size"]), (&json!(0), &json!(long.len())));
+    assert!(document["text"] == long);
+    harness.run(&["jobs", "logs", &job, "--attempt", "2"]).await.expect_failure(1, "(attempt_not_found)");
+    harness.run(&["jobs", "logs", "j_none", "-f"]).await.expect_failure(1, "(job_not_found)");
+}
+
+#[tokio::test]
+async fn followed_log_survives_disconnects_and_ends_with_the_job() {
+    let harness = CliHarness::start().await;
+    let (job, by) = running(&harness).await;
+    let mut relay = TcpRelay::start(harness.address).await;
+    let through = client(relay.address, Some(ADMIN));
+    let (shown, said) = (SharedBuffer::default(), SharedBuffer::default());
+    let (mut out, mut err) = (shown.clone(), said.clone());
+    let args = ["jobs", "logs", &job, "-f"];
+    let follow = harness.run_into(&through, &args, &[], &mut out, &mut err);
+    let script = async {
+        write(&harness, &by, &job, 0, b"one\n").await;
+        shown.wait_for("one\n").await;
+        relay.cut().await;
+        said.wait_for("; retrying --").await;
+        write(&harness, &by, &job, 4, b"two\n").await;
+        relay.listen().await;
+        shown.wait_for("two\n").await;
+        relay.cut().await;
+        write(&harness, &by, &job, 8, b"three\n").await;
+        let done = json!({"status": "completed", "attempt": 1, "exit_code": 0});
+        harness.server.report_status(&by, &job, done).await.expect_status(200);
+        relay.listen().await;
+    };
+    let (ended, ()) = tokio::join!(follow, script);
+    ended.expect("the job completed");
+    assert_eq!(shown.text(), "one\ntwo\nthree\n");
+    assert!(said.text().contains("completed --"), "{}", said.text());
+}
+
+#[tokio::test]
+async fn exit_code_reflects_the_job_status() {
+    let harness = CliHarness::start().await;
+    let (job, by) = running(&harness).await;
+    write(&harness, &by, &job, 0, b"before\n").await;
+    let failed = json!({"status": "failed", "attempt": 1, "exit_code": 3, "error": "out of memory"});
+    harness.server.report_status(&by, &job, failed).await.expect_status(200);
+    let followed = harness.run(&["jobs", "logs", &job, "--follow"]).await;
+    assert_eq!((followed.code, followed.out.as_str()), (1, "before\n"));
+    assert!(followed.err.contains("failed: ") && followed.err.contains("out of memory"), "{}", followed.err);
+    let pieces = harness.run(&["jobs", "logs", &job, "--follow", "--json"]).await;
+    let piece: Value = serde_json::from_str(pieces.out.trim_end()).expect("one document to a line");
+    assert_eq!((pieces.code, &piece["text"], &piece["next_offset"]), (1, &json!("before\n"), &json!(7)));
+    let quiet = harness.run(&["jobs", "logs", &job, "--follow", "--quiet"]).await;
+    assert!(quiet.out == "before\n" && quiet.err.is_empty(), "{quiet:?}");
+}
+
+#[tokio::test]
+async fn a_job_is_submitted_and_followed_from_the_queue_to_its_end() {
+    let harness = CliHarness::start().await;
+    harness.server.put_config("digits").await;
+    let shown = SharedBuffer::default();
+    let (mut out, mut err) = (shown.clone(), SharedBuffer::default());
+    let args = ["jobs", "submit", "digits", "--follow"];
+    let follow = harness.run_into(&harness.client, &args, &[], &mut out, &mut err);
+    let script = async {
+        // The job is queued before a worker connects.
+        let (_, key, mut events) = harness.server.connect_worker("gpu-1").await;
+        let offer = events.next_offer().await;
+        let (job, by) = (offer.job_id.to_string(), Actor::Job(offer.upload_token));
+        harness.server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+        write(&harness, &by, &job, 0, b"hello\n").await;
+        shown.wait_for("hello\n").await;
+        harness.server.post(&Actor::Admin, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_status(200);
+        harness.server.report_status(&by, &job, json!({"status": "cancelled", "attempt": 1})).await.expect_status(200);
+    };
+    let (ended, ()) = tokio::join!(follow, script);
+    assert_eq!(ended.expect_err("it was cancelled").code(), 1);
+    assert_eq!(shown.text(), "hello\n");
+}

@@ -1,0 +1,55 @@
+//! Limits of partial uploads: one per file, and a few per attempt. Their names tell which: the attempt's number, a digest of
+//! the path, and one of all expected properties.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::uploads::{UploadTarget, ignore_not_found};
+use crate::tokens::digest;
+
+/// The maximum number per attempt. Agents send two at a time; the rest are of files that have vanished meanwhile.
+pub const MAX_PER_ATTEMPT: usize = 64;
+/// How many characters of the path's digest are in the name.
+const PATH_DIGEST_LENGTH: usize = 16;
+
+/// The name of an upload's file.
+pub fn file_name(UploadTarget { attempt, path, size, sha256, .. }: &UploadTarget) -> String {
+    format!("{attempt}-{}-{}.part", &digest(path)[..PATH_DIGEST_LENGTH], digest(&format!("{path}\n{size}\n{sha256}")))
+}
+
+/// Creates the directory for a new upload, and makes room: removes the previous upload of the same path, and beyond the maximum
+/// the one that was idle longest. Returns the removed files.
+pub fn evict_for(file: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(directory) = file.parent() else { return Ok(Vec::new()) };
+    fs::create_dir_all(directory)?;
+    let (attempt, path) = split_name(file).unwrap_or_default();
+    let mut others = Vec::new();
+    let mut dropped = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let other = entry?.path();
+        match split_name(&other) {
+            Some((of, same)) if of == attempt && same == path && other != file => dropped.push(other),
+            Some((of, _)) if of == attempt => others.push((modified_at(&other), other)),
+            _ => {}
+        }
+    }
+    others.sort();
+    let more = (others.len() + 1).saturating_sub(MAX_PER_ATTEMPT);
+    dropped.extend(others.into_iter().take(more).map(|(_, other)| other));
+    for other in &dropped {
+        ignore_not_found(fs::remove_file(other))?;
+    }
+    Ok(dropped)
+}
+
+fn split_name(file: &Path) -> Option<(&str, &str)> {
+    let (attempt, rest) = file.file_name().and_then(OsStr::to_str)?.split_once('-')?;
+    Some((attempt, rest.split_once('-')?.0))
+}
+
+fn modified_at(file: &Path) -> SystemTime {
+    fs::metadata(file).and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}

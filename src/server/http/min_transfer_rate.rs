@@ -1,0 +1,174 @@
+//! Aborts request bodies that arrive too slowly, as a byte now and then would hold a request open.
+//!
+//! Each KiB extends the deadline by a second, up to a minute ahead. Time that the server needs, for disk or database, does not
+//! count.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// The minimum rate of a body.
+#[derive(Debug, Clone, Copy)]
+struct TransferRate {
+    /// The time before the first byte must arrive.
+    initial_credit: Duration,
+    /// The time that each KiB adds.
+    per_kibibyte: Duration,
+    /// The maximum time that can accumulate.
+    max_credit: Duration,
+}
+
+const MIN_TRANSFER_RATE: TransferRate = TransferRate {
+    initial_credit: Duration::from_secs(30),
+    per_kibibyte: Duration::from_secs(1),
+    max_credit: Duration::from_mins(1),
+};
+
+/// The body arrived too slowly.
+#[derive(Debug)]
+struct BodyTooSlow;
+
+impl std::fmt::Display for BodyTooSlow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it arrived too slowly")
+    }
+}
+
+impl std::error::Error for BodyTooSlow {}
+
+/// Returns whether an error was caused by a body that was too slow.
+pub fn is_body_too_slow(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<BodyTooSlow>() || error.source().is_some_and(is_body_too_slow)
+}
+
+/// Enforces the minimum rate on the request's body.
+pub async fn enforce_transfer_rate(request: Request, next: Next) -> Response {
+    let request = request.map(|body| {
+        if body.is_end_stream() { body } else { Body::new(RateEnforcedBody::new(body, MIN_TRANSFER_RATE)) }
+    });
+    next.run(request).await
+}
+
+struct RateEnforcedBody {
+    body: Body,
+    rate: TransferRate,
+    deadline: Instant,
+    /// Since when the handler has not read from the body.
+    idle_since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl RateEnforcedBody {
+    fn new(body: Body, pace: TransferRate) -> Self {
+        let now = Instant::now();
+        Self { body, rate: pace, deadline: now + pace.initial_credit, idle_since: Some(now), timer: None }
+    }
+
+    fn add_credit(&mut self, bytes: usize, now: Instant) {
+        let kibibytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let time = self.rate.per_kibibyte.saturating_mul(kibibytes) / 1_024;
+        let most = now + self.rate.max_credit;
+        self.deadline = self.deadline.checked_add(time).map_or(most, |until| until.min(most));
+    }
+}
+
+impl hyper::body::Body for RateEnforcedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let now = Instant::now();
+        if let Some(left_at) = this.idle_since.take() {
+            this.deadline += now - left_at;
+            this.timer = None;
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            let bytes = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()).map_or(0, Bytes::len);
+            this.add_credit(bytes, now);
+            this.idle_since = Some(now);
+            return Poll::Ready(frame);
+        }
+        let until = this.deadline;
+        ready!(this.timer.get_or_insert_with(|| Box::pin(sleep_until(until))).as_mut().poll(context));
+        Poll::Ready(Some(Err(axum::Error::new(BodyTooSlow))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{Stream, StreamExt, stream};
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(50);
+    const AGE: Duration = Duration::from_hours(1);
+
+    fn of(pieces: impl Stream<Item = Bytes> + Send + 'static, pace: TransferRate) -> RateEnforcedBody {
+        RateEnforcedBody::new(Body::from_stream(pieces.map(Ok::<_, axum::Error>)), pace)
+    }
+
+    /// Yields single bytes without end.
+    fn dribble() -> impl Stream<Item = Bytes> {
+        stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Some((Bytes::from_static(b"x"), ()))
+        })
+    }
+
+    #[tokio::test]
+    async fn slow_body_is_aborted() {
+        let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: MOMENT, max_credit: AGE };
+        let cut = of(dribble(), pace).collect().await.expect_err("it has no end");
+        assert!(cut.into_inner().is::<BodyTooSlow>());
+        let cut = of(stream::pending(), pace).collect().await.expect_err("nothing comes");
+        assert!(cut.into_inner().is::<BodyTooSlow>());
+    }
+
+    #[tokio::test]
+    async fn time_credit_is_limited() {
+        let pace = TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT };
+        let much_and_then_nothing = stream::iter([Bytes::from(vec![0; 1 << 20])]).chain(stream::pending());
+        let cut = of(much_and_then_nothing, pace).collect().await.expect_err("nothing more comes");
+        assert!(cut.into_inner().is::<BodyTooSlow>());
+    }
+
+    #[tokio::test]
+    async fn body_above_the_minimum_rate_is_accepted() {
+        let pace = TransferRate { initial_credit: AGE, per_kibibyte: AGE, max_credit: AGE };
+        let whole = of(dribble().take(100), pace).collect().await.expect("in time");
+        assert_eq!(whole.to_bytes().len(), 100);
+    }
+
+    #[tokio::test]
+    async fn processing_time_does_not_count() {
+        let (send, receive) = tokio::sync::mpsc::unbounded_channel();
+        let pieces = stream::unfold(receive, |mut receive| async { Some((receive.recv().await?, receive)) });
+        let mut body = of(pieces, TransferRate { initial_credit: MOMENT, per_kibibyte: AGE, max_credit: MOMENT });
+        send.send(Bytes::from_static(b"one")).expect("open");
+        body.frame().await.expect("a piece").expect("in time");
+        // The handler needs more time for this chunk than a sender may.
+        tokio::time::sleep(2 * MOMENT).await;
+        let next = tokio::spawn(async move { body.frame().await.map(|piece| piece.is_ok()) });
+        tokio::task::yield_now().await;
+        send.send(Bytes::from_static(b"two")).expect("open");
+        assert_eq!(next.await.expect("no panic"), Some(true));
+    }
+}

@@ -1,0 +1,81 @@
+//! Simplifies schemas for client generators: most support `enum`, but not a `oneOf` of constants, and ignore keywords beside a
+//! `$ref`.
+
+use serde_json::{Map, Value, json};
+
+/// Simplifies a schema and its subschemas.
+pub fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            merge_choices(fields);
+            wrap_reference(fields);
+            fields.values_mut().for_each(simplify);
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// Merges a `oneOf` of constants into an `enum`; the meanings go into the description.
+fn merge_choices(fields: &mut Map<String, Value>) {
+    let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
+    let (mut words, mut meanings) = (Vec::new(), Vec::new());
+    for choice in choices {
+        let alone = choice.get("const").map(std::slice::from_ref);
+        let Some(named) = alone.or_else(|| choice["enum"].as_array().map(Vec::as_slice)) else { return };
+        words.extend(named.iter().cloned());
+        meanings.extend(named.iter().map(|_| choice["description"].as_str().unwrap_or_default().to_owned()));
+    }
+    fields.remove("oneOf");
+    fields.insert("type".to_owned(), "string".into());
+    fields.insert("enum".to_owned(), words.into());
+    fields.insert("x-enum-descriptions".to_owned(), meanings.into());
+}
+
+/// Wraps a reference with additional keywords into an `allOf`.
+fn wrap_reference(fields: &mut Map<String, Value>) {
+    if !(fields.contains_key("$ref") && fields.contains_key("properties")) {
+        return;
+    }
+    let more: Map<String, Value> =
+        ["type", "properties", "required"].iter().filter_map(|key| fields.remove_entry(*key)).collect();
+    let reference = fields.remove("$ref");
+    fields.insert("allOf".to_owned(), json!([{"$ref": reference}, more]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_plain(mut schema: Value) -> Value {
+        simplify(&mut schema);
+        schema
+    }
+
+    #[test]
+    fn constants_become_one_enum_with_descriptions() {
+        let schema = json!({"description": "Where.", "oneOf": [
+            {"const": "auto", "description": "Anywhere.", "type": "string"},
+            {"enum": ["a", "b"], "type": "string"},
+        ]});
+        let expected = json!({
+            "description": "Where.", "type": "string", "enum": ["auto", "a", "b"],
+            "x-enum-descriptions": ["Anywhere.", "", ""],
+        });
+        assert_eq!(made_plain(schema), expected);
+        let either = json!({"oneOf": [{"type": "integer"}, {"const": "all", "type": "string"}]});
+        assert_eq!(made_plain(either.clone()), either, "what is more than words stays");
+    }
+
+    #[test]
+    fn keywords_beside_a_reference_are_kept() {
+        let tagged = json!({"oneOf": [{"$ref": "#/x", "description": "Run.", "type": "object",
+            "properties": {"type": {"const": "run"}}, "required": ["type"]}]});
+        let expected = json!({"oneOf": [{"description": "Run.", "allOf": [
+            {"$ref": "#/x"}, {"type": "object", "properties": {"type": {"const": "run"}}, "required": ["type"]},
+        ]}]});
+        assert_eq!(made_plain(tagged), expected);
+        let named = json!({"properties": {"x": {"$ref": "#/x", "description": "Of a field."}}});
+        assert_eq!(made_plain(named.clone()), named);
+    }
+}

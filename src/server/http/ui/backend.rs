@@ -1,0 +1,372 @@
+//! The dashboard's questions, answered in process while a page is rendered on the server.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use app::domain::access::Permission;
+use app::domain::ids::{AttemptNumber, JobId, UserId, WorkerId};
+use app::domain::passkey::PasskeyOrigin;
+use app::domain::second_factor::AvailableFactors;
+use app::domain::time::Millis;
+use app::protocol::access::{SessionView, SessionsPage, TokensPage, UserDetail, UsersPage, UsersQuery};
+use app::protocol::artifacts::ArtifactsPage;
+use app::protocol::audit::{AuditPage, AuditQuery, AuditVerification, JobEvents};
+use app::protocol::configs::{ConfigDetail, ConfigsPage, RevisionsPage};
+use app::protocol::explain::ExplanationView;
+use app::protocol::factors::{FactorsView, PasskeyEnrollment, TotpEnrollment};
+use app::protocol::gpus::{GpusPage, GpusQuery};
+use app::protocol::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
+use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use app::protocol::notices::NoticesPage;
+use app::protocol::overview::OverviewView;
+use app::protocol::problem::Problem;
+use app::protocol::queue::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
+use app::protocol::search::{SearchPage, SearchQuery};
+use app::protocol::secrets::SecretsPage;
+use app::protocol::submit::SubmitJob;
+use app::protocol::system::SystemView;
+use app::protocol::usage::{UsageQuery, UsageReport};
+use app::protocol::worker_history::{PageQuery, WorkerAttempts, WorkerEvents};
+use app::protocol::workers::{FleetLabels, WorkerView, WorkersPage, WorkersQuery};
+use app::ui::backend::{Backend, BackendFuture, DraftPreview, ServerPageBackend, SubmitDraft, UnseenChange};
+use app::ui::localized_problem::localize;
+use app::ui::prefs::{Locale, Prefs};
+use app::ui::time_zone::TimeZone;
+use axum::extract::Query;
+use axum::http::Uri;
+
+use super::forms::{self, FormFields, merge_fields};
+use super::submit_commands::submit_commands;
+use crate::http::problem::ApiError;
+use crate::http::request::current_id;
+use crate::http::search::SEARCH_PERMISSIONS;
+use crate::http::session::ServerAddress;
+use crate::http::system;
+use crate::service::Core;
+use crate::service::access::{Principal, Requirement};
+use crate::service::error::ServiceError;
+use crate::state::AppState;
+
+const ACCOUNT: Requirement = Requirement::Permission(Permission::AccountManage);
+const FLEET: Requirement = Requirement::Permission(Permission::FleetView);
+const WORKERS: Requirement = Requirement::Permission(Permission::AdminWorkers);
+const CONFIGS: Requirement = Requirement::Permission(Permission::ConfigView);
+const EDIT_CONFIGS: Requirement = Requirement::Permission(Permission::ConfigEdit);
+const USERS: Requirement = Requirement::Permission(Permission::AdminUsers);
+const AUDIT: Requirement = Requirement::Permission(Permission::AdminAudit);
+const SYSTEM: Requirement = Requirement::Permission(Permission::AdminSystem);
+const SUBMIT_JOBS: Requirement = Requirement::Permission(Permission::JobSubmit);
+
+/// Asks the use cases.
+pub struct InProcessBackend {
+    app: AppState,
+    person: Principal,
+    session: SessionView,
+    locale: Locale,
+    zone: Option<TimeZone>,
+    request_id: Option<String>,
+}
+
+impl InProcessBackend {
+    /// For one reader and the page that they ask for now: what it asks may be answered in another task.
+    pub fn new(app: AppState, person: Principal, session: SessionView, prefs: &Prefs) -> Self {
+        let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
+        Self { app, person, session, locale: prefs.locale, zone, request_id: current_id() }
+    }
+
+    /// Asks a use case, if the reader may: the same rule as the API's.
+    fn query<T, F>(
+        &self,
+        needs: Requirement,
+        job: Option<JobId>,
+        question: impl FnOnce(Arc<Core>, Principal) -> F + Send + 'static,
+    ) -> BackendFuture<T>
+    where
+        F: Future<Output = Result<T, ServiceError>> + Send,
+    {
+        let (core, person, locale) = (self.app.core.clone(), self.person.clone(), self.locale);
+        let request_id = self.request_id.clone();
+        Box::pin(async move {
+            let answer = async {
+                core.authorize(&person, needs, job.as_ref()).await?;
+                question(core, person).await
+            };
+            answer.await.map_err(|refusal| {
+                let problem = ApiError::from(refusal).to_problem();
+                localize(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
+            })
+        })
+    }
+}
+
+impl Backend for InProcessBackend {
+    fn session(&self) -> BackendFuture<SessionView> {
+        let session = self.session.clone();
+        Box::pin(async move { Ok(session) })
+    }
+
+    fn workers(&self, query: WorkersQuery) -> BackendFuture<WorkersPage> {
+        self.query(FLEET, None, |core, person| async move { core.workers_page(&person, &query).await })
+    }
+
+    fn gpus(&self, query: GpusQuery) -> BackendFuture<GpusPage> {
+        self.query(FLEET, None, |core, person| async move { core.gpus_page(&person, &query).await })
+    }
+
+    fn overview(&self) -> BackendFuture<OverviewView> {
+        self.query(WORKERS, None, |core, person| async move { core.overview(&person).await })
+    }
+
+    fn latest_events(&self, limit: u32) -> BackendFuture<AuditPage> {
+        let query = AuditQuery { limit: Some(limit), ..AuditQuery::default() };
+        self.query(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
+    }
+
+    fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
+        self.query(FLEET, None, |core, person| async move { core.worker_for(&person, &id).await })
+    }
+
+    fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
+        self.query(Requirement::SeeJobs, None, |core, person| async move { core.jobs_page(&person, &query).await })
+    }
+
+    fn job(&self, id: JobId) -> BackendFuture<JobView> {
+        self.query(
+            Requirement::SeeJob,
+            Some(id.clone()),
+            |core, person| async move { core.job_detail(&person, &id).await },
+        )
+    }
+
+    fn job_live(&self, id: JobId, attempt: Option<AttemptNumber>, offset: Option<u64>) -> BackendFuture<JobLive> {
+        self.query(Requirement::SeeJob, Some(id.clone()), move |core, _| async move {
+            core.job_live(&id, attempt, offset).await
+        })
+    }
+
+    fn job_log(&self, id: JobId, attempt: AttemptNumber, offset: Option<u64>, limit: u32) -> BackendFuture<LogChunk> {
+        self.query(Requirement::SeeJob, Some(id.clone()), move |core, _| async move {
+            core.read_log(&id, Some(attempt), offset, limit).await
+        })
+    }
+
+    fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> BackendFuture<LogLines> {
+        self.query(Requirement::SeeJob, Some(id.clone()), move |core, person| async move {
+            core.log_lines(&person.name, &id, query).await
+        })
+    }
+
+    fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches> {
+        self.query(Requirement::SeeJob, Some(id.clone()), move |core, person| async move {
+            core.search_log(&person.name, &id, query).await
+        })
+    }
+
+    fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics> {
+        self.query(
+            Requirement::SeeJob,
+            Some(id.clone()),
+            move |core, _| async move { core.job_metrics(&id, attempt).await },
+        )
+    }
+
+    fn job_gpus(&self, id: JobId) -> BackendFuture<GpuHistory> {
+        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.job_history(&id).await })
+    }
+
+    fn worker_gpus(&self, id: WorkerId, range: HistoryRange) -> BackendFuture<GpuHistory> {
+        self.query(FLEET, None, move |core, _| async move { core.worker_history(&id, range).await })
+    }
+
+    fn fleet_gpus(&self, range: HistoryRange) -> BackendFuture<FleetHistory> {
+        self.query(FLEET, None, move |core, _| async move { Ok(core.fleet_history(range)) })
+    }
+
+    fn job_artifacts(&self, id: JobId) -> BackendFuture<ArtifactsPage> {
+        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
+    }
+
+    fn job_explain(&self, id: JobId) -> BackendFuture<ExplanationView> {
+        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.explain(&id).await })
+    }
+
+    fn search(&self, query: SearchQuery) -> BackendFuture<SearchPage> {
+        self.query(Requirement::AnyOf(SEARCH_PERMISSIONS), None, |core, person| async move {
+            core.search(&person, &query).await
+        })
+    }
+}
+
+impl ServerPageBackend for InProcessBackend {
+    fn tokens(&self) -> BackendFuture<TokensPage> {
+        self.query(ACCOUNT, None, |core, person| async move {
+            let user = person.account_id()?;
+            Ok(TokensPage { tokens: core.user_tokens(&user).await? })
+        })
+    }
+
+    fn sessions(&self) -> BackendFuture<SessionsPage> {
+        self.query(ACCOUNT, None, |core, person| async move { core.sessions_page(&person).await })
+    }
+
+    fn factors(&self) -> BackendFuture<FactorsView> {
+        self.query(ACCOUNT, None, |core, person| async move { core.user_factors(&person.account_id()?).await })
+    }
+
+    fn totp_enrollment(&self) -> BackendFuture<TotpEnrollment> {
+        self.query(ACCOUNT, None, |core, person| async move { core.own_totp_enrollment(&person).await })
+    }
+
+    fn second_factor_methods(&self) -> BackendFuture<Option<AvailableFactors>> {
+        let origin = PasskeyOrigin::from_url(&self.session.base_url).ok();
+        self.query(Requirement::Login, None, |core, person| async move { core.reauth_factors(&person, origin).await })
+    }
+
+    fn passkey_enrollment(&self) -> BackendFuture<PasskeyEnrollment> {
+        self.query(ACCOUNT, None, |core, person| async move { core.own_passkey_enrolment(&person).await })
+    }
+
+    fn notices(&self) -> BackendFuture<NoticesPage> {
+        self.query(ACCOUNT, None, |core, person| async move { core.notices_page(&person).await })
+    }
+
+    fn editable_worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
+        self.query(WORKERS, None, |core, person| async move { core.worker_for(&person, &id).await })
+    }
+
+    fn workers_by_ids(&self, ids: Vec<WorkerId>) -> BackendFuture<Vec<WorkerView>> {
+        self.query(WORKERS, None, |core, _| async move { core.workers_by_id(&ids).await })
+    }
+
+    fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>> {
+        self.query(Requirement::SeeJobs, None, |core, person| async move { core.jobs_by_id(&person, &ids).await })
+    }
+
+    fn configs(&self) -> BackendFuture<ConfigsPage> {
+        self.query(CONFIGS, None, |core, _| async move { core.configs().await })
+    }
+
+    fn config(&self, name: String, revision: Option<u32>) -> BackendFuture<ConfigDetail> {
+        self.query(CONFIGS, None, move |core, _| async move {
+            match revision {
+                Some(revision) => core.config_at(&name, revision).await,
+                None => core.config(&name).await,
+            }
+        })
+    }
+
+    fn editable_config(&self, name: Option<String>) -> BackendFuture<Option<ConfigDetail>> {
+        self.query(EDIT_CONFIGS, None, move |core, _| async move {
+            Ok(match name {
+                Some(name) => Some(core.config(&name).await?),
+                None => None,
+            })
+        })
+    }
+
+    fn revisions(&self, name: String) -> BackendFuture<RevisionsPage> {
+        self.query(CONFIGS, None, move |core, person| async move { core.revisions(&person, &name).await })
+    }
+
+    fn labels_for_worker_form(&self) -> BackendFuture<FleetLabels> {
+        self.query(WORKERS, None, |core, _| async move { core.fleet_labels().await })
+    }
+
+    fn fleet_labels(&self) -> BackendFuture<FleetLabels> {
+        self.query(SUBMIT_JOBS, None, |core, _| async move { core.fleet_labels().await })
+    }
+
+    fn draft(&self, query: String, typed: Option<FormFields>) -> BackendFuture<SubmitDraft> {
+        let locale = self.locale;
+        let at = ServerAddress { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
+        self.query(SUBMIT_JOBS, None, move |core, person| async move {
+            let mut fields = typed.unwrap_or_else(|| merge_fields(query_pairs(&query)));
+            if forms::field(&fields, "config").is_none()
+                && let Some(first) = core.configs().await?.configs.into_iter().next()
+            {
+                fields.insert("config".to_owned(), first.name);
+            }
+            let named = forms::field(&fields, "config").unwrap_or_default();
+            let pinned = forms::jobs::pinned_revision(&fields);
+            let unseen = if pinned.is_some() { None } else { core.unreviewed_change(&person.name, named).await? };
+            let unseen = unseen.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
+            let drafted = async {
+                let submit = forms::jobs::parse_submit(&person, &fields)?;
+                // What has to be looked at first is shown beside the preview.
+                let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
+                let looked_at = SubmitJob { config_revision: newest, ..submit.clone() };
+                let preview = core.preview(&person, &looked_at).await?;
+                Ok(DraftPreview { preview, commands: submit_commands(&submit, &at) })
+            };
+            let outcome =
+                drafted.await.map_err(|refusal: ServiceError| localize(ApiError::from(refusal).to_problem(), locale));
+            Ok(SubmitDraft {
+                retried_revision: forms::jobs::revision_from_field(&fields, "ran"),
+                pinned_revision: pinned,
+                fields,
+                preview: outcome,
+                unseen_change: unseen,
+            })
+        })
+    }
+
+    fn users(&self, query: UsersQuery) -> BackendFuture<UsersPage> {
+        self.query(USERS, None, |core, _| async move { core.users_page(&query).await })
+    }
+
+    fn user(&self, id: UserId) -> BackendFuture<UserDetail> {
+        self.query(USERS, None, |core, person| async move { core.user_detail(&person, &id).await })
+    }
+
+    fn worker_attempts(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerAttempts> {
+        self.query(WORKERS, None, |core, _| async move { core.worker_attempts(&id, &query).await })
+    }
+
+    fn worker_events(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerEvents> {
+        self.query(WORKERS, None, |core, _| async move { core.worker_events(&id, &query).await })
+    }
+
+    fn job_events(&self, id: JobId) -> BackendFuture<JobEvents> {
+        self.query(
+            Requirement::SeeJob,
+            Some(id.clone()),
+            |core, person| async move { core.job_events(&person, &id).await },
+        )
+    }
+
+    fn job_config(&self, id: JobId) -> BackendFuture<ConfigDetail> {
+        let needs = Requirement::SeeJobAnd(Permission::ConfigView);
+        self.query(needs, Some(id.clone()), |core, _| async move { core.job_config(&id).await })
+    }
+
+    fn usage(&self, query: UsageQuery) -> BackendFuture<UsageReport> {
+        let zone = self.zone.clone();
+        self.query(Requirement::SeeJobs, None, |core, person| async move {
+            let ahead = move |at| zone.as_ref().map_or(Millis(0), |zone| zone.utc_offset(at));
+            core.usage(&person, &query, &ahead).await
+        })
+    }
+
+    fn audit(&self, query: AuditQuery) -> BackendFuture<AuditPage> {
+        self.query(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
+    }
+
+    fn verify_audit(&self) -> BackendFuture<AuditVerification> {
+        self.query(AUDIT, None, |core, _| async move { core.verify_audit().await })
+    }
+
+    fn system(&self) -> BackendFuture<SystemView> {
+        let app = self.app.clone();
+        self.query(SYSTEM, None, |_, _| async move { system::system_view(&app).await })
+    }
+
+    fn secrets(&self) -> BackendFuture<SecretsPage> {
+        self.query(SUBMIT_JOBS, None, |core, person| async move { core.secrets_page(&person).await })
+    }
+}
+
+/// The pairs of a query string; what cannot be read has none.
+fn query_pairs(query: &str) -> Vec<(String, String)> {
+    let address = Uri::builder().path_and_query(format!("/?{}", query.trim_start_matches('?'))).build();
+    address.ok().and_then(|address| Query::try_from_uri(&address).ok()).map(|Query(pairs)| pairs).unwrap_or_default()
+}

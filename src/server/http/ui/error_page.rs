@@ -1,0 +1,139 @@
+//! Whoever asked with a browser is answered with a page, also where something is wrong. The API stays with its documents; to a
+//! page they speak the language of its reader.
+
+use app::domain::time::Timestamp;
+use app::protocol::problem::Problem;
+use app::ui::error_page::PageError;
+use app::ui::error_shell;
+use app::ui::localized_problem::localize;
+use app::ui::prefs::Locale;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use leptos::prelude::provide_context;
+use leptos_axum::render_app_async_with_context;
+use serde_json::{Value, json};
+
+use super::{ScriptPolicy, prefs_from_headers, provide_page_context};
+use crate::http::access;
+use crate::http::client_addr::Scheme;
+use crate::http::headers::text;
+use crate::http::problem::method_not_allowed;
+use crate::http::request::Peer;
+use crate::http::session_cookie;
+use crate::state::AppState;
+use crate::text::local_path;
+
+/// No problem document is longer.
+const MAX_PROBLEM_BYTES: usize = 1 << 20;
+
+/// Shows problems as pages.
+pub async fn render_problems(State(app): State<AppState>, request: Request, next: Next) -> Response {
+    if !wants_html(request.uri().path(), request.headers()) {
+        let locale = page_locale(&request);
+        let response = next.run(request).await;
+        return if let Some(locale) = locale { localize_response(response, locale).await } else { response };
+    }
+    let (parts, body) = request.into_parts();
+    let asked = parts.clone();
+    let response = next.run(Request::from_parts(parts, body)).await;
+    let is_document = has_content_type(response.headers(), "application/problem+json");
+    // A page that does not take a form says nothing at all.
+    let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
+    if says_nothing {
+        return render_page(&app, asked, method_not_allowed().to_problem(), response).await;
+    }
+    if !is_document {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
+    let Some(problem) = parse_problem(&bytes) else { return Response::from_parts(head, Body::from(bytes)) };
+    render_page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
+}
+
+/// The language of the page that asks the API. Scripts come with a token, and are told what they were always told.
+fn page_locale(request: &Request) -> Option<Locale> {
+    let headers = request.headers();
+    let has_session = session_cookie::read_session(headers, Scheme::from_extensions(request.extensions())).is_some();
+    // Where nobody logs in, a page says by this that it is one of ours.
+    let is_ours = text(headers, "sec-fetch-site") == Some("same-origin");
+    let is_page = (has_session || is_ours) && access::api_token(headers).is_none();
+    is_page.then(|| prefs_from_headers(headers, Timestamp::default()).locale).filter(|locale| *locale != Locale::En)
+}
+
+/// A problem as its reader is told it.
+async fn localize_response(response: Response, locale: Locale) -> Response {
+    if !has_content_type(response.headers(), "application/problem+json") {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
+    let localized = parse_problem(&bytes).map(|problem| (problem.clone(), localize(problem, locale)));
+    let (Some((before, said)), Ok(mut document)) = (localized, serde_json::from_slice::<Value>(&bytes)) else {
+        return Response::from_parts(head, Body::from(bytes));
+    };
+    if said == before {
+        return Response::from_parts(head, Body::from(bytes));
+    }
+    document["detail"] = said.detail.into();
+    if !said.errors.is_empty() {
+        document["errors"] = json!(said.errors);
+    }
+    head.headers.remove(header::CONTENT_LENGTH);
+    head.headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(locale.tag()));
+    Response::from_parts(head, Body::from(document.to_string()))
+}
+
+/// Whether a browser asks for a page, and not a program for a document.
+fn wants_html(path: &str, headers: &HeaderMap) -> bool {
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let for_programs = path == "/api" || path.starts_with("/api/");
+    !for_programs && accepts.contains("text/html")
+}
+
+fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|found| found.to_str().is_ok_and(|found| found.starts_with(wanted)))
+}
+
+/// The problem, with what it carries beside its own fields.
+fn parse_problem(document: &[u8]) -> Option<Problem> {
+    let mut problem: Problem = serde_json::from_slice(document).ok()?;
+    let fields: serde_json::Map<String, Value> = serde_json::from_slice(document).ok()?;
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    problem.params = fields.into_iter().map(|(name, value)| (name, text(value))).collect();
+    Some(problem)
+}
+
+/// The page, with the status and the headers of the answer that it takes the place of.
+async fn render_page(app: &AppState, mut asked: Parts, problem: Problem, answer: Response) -> Response {
+    let peer = asked.extensions.get::<Peer>().map(|Peer(host)| *host);
+    let scheme = Scheme::from_extensions(&asked.extensions);
+    if let Ok(person) = access::identify(app, &asked.headers, scheme, peer).await {
+        asked.extensions.insert(person);
+    }
+    asked.method = Method::GET;
+    let away_since =
+        (problem.code == "database_unavailable").then(|| app.core.leadership.database_away_since()).flatten();
+    let again = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let trouble = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };
+    let (context, options) = (app.clone(), app.leptos_options.clone());
+    let provided = move || {
+        provide_page_context(&context, ScriptPolicy::None);
+        provide_context(trouble.clone());
+    };
+    let render = render_app_async_with_context(provided, move || error_shell(options.clone()));
+    let mut shown =
+        app.render_limiter.run_to_completion(render(Request::from_parts(asked, Body::empty()))).await.into_response();
+    *shown.status_mut() = answer.status();
+    for (name, value) in answer.headers() {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !shown.headers().contains_key(name) {
+            shown.headers_mut().append(name, value.clone());
+        }
+    }
+    shown
+}

@@ -1,0 +1,127 @@
+//! Forms that take the password once more, and the second factor. The answer to such a form is a page that asks for them and holds every
+//! field, so that the form goes on without being filled in again. Nothing of it is kept on the server.
+
+use app::ui::flash::{Flash, FormName};
+use app::ui::pending::{PASSWORD_FIELD, PROOF_FIELDS, PendingForm};
+use app::ui::server_rendered_shell;
+use axum::body::{Body, Bytes};
+use axum::extract::{Form, FromRequest, OriginalUri, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use leptos::prelude::provide_context;
+use leptos_axum::render_app_async_with_context;
+
+use super::FormFields;
+use super::access::{reauthenticate, second_factor_from};
+use crate::http::json;
+use crate::http::problem::ApiError;
+use crate::http::request::Peer;
+use crate::http::ui::{ScriptPolicy, prefs_from_headers, provide_page_context};
+use crate::service::access::{Principal, ReauthProof};
+use crate::service::error::ServiceError;
+use crate::state::AppState;
+
+type Pairs = Vec<(String, String)>;
+
+/// Marks the answer to a form that takes the password first.
+#[derive(Debug, Clone, Copy)]
+struct ReauthRequired;
+
+/// The answer to a form that takes the password first; [`in_place`] makes a page of it.
+pub fn reauth_required() -> Response {
+    let mut answer = StatusCode::FORBIDDEN.into_response();
+    answer.extensions_mut().insert(ReauthRequired);
+    answer
+}
+
+/// Checks a password that came with a form, and asks for one where the form takes it.
+pub async fn check_reauth(State(app): State<AppState>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let bytes = match json::read_body(Request::from_parts(parts.clone(), body), &()).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error.into_response(),
+    };
+    let copy = Request::from_parts(parts.clone(), Body::from(bytes.clone()));
+    let Ok(Form(pairs)) = Form::<Pairs>::from_request(copy, &()).await else {
+        return next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    };
+    let (proofs, fields): (Pairs, Pairs) =
+        pairs.into_iter().partition(|(name, _)| PROOF_FIELDS.contains(&name.as_str()));
+    let proofs: FormFields = proofs.into_iter().collect();
+    if let Some(password) = proofs.get(PASSWORD_FIELD)
+        && let Some(mut person) = parts.extensions.get::<Principal>().cloned()
+    {
+        let peer = parts.extensions.get::<Peer>().map(|Peer(host)| *host);
+        let proof = ReauthProof { secret: password.clone(), ..second_factor_from(&proofs) };
+        if let Err(refusal) = reauthenticate(&app, &person, peer, proof).await {
+            return render_reauth_page(&app, parts, fields, refusal).await;
+        }
+        person.reauthenticated_at = person.reauthenticated_at.map(|_| app.core.now());
+        parts.extensions.insert(person);
+    }
+    let asked = parts.clone();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    // The form of the page that asks by itself names its password otherwise, and takes all of it.
+    let body_bytes = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
+    let answer = next.run(Request::from_parts(parts, Body::from(body_bytes))).await;
+    if answer.extensions().get::<ReauthRequired>().is_some() {
+        render_reauth_page(&app, asked, fields, ServiceError::RecentAuthRequired).await
+    } else {
+        answer
+    }
+}
+
+/// The form as it was filled in: a password is kept nowhere, also not with a form that is refused.
+fn without_proof(form: &Bytes) -> Vec<u8> {
+    let name = |field: &[u8]| field.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec();
+    let is_proof = |field: &&[u8]| PROOF_FIELDS.iter().any(|proof| name(field) == proof.as_bytes());
+    let remaining: Vec<&[u8]> = form.split(|byte| *byte == b'&').filter(|field| !is_proof(field)).collect();
+    remaining.join(&b'&')
+}
+
+/// The page that asks for the password and holds the form.
+async fn render_reauth_page(app: &AppState, mut asked: Parts, fields: Pairs, refusal: ServiceError) -> Response {
+    let uri = asked.extensions.get::<OriginalUri>().map_or(&asked.uri, |OriginalUri(whole)| whole);
+    let pending = PendingForm { action: uri.path().to_owned(), fields };
+    let wrong = refusal != ServiceError::RecentAuthRequired;
+    let problem = ApiError::from(refusal).to_problem();
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
+    let locale = prefs_from_headers(&asked.headers, app.core.now()).locale;
+    let flash = Flash::Problem { form: FormName::Password, problem, fields: FormFields::new() };
+    let flash = wrong.then(|| flash.localized(locale));
+    asked.method = Method::GET;
+    asked.uri = Uri::from_static("/confirm");
+    asked.headers.remove(header::CONTENT_TYPE);
+    asked.headers.remove(header::CONTENT_LENGTH);
+    let (context, options) = (app.clone(), app.leptos_options.clone());
+    let provided = move || {
+        provide_page_context(&context, ScriptPolicy::Bundle);
+        provide_context::<Option<Flash>>(flash.clone());
+        provide_context(pending.clone());
+    };
+    let render = render_app_async_with_context(provided, move || server_rendered_shell(options.clone()));
+    let mut shown =
+        app.render_limiter.run_to_completion(render(Request::from_parts(asked, Body::empty()))).await.into_response();
+    *shown.status_mut() = status;
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_and_the_second_factor_leave_the_form() {
+        for (form, rest) in [
+            ("a=1&confirm_password=x&a=2", "a=1&a=2"),
+            ("confirm_password=x%26y", ""),
+            ("a=confirm_password=x&confirm_password", "a=confirm_password=x"),
+            ("confirm_code=1&a=1&confirm_credential=%7B%7D&confirm_password=x", "a=1"),
+            ("", ""),
+        ] {
+            assert_eq!(without_proof(&Bytes::from_static(form.as_bytes())), rest.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Adding people, and what they may do.
+
+use app::domain::access::Role;
+use app::domain::ids::UserId;
+use app::protocol::access::{CreateUser, EditUser};
+use app::ui::flash::{Flash, FlashNotice, FormName};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::{Extension, Form};
+
+use super::access::echo_fields;
+use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
+use crate::http::request::caller_from_person;
+use crate::service::access::Principal;
+use crate::service::error::{InvalidInput, ServiceError};
+use crate::state::AppState;
+
+const PAGE_URL: &str = "/admin/users";
+
+/// `POST /ui/users`
+pub async fn create(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    Form(fields): Form<FormFields>,
+) -> Response {
+    let added = async {
+        let create = CreateUser {
+            name: field(&fields, "name").unwrap_or_default().to_owned(),
+            role: parse_role(&fields)?,
+            // Blanks may be part of it.
+            password: fields.get("password").filter(|password| !password.is_empty()).cloned(),
+        };
+        app.core.create_user(caller_from_person(&person), create).await
+    };
+    match added.await {
+        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::PersonChanged }),
+        Err(refusal) => {
+            redirect_with_problem(&app, PAGE_URL, FormName::Person, refusal, echo_fields(&fields, &["name", "role"]))
+        }
+    }
+}
+
+/// `POST /ui/users/{id}`
+pub async fn edit(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    Path(id): Path<UserId>,
+    Form(fields): Form<FormFields>,
+) -> Response {
+    let page = format!("{PAGE_URL}/{id}");
+    let edited = async {
+        let edit = EditUser { role: Some(parse_role(&fields)?), disabled: Some(!fields.contains_key("let_in")) };
+        app.core.edit_user(caller_from_person(&person), id, edit).await
+    };
+    match edited.await {
+        Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PersonChanged }),
+        Err(refusal) => redirect_with_problem(&app, &page, FormName::Person, refusal, FormFields::new()),
+    }
+}
+
+/// `POST /ui/users/{id}/password`
+pub async fn reset_password(
+    State(app): State<AppState>,
+    Extension(person): Extension<Principal>,
+    Path(id): Path<UserId>,
+    Form(fields): Form<FormFields>,
+) -> Response {
+    let page = format!("{PAGE_URL}/{id}");
+    let new = fields.get("new").map_or("", String::as_str);
+    match app.core.reset_password(caller_from_person(&person), id, new).await {
+        Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PasswordReset }),
+        Err(refusal) => redirect_with_problem(&app, &page, FormName::Password, refusal, FormFields::new()),
+    }
+}
+
+fn parse_role(fields: &FormFields) -> Result<Role, ServiceError> {
+    let role = field(fields, "role").and_then(Role::parse);
+    role.ok_or_else(|| InvalidInput::OutOfRange { field: "role", allowed: "viewer, researcher, lead or admin" }.into())
+}

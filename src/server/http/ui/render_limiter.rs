@@ -1,0 +1,65 @@
+//! Pages that are made to their end, so many at once.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::http::request::run_to_completion;
+
+/// Who opens pages and leaves them at once makes no longer queue than this: a quarter of a second of two cores.
+const MAX_CONCURRENT: usize = 16;
+
+/// Where pages are made.
+#[derive(Debug, Clone)]
+pub struct RenderLimiter(Arc<Semaphore>);
+
+impl Default for RenderLimiter {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_CONCURRENT)))
+    }
+}
+
+impl RenderLimiter {
+    /// Makes a page to its end whether its reader stays or not, once there is a place: what it asks for is answered in tasks
+    /// of their own, and these read what would go with it. A reader who leaves before it has begun costs nothing.
+    pub async fn run_to_completion<T: Send + 'static>(&self, page: impl Future<Output = T> + Send + 'static) -> T {
+        let place = Arc::clone(&self.0).acquire_owned().await;
+        let made = async move {
+            let made = page.await;
+            drop(place);
+            made
+        };
+        run_to_completion(made).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_begun_is_made_to_its_end_and_nothing_else_is() {
+        let making = RenderLimiter::default();
+        let (mut endings, mut ends) = (Vec::new(), Vec::new());
+        for _ in 0..=MAX_CONCURRENT {
+            let (go_on, goes_on) = oneshot::channel::<()>();
+            let (end, ended) = oneshot::channel();
+            let page = async move {
+                drop(goes_on.await);
+                let _told = end.send(());
+            };
+            assert!(poll!(Box::pin(making.run_to_completion(page))).is_pending(), "its reader leaves");
+            endings.push(go_on);
+            ends.push(ended);
+        }
+        assert!(ends.pop().expect("one more than there are places").await.is_err(), "it never began");
+        drop(endings);
+        for ended in ends {
+            ended.await.expect("it was made");
+        }
+        assert_eq!(making.run_to_completion(async { 7 }).await, 7, "there is a place again");
+    }
+}

@@ -1,0 +1,105 @@
+//! A submit as commands for a shell: by this program, and by curl. A token is in neither: both take it from the environment.
+
+use app::domain::labels::Labels;
+use app::domain::text::is_control_or_invisible;
+use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::overrides;
+use app::protocol::submit::SubmitJob;
+use app::ui::backend::SubmitCommands;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::http::session::ServerAddress;
+use crate::text::shell_quoted;
+
+/// Both.
+pub fn submit_commands(job: &SubmitJob, at: &ServerAddress) -> SubmitCommands {
+    SubmitCommands { cli: cli_command(job, at), curl: curl_command(job, at) }
+}
+
+fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
+    let usual = SubmitJob::new("");
+    let mut words = vec!["simpletuner jobs submit".to_owned()];
+    let mut say = |flag: &str, value: Option<String>| {
+        // A value may look like a flag too.
+        let link = |value: &str| if value.starts_with('-') { "=" } else { " " };
+        words.extend(value.map(|value| format!("--{flag}{}{}", link(&value), shell_quoted(&value))));
+    };
+    say("target", (job.target != usual.target).then(|| job.target.as_str().to_owned()));
+    let Labels(labels) = &job.worker_labels;
+    for (key, value) in labels {
+        say("label", Some(format!("{key}={value}")));
+    }
+    say("gpus", job.gpu_count.map(|count| count.to_string()));
+    say("min-vram", job.min_vram_gb.map(|gb| gb.to_string()));
+    say("accelerator", job.accelerator_type.clone());
+    say("priority", (job.priority != usual.priority).then(|| job.priority.to_string()));
+    say("max-retries", (job.max_retries != usual.max_retries).then(|| job.max_retries.to_string()));
+    say("max-runtime", job.max_runtime_seconds.map(|seconds| seconds.to_string()));
+    say("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned()));
+    say("checkpoints", (job.checkpoints != CheckpointPolicy::Last).then(|| job.checkpoints.as_str().to_owned()));
+    say("config-revision", job.config_revision.map(|revision| revision.to_string()));
+    for line in overrides::to_lines(&job.overrides) {
+        say("set", Some(line));
+    }
+    for name in job.secrets.iter().flatten() {
+        say("secret", Some(name.clone()));
+    }
+    say("url", Some(at.base_url.clone()));
+    say("orchestrator-fingerprint", at.fingerprint.map(|fingerprint| fingerprint.to_string()));
+    let flags = [("--retry-on-failure", job.retry_on_failure), ("--exclusive", job.exclusive)];
+    words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
+    // A name may look like a flag.
+    let dashes = if job.config_name.starts_with('-') { "-- " } else { "" };
+    words.push(format!("{dashes}{}", shell_quoted(&job.config_name)));
+    wrap_lines(&words)
+}
+
+/// The token goes through a pipe: other users of the machine see a program's arguments.
+fn curl_command(job: &SubmitJob, at: &ServerAddress) -> String {
+    // The server is known by its key, as nobody vouches for its certificate.
+    let pin = at
+        .fingerprint
+        .map(|key| format!("-k --pinnedpubkey {}", shell_quoted(&format!("sha256//{}", STANDARD.encode(key.0)))));
+    let mut words = vec![
+        r#"printf 'Authorization: Bearer %s' "$SIMPLETUNER_API_TOKEN" |"#.to_owned(),
+        format!("curl -sS --fail-with-body -H @- {}/api/queue/submit", at.base_url),
+    ];
+    words.extend(pin);
+    words.push("-H 'Content-Type: application/json'".to_owned());
+    words.push(format!("--data-raw {}", shell_quoted(&escape_invisible(&request_body(job).to_string()))));
+    wrap_lines(&words)
+}
+
+/// What is not as usual, as the API takes it.
+fn request_body(job: &SubmitJob) -> Value {
+    let [said, usual] = [job, &SubmitJob::new("")].map(|job| json!(job));
+    let fields = said.as_object().into_iter().flatten().filter(|(name, value)| usual[name] != **value);
+    Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
+}
+
+/// JSON in which everything can be seen.
+fn escape_invisible(json: &str) -> String {
+    let letter = |letter: char| {
+        if is_control_or_invisible(letter) { format!("\\u{:04x}", u32::from(letter)) } else { letter.to_string() }
+    };
+    json.chars().map(letter).collect()
+}
+
+/// One line of a terminal, or several.
+fn wrap_lines(words: &[String]) -> String {
+    const WIDTH: usize = 72;
+    let mut lines = vec![String::new()];
+    for word in words {
+        let line = lines.last_mut().expect("one at least");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + word.len() < WIDTH && !line.ends_with('|') {
+            line.extend([" ", word]);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines.join(" \\\n")
+}

@@ -1,0 +1,72 @@
+//! Moments as a form sends them, by the clocks of its reader's zone, become moments in UTC: an address says the same to everybody.
+
+use app::domain::time::Timestamp;
+use app::ui::time_zone::{TIME_ZONE_COOKIE, TimeZone};
+use axum::extract::{Query, Request};
+use axum::http::Uri;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use crate::text::percent_escaped;
+
+/// The fields in which moments are typed.
+const TIME_FIELDS: [&str; 2] = ["since", "until"];
+
+/// Leads on to the address with moments in UTC, if there are others.
+pub async fn redirect_to_utc(request: Request, next: Next) -> Response {
+    match utc_url(request.uri()) {
+        Some(address) => Redirect::to(&address).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// The address of a form's page without the zone that it was sent with; none if there is none.
+fn utc_url(uri: &Uri) -> Option<String> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    let (_, name) = pairs.iter().find(|(name, _)| name == TIME_ZONE_COOKIE)?;
+    let zone = TimeZone::from_name(name);
+    let moment = |typed: &str| {
+        let shown = Timestamp::parse_rfc3339(&format!("{typed}:00Z"))?;
+        zone.as_ref().map_or(Some(shown), |zone| zone.from_local_time(shown)).map(|at| at.to_string())
+    };
+    let params =
+        pairs.iter().filter(|(name, value)| name != TIME_ZONE_COOKIE && !value.is_empty()).map(|(name, value)| {
+            let at = TIME_FIELDS.contains(&name.as_str()).then(|| moment(value)).flatten();
+            format!("{}={}", percent_escaped(name), percent_escaped(at.as_ref().unwrap_or(value)))
+        });
+    let query = params.collect::<Vec<_>>().join("&");
+    Some(if query.is_empty() { uri.path().to_owned() } else { format!("{}?{query}", uri.path()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn led(from: &str) -> Option<String> {
+        utc_url(&from.parse().expect("an address"))
+    }
+
+    #[test]
+    fn what_is_typed_by_a_clock_becomes_a_moment() {
+        let typed = "since=2024-01-15T10%3A30&until=2024-07-15T10%3A30&user=a%26b&label=&q=";
+        for (zone, [since, until]) in [
+            ("Asia/Kolkata", ["05%3A00", "05%3A00"]),
+            ("Europe/Berlin", ["09%3A30", "08%3A30"]),
+            ("UTC", ["10%3A30", "10%3A30"]),
+            ("Middle/Earth", ["10%3A30", "10%3A30"]),
+        ] {
+            let to = format!("/jobs?since=2024-01-15T{since}%3A00.000Z&until=2024-07-15T{until}%3A00.000Z&user=a%26b");
+            assert_eq!(led(&format!("/jobs?{typed}&time_zone={zone}")), Some(to), "{zone}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_of_a_clock_stays() {
+        for from in ["/jobs", "/jobs?since=2024-01-15T10:30", "/jobs?user=time_zone"] {
+            assert_eq!(led(from), None, "{from}");
+        }
+        assert_eq!(led("/jobs?time_zone=Asia/Tokyo&since="), Some("/jobs".to_owned()));
+        let moments = "since=soon&until=2024-01-15T10%3A30%3A00Z";
+        assert_eq!(led(&format!("/jobs?{moments}&time_zone=Asia/Tokyo")), Some(format!("/jobs?{moments}")));
+    }
+}

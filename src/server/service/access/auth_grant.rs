@@ -1,0 +1,114 @@
+//! Re-checks, for streams that outlive their request, whether the caller is still authorized.
+
+use std::time::Duration;
+
+use app::domain::access::Permissions;
+use app::domain::ids::UserId;
+use app::domain::time::{Millis, Timestamp};
+use app::protocol::topic::Topic;
+
+use super::{Principal, effective_permissions};
+use crate::clock::slightly_after;
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::store::Tx;
+use crate::store::access::ResolvedCredential;
+
+/// Interval between re-checks without a change notification: an idle session expires without one.
+const RECHECK_INTERVAL: Duration = Duration::from_mins(1);
+/// Delay before the next try when the database did not answer.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    Token(String),
+    Cookie(String),
+}
+
+impl Credential {
+    /// Resolves the credential; `None` if it was revoked.
+    async fn resolve(&self, tx: &mut dyn Tx) -> Result<Option<ResolvedCredential>, ServiceError> {
+        Ok(match self {
+            Self::Token(digest) => tx.resolve_token(digest).await?,
+            Self::Cookie(digest) => tx.resolve_cookie(digest).await?,
+        })
+    }
+}
+
+/// An authenticated caller's user, credential and permissions, as of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthGrant {
+    credential: Credential,
+    user: UserId,
+    permissions: Permissions,
+}
+
+impl AuthGrant {
+    /// Returns `None` for a caller without an account.
+    pub fn from_principal(principal: &Principal) -> Option<Self> {
+        Some(Self {
+            credential: principal.credential.clone()?,
+            user: principal.user.clone()?,
+            permissions: principal.permissions,
+        })
+    }
+
+    /// The permissions at the time of the request.
+    pub const fn permissions(&self) -> Permissions {
+        self.permissions
+    }
+
+    /// Returns whether the caller would still get the same permissions. `idle` is the idle timeout of sessions.
+    pub async fn is_valid(&self, tx: &mut dyn Tx, now: Timestamp, idle: Millis) -> Result<bool, ServiceError> {
+        let opened = self.credential.resolve(tx).await?;
+        Ok(opened.and_then(|opened| effective_permissions(&opened, now, idle)) == Some(self.permissions))
+    }
+}
+
+impl Core {
+    /// Resolves a credential; `None` if it was revoked.
+    pub(super) async fn resolve_credential(
+        &self,
+        credential: &Credential,
+    ) -> Result<Option<ResolvedCredential>, ServiceError> {
+        credential.resolve(&mut *self.read_recent().await?).await
+    }
+
+    /// Returns whether the caller would still get the same permissions.
+    pub async fn is_grant_valid(&self, grant: &AuthGrant) -> Result<bool, ServiceError> {
+        grant.is_valid(&mut *self.read_recent().await?, self.now(), self.policy.accounts.session_idle).await
+    }
+
+    /// Completes when the grant is no longer valid: the token or session was revoked or has expired, the user was disabled, or
+    /// the permissions have changed.
+    pub async fn wait_until_revoked(&self, grant: &AuthGrant) {
+        let idle = self.policy.accounts.session_idle;
+        let mut bell = self.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
+        loop {
+            bell.mark_unchanged();
+            let now = self.now();
+            let wait = match self.resolve_credential(&grant.credential).await {
+                Err(_) => RETRY_DELAY,
+                Ok(None) => return,
+                Ok(Some(opened)) => {
+                    if effective_permissions(&opened, now, idle) != Some(grant.permissions) {
+                        return;
+                    }
+                    expires_at(&opened, idle)
+                        .map_or(RECHECK_INTERVAL, |end| RECHECK_INTERVAL.min(slightly_after(end - now)))
+                }
+            };
+            tokio::select! {
+                rung = bell.changed() => if rung.is_err() { return },
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+}
+
+/// Returns when the credential expires.
+fn expires_at(opened: &ResolvedCredential, idle: Millis) -> Option<Timestamp> {
+    let token = opened.token.as_ref().and_then(|token| token.expires_at);
+    let session = opened.session.as_ref().map(|session| session.expires_at.min(session.last_used_at + idle));
+    [token, session].into_iter().flatten().min()
+}

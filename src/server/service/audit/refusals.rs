@@ -1,0 +1,154 @@
+//! Rejected requests in the audit log, rate-limited (see [`RefusalLimiter`]). Each server counts for itself, in memory.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use app::domain::audit::AuditAction;
+use app::domain::audit::rate_limit::{RefusalKind, RefusalLimiter, SuppressedRefusals};
+use app::domain::ids::WorkerId;
+use app::domain::network::Network;
+use app::domain::worker::ConnectionState;
+use app::protocol::topic::Topic;
+use app::protocol::workers::RefusedAgentView;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::trail::newest_entry;
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::Caller;
+use crate::store::Tx;
+use crate::store::audit::StoredAuditEntry;
+use crate::store::fleet_state::FleetState;
+use crate::store::workers::StoredWorker;
+
+/// The maximum length of the recorded target, in characters: enough for every path of the API.
+const MAX_TARGET_CHARS: usize = 200;
+
+/// Limits the records of rejected requests per kind and peer.
+#[derive(Default)]
+pub struct AuditRateLimiter(Mutex<BTreeMap<RefusalKind, RefusalLimiter<String>>>);
+
+impl Core {
+    /// Records a rejected request: `target` is what was requested, or the claimed name; `detail` is an object.
+    pub async fn record_refusal(
+        self: &Arc<Self>,
+        caller: Caller,
+        kind: RefusalKind,
+        peer: Option<IpAddr>,
+        target: &str,
+        mut detail: Value,
+    ) {
+        let Some(left_out) = self.admit_refusal(kind, peer_key(peer)) else { return };
+        tracing::warn!(
+            ?peer, by = caller.actor, action = kind.action().as_str(), reason = %detail["reason"], "rejected a request"
+        );
+        detail["peer"] = json!(peer.map(|peer| peer.to_string()));
+        if left_out > 0 {
+            detail["left_out_before"] = json!(left_out);
+        }
+        let target = target.chars().take(MAX_TARGET_CHARS).collect();
+        self.append_refusal(caller, kind, target, detail).await;
+    }
+
+    /// Records how many rejections were suppressed, after they have stopped.
+    pub async fn flush_suppressed(self: &Arc<Self>) {
+        let quiet: Vec<(RefusalKind, SuppressedRefusals)> = {
+            let mut floods = self.audit_limiter.0.lock().expect("no panic while it is held");
+            floods.iter_mut().filter_map(|(kind, flood)| Some((*kind, flood.prune(self.now())?))).collect()
+        };
+        for (kind, SuppressedRefusals { count: times, peers }) in quiet {
+            let detail = json!({"left_out": times, "peers": peers});
+            self.append_refusal(Caller::system(), kind, String::new(), detail).await;
+        }
+    }
+
+    /// Finds the worker with this id or name: a user may be waiting for its first contact.
+    async fn find_worker_id(&self, name: &str) -> Option<WorkerId> {
+        let of_it = |known: &FleetState| {
+            let found = known.workers().find(|one| one.worker.name == name || one.worker.id.as_str() == name);
+            found.map(|stored| stored.worker.id.clone())
+        };
+        self.read_recent().await.ok()?.with_state(of_it).await.ok().flatten()
+    }
+
+    /// Returns whether to record the rejection, and then how many were suppressed before.
+    pub fn admit_refusal(&self, kind: RefusalKind, peer: String) -> Option<u64> {
+        self.metrics.refused.record(kind);
+        let mut floods = self.audit_limiter.0.lock().expect("no panic while it is held");
+        floods.entry(kind).or_default().record_refusal(peer, self.now())
+    }
+
+    /// Appends the record in the background: the response does not wait for it.
+    async fn append_refusal(self: &Arc<Self>, caller: Caller, kind: RefusalKind, target: String, detail: Value) {
+        // Also for a caller who is no longer authorized.
+        let caller = Caller { grant: None, ..caller };
+        let waiting = if kind == RefusalKind::Registration { self.find_worker_id(&target).await } else { None };
+        let recorded = self
+            .change(caller, move |unit| {
+                let (target, detail, waiting) = (target.clone(), detail.clone(), waiting.clone());
+                Box::pin(async move {
+                    if let Some(id) = waiting {
+                        unit.notify(Topic::Worker(id));
+                    }
+                    unit.record(kind.action(), &target, &detail).await
+                })
+            })
+            .await;
+        if let Err(refusal) = recorded {
+            tracing::error!(error = ?refusal, action = kind.action().as_str(), "audit: failed to record a rejected request");
+        }
+    }
+}
+
+/// Returns the last rejection of an agent for a worker that has never connected: of its token, or under its name.
+pub async fn last_refusal(tx: &mut dyn Tx, stored: &StoredWorker) -> Result<Option<RefusedAgentView>, ServiceError> {
+    if stored.worker.connection != ConnectionState::NeverConnected {
+        return Ok(None);
+    }
+    let (action, since) = (AuditAction::WorkerRegistrationRefused, stored.credential.issued_at);
+    let with_token = newest_entry(tx, action, stored.worker.id.as_str(), since).await?;
+    let by_name = newest_entry(tx, action, &stored.worker.name, since).await?;
+    let last = by_name.into_iter().chain(with_token).max_by_key(|entry| entry.at);
+    Ok(last.and_then(|entry| refused_agent(&entry)))
+}
+
+fn refused_agent(entry: &StoredAuditEntry) -> Option<RefusedAgentView> {
+    #[derive(Deserialize)]
+    struct Detail {
+        reason: String,
+        peer: Option<String>,
+    }
+    let Detail { reason, peer } = serde_json::from_str(&entry.detail).ok()?;
+    Some(RefusedAgentView { at: entry.at, reason, from: peer })
+}
+
+/// The key of a peer: of an IPv6 address its network, because one host has many addresses.
+fn peer_key(peer: Option<IpAddr>) -> String {
+    peer.map_or_else(|| "unknown".to_owned(), |peer| Network::from_client(peer).to_string())
+}
+
+/// Returns a claimed name if it is harmless to repeat, else an empty text.
+pub fn printable_name(name: &str) -> &str {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if name.len() <= 64 && name.bytes().all(plain) { name } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claimed_names_are_recorded_only_if_plain() {
+        assert_eq!(
+            (
+                printable_name("gpu-1.lab"),
+                printable_name("a b"),
+                printable_name("<x>"),
+                printable_name(&"x".repeat(65))
+            ),
+            ("gpu-1.lab", "", "", "")
+        );
+    }
+}

@@ -1,0 +1,62 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// A semaphore per user. Users who hold nothing take no memory.
+#[derive(Debug)]
+pub struct PerPersonLimiter {
+    limit: usize,
+    by_person: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// A permit of a user's share, until it is dropped.
+pub type PerPersonPermit = OwnedSemaphorePermit;
+
+impl PerPersonLimiter {
+    /// Sets the limit per user.
+    pub fn new(limit: usize) -> Self {
+        Self { limit: limit.clamp(1, Semaphore::MAX_PERMITS), by_person: Mutex::default() }
+    }
+
+    /// Waits for a permit of the user.
+    pub async fn acquire(&self, person: &str) -> PerPersonPermit {
+        self.semaphore(person).acquire_owned().await.expect("it is never closed")
+    }
+
+    /// Takes a permit if the user has one left.
+    pub fn try_acquire(&self, person: &str) -> Option<PerPersonPermit> {
+        self.semaphore(person).try_acquire_owned().ok()
+    }
+
+    /// The limit per user.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn semaphore(&self, person: &str) -> Arc<Semaphore> {
+        let mut people = self.by_person.lock().expect("no panic while it is held");
+        // Keeps those that are held or waited for.
+        people.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
+        let semaphore = people.entry(person.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.limit)));
+        Arc::clone(semaphore)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_have_a_limit_each_and_take_no_memory_when_idle() {
+        let shares = PerPersonLimiter::new(2);
+        let (first, _second) = (shares.try_acquire("ada"), shares.try_acquire("ada"));
+        assert!(first.is_some() && shares.try_acquire("ada").is_none() && shares.try_acquire("bob").is_some());
+        drop(first);
+        assert!(shares.try_acquire("ada").is_some());
+        for n in 0..100 {
+            drop(shares.try_acquire(&format!("person-{n}")));
+        }
+        assert_eq!(shares.by_person.lock().expect("no panic").len(), 2, "hers, and the newest");
+    }
+}

@@ -1,0 +1,379 @@
+//! The one way to change state: a unit of work inside a transaction, with its audit entries and change notifications.
+
+use std::sync::{Arc, Mutex};
+
+use app::domain::access::{Permission, Permissions};
+use app::domain::audit::{AuditAction, AuditEvent};
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{AttemptLoss, Job, JobFailure, JobState, Lease, PreviousAttempt};
+use app::domain::time::Timestamp;
+use app::domain::trace_context::TraceContext;
+use app::domain::worker::Worker;
+use app::protocol::topic::Topic;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::Core;
+use super::access::AuthGrant;
+use super::error::ServiceError;
+use crate::metrics::dispatch::DispatchStep;
+use crate::store::attempts::AttemptEnd;
+use crate::store::workers::StoredWorker;
+use crate::store::{StoreError, TransactionWork, Tx};
+
+/// The caller, for the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `ada`, `ada/ci` (her token of that name), `worker:w_…`, `system`.
+    pub actor: String,
+    /// The owner of jobs that are created: `ada`.
+    pub owner: String,
+    /// The caller's authorization; `None` for agents, unauthenticated callers and the server itself.
+    pub grant: Option<AuthGrant>,
+    /// The id of the request.
+    pub request_id: Option<String>,
+    /// The trace of the request.
+    pub trace: Option<TraceContext>,
+}
+
+impl Caller {
+    /// The server itself.
+    pub fn system() -> Self {
+        let name = || "system".to_owned();
+        Self { actor: name(), owner: name(), grant: None, request_id: None, trace: None }
+    }
+}
+
+pub struct UnitOfWork<'t> {
+    pub tx: &'t mut dyn Tx,
+    /// Everything else.
+    pub core: &'t Core,
+    /// One time for the whole unit.
+    pub now: Timestamp,
+    caller: &'t Caller,
+    changed_topics: Vec<Topic>,
+}
+
+impl Core {
+    /// Runs a unit of work. It may run twice (see [`crate::store`]), so it must be repeatable; it decides before it writes.
+    /// Change notifications are sent after the commit, also if the client has disconnected meanwhile.
+    pub async fn change<T, F>(self: &Arc<Self>, caller: Caller, step: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: for<'u> Fn(&'u mut UnitOfWork<'_>) -> BoxFuture<'u, Result<T, ServiceError>> + Send + Sync + 'static,
+    {
+        let core = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let outcome = Arc::new(Mutex::new(None));
+            let work = into_work(Arc::clone(&core), caller, step, Arc::clone(&outcome));
+            let written = core.store.write(work).await;
+            let outcome = outcome.lock().expect("no panic while it is held").take();
+            match (written, outcome) {
+                (Ok(()), Some(Ok(value))) => Ok(value),
+                (Err(StoreError::Refused), Some(Err(refusal))) => Err(refusal),
+                (Err(error), _) => Err(ServiceError::Store(error)),
+                (Ok(()), _) => {
+                    Err(ServiceError::Store(StoreError::Unavailable("the unit of work did not run".to_owned())))
+                }
+            }
+        });
+        task.await.unwrap_or_else(|error| Err(ServiceError::Store(StoreError::Unavailable(error.to_string()))))
+    }
+}
+
+type UnitResult<T> = Arc<Mutex<Option<Result<T, ServiceError>>>>;
+
+fn into_work<T, F>(core: Arc<Core>, caller: Caller, step: F, outcome: UnitResult<T>) -> TransactionWork
+where
+    T: Send + 'static,
+    F: for<'u> Fn(&'u mut UnitOfWork<'_>) -> BoxFuture<'u, Result<T, ServiceError>> + Send + Sync + 'static,
+{
+    let shared = Arc::new((core, caller, step));
+    Box::new(move |tx| {
+        let (shared, outcome) = (Arc::clone(&shared), Arc::clone(&outcome));
+        Box::pin(async move {
+            let (core, caller, step) = &*shared;
+            let mut unit = UnitOfWork::new(tx, core, caller);
+            let done = match unit.recheck_authorization().await {
+                Ok(()) => step(&mut unit).await,
+                Err(refusal) => Err(refusal),
+            };
+            match done {
+                Err(ServiceError::Store(error)) => Err(error),
+                Err(refusal) => {
+                    *outcome.lock().expect("no panic while it is held") = Some(Err(refusal));
+                    Err(StoreError::Refused)
+                }
+                Ok(value) => {
+                    unit.publish();
+                    *outcome.lock().expect("no panic while it is held") = Some(Ok(value));
+                    Ok(())
+                }
+            }
+        })
+    })
+}
+
+impl<'t> UnitOfWork<'t> {
+    /// Begins a unit inside a transaction.
+    pub fn new(tx: &'t mut dyn Tx, core: &'t Core, caller: &'t Caller) -> Self {
+        Self { tx, core, now: core.now(), caller, changed_topics: Vec::new() }
+    }
+
+    /// Re-checks authorization inside the transaction; it may have been revoked since the request was authenticated.
+    async fn recheck_authorization(&mut self) -> Result<(), ServiceError> {
+        let Some(admission) = &self.caller.grant else { return Ok(()) };
+        if admission.is_valid(self.tx, self.now, self.core.policy.accounts.session_idle).await? {
+            Ok(())
+        } else {
+            Err(ServiceError::NotAuthenticated)
+        }
+    }
+
+    /// Returns whether the caller has a permission; the server itself, and the operator on its host, have all.
+    pub fn has_permission(&self, permission: Permission) -> bool {
+        self.caller.grant.as_ref().is_none_or(|admission| admission.permissions().contains(permission))
+    }
+
+    /// Rejects a caller who would grant permissions that they do not have, or act on a user with more permissions. Permissions
+    /// that all users have for their own account do not count.
+    pub fn require_covered(&self, permissions: Permissions) -> Result<(), ServiceError> {
+        let theirs = self.caller.grant.as_ref().map(AuthGrant::permissions);
+        let counts = |one: &Permission| *one != Permission::AccountManage;
+        let missing = theirs.and_then(|theirs| permissions.iter().filter(counts).find(|one| !theirs.contains(*one)));
+        missing.map_or(Ok(()), |missing| Err(ServiceError::PermissionDenied(missing)))
+    }
+
+    /// Ends the unit: its change notifications are sent after the commit.
+    pub fn publish(&mut self) {
+        self.tx.notify(self.changed_topics.drain(..).map(|topic| topic.to_string()).collect());
+    }
+
+    /// Requests planning at the end of the group commit, because something may be offered now.
+    pub fn request_planning(&mut self) {
+        self.tx.request_planning();
+    }
+
+    /// Loads a worker; fails if it does not exist.
+    pub async fn worker(&mut self, id: &WorkerId) -> Result<StoredWorker, ServiceError> {
+        self.tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))
+    }
+
+    /// Loads a job; fails if it does not exist.
+    pub async fn job(&mut self, id: &JobId) -> Result<Job, ServiceError> {
+        self.tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))
+    }
+
+    /// Notifies this topic after the commit.
+    pub fn notify(&mut self, topic: Topic) {
+        self.changed_topics.push(topic);
+    }
+
+    pub fn actor(&self) -> &str {
+        &self.caller.actor
+    }
+
+    /// The owner of jobs that are created.
+    pub fn owner(&self) -> &str {
+        &self.caller.owner
+    }
+
+    /// The trace of a job that is submitted now: that of the request, or a new one.
+    pub fn trace(&self) -> TraceContext {
+        let random = &*self.core.random;
+        let begun = || TraceContext::new_root(random.bytes());
+        self.caller.trace.as_ref().map_or_else(begun, |trace| trace.child(random.bytes()))
+    }
+
+    /// Appends to the audit log.
+    pub async fn record(&mut self, action: AuditAction, target: &str, detail: &Value) -> Result<(), ServiceError> {
+        self.record_as(&self.caller.actor.clone(), action, target, detail).await
+    }
+
+    /// Appends for an actor who is only known by this entry: a user who logs in.
+    pub async fn record_as(
+        &mut self,
+        actor: &str,
+        action: AuditAction,
+        target: &str,
+        detail: &Value,
+    ) -> Result<(), ServiceError> {
+        let entry = AuditEvent {
+            at: self.now,
+            actor: actor.to_owned(),
+            action,
+            target: target.to_owned(),
+            detail: detail.to_string(),
+            request_id: self.caller.request_id.clone(),
+        };
+        self.notify(Topic::AuditTrail);
+        Ok(self.tx.append_audit(entry).await?)
+    }
+
+    /// Writes a worker if it has changed, and audits the change.
+    pub async fn save_worker(
+        &mut self,
+        before: &Worker,
+        after: &Worker,
+        action: AuditAction,
+        detail: &Value,
+    ) -> Result<(), ServiceError> {
+        if before == after {
+            return Ok(());
+        }
+        self.save_worker_unrecorded(before, after).await?;
+        self.record(action, after.id.as_str(), detail).await
+    }
+
+    /// Writes a worker's change that no user has made and that alternates: it is not audited.
+    pub async fn save_worker_unrecorded(&mut self, before: &Worker, after: &Worker) -> Result<(), ServiceError> {
+        if before == after {
+            return Ok(());
+        }
+        self.tx.update_worker(before, after).await?;
+        self.notify(Topic::Workers);
+        self.notify(Topic::Worker(after.id.clone()));
+        Ok(())
+    }
+
+    /// Writes a job if it has changed, with the effects on its attempt.
+    pub async fn save_job(&mut self, before: &Job, after: &Job) -> Result<(), ServiceError> {
+        self.save_job_with_detail(before, after, Map::new()).await
+    }
+
+    /// Writes a job with details for the audit log.
+    pub async fn save_job_with_detail(
+        &mut self,
+        before: &Job,
+        after: &Job,
+        particulars: Map<String, Value>,
+    ) -> Result<(), ServiceError> {
+        if before == after {
+            return Ok(());
+        }
+        self.tx.update_job(before, after).await?;
+        self.save_attempt(before, after).await?;
+        let (action, mut detail) = describe_change(before, after);
+        if let Value::Object(detail) = &mut detail {
+            detail.extend(particulars);
+        }
+        self.record(action, after.id.as_str(), &detail).await?;
+        self.notify(Topic::Jobs);
+        self.notify(Topic::Job(after.id.clone()));
+        self.notify(Topic::Workers);
+        for lease in [before.active_lease(), after.active_lease()].into_iter().flatten() {
+            self.notify(Topic::Worker(lease.worker.clone()));
+        }
+        Ok(())
+    }
+
+    async fn save_attempt(&mut self, before: &Job, after: &Job) -> Result<(), ServiceError> {
+        let job = &after.id;
+        let end = |outcome, error, exit_code| AttemptEnd { at: self.now, outcome, error, exit_code };
+        let (attempt, end) = match &after.state {
+            JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
+                if matches!(before.state, JobState::Queued { .. }) {
+                    self.tx.reopen_attempt(job, lease.attempt).await?;
+                }
+                if let JobState::Offered { since, .. } = &before.state {
+                    self.core.metrics.dispatch.record(DispatchStep::Accepted, *since);
+                }
+                return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
+            }
+            // An offer is recorded where it is made: that needs the worker's name and the token.
+            JobState::Offered { .. }
+            | JobState::Cancelling { .. }
+            | JobState::Queued { previous: None, .. }
+            | JobState::Cancelled { lease: None, .. } => return Ok(()),
+            JobState::Queued { previous: Some(PreviousAttempt { lease, loss: None }), .. } => {
+                (lease.attempt, end("expired", None, None))
+            }
+            JobState::Queued { previous: Some(PreviousAttempt { lease, loss: Some(loss) }), .. }
+            | JobState::Failed { lease, failure: JobFailure::Lost(loss), .. } => {
+                (lease.attempt, end("lost", Some(describe_loss(loss)), loss_exit_code(loss)))
+            }
+            JobState::Completed { lease, .. } => (lease.attempt, end("completed", None, Some(0))),
+            // A lost attempt stays lost if its job is cancelled while it waits.
+            JobState::Cancelled { .. } if before.active_lease().is_none() => return Ok(()),
+            JobState::Cancelled { lease: Some(lease), .. } => (lease.attempt, end("cancelled", None, None)),
+            JobState::Failed { lease, failure: JobFailure::Trainer { exit_code, error }, .. } => {
+                (lease.attempt, end("failed", Some(error.clone()), *exit_code))
+            }
+            JobState::Failed { lease, failure: failure @ JobFailure::RuntimeExceeded { .. }, .. } => {
+                (lease.attempt, end("failed", Some(describe_failure(failure)), None))
+            }
+        };
+        Ok(self.tx.end_attempt(job, attempt, &end).await?)
+    }
+}
+
+/// The audit entry of a job's change: one action per state that can be reached.
+fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
+    let lease = |lease: &Lease| json!({"attempt": lease.attempt, "worker_id": lease.worker, "gpus": lease.gpus});
+    match &after.state {
+        JobState::Queued { previous: Some(PreviousAttempt { lease: last, loss: Some(loss) }), .. } => {
+            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_loss(loss)});
+            (AuditAction::JobRequeued, detail)
+        }
+        JobState::Queued { previous, .. } => {
+            (AuditAction::JobOfferExpired, previous.as_ref().map_or(Value::Null, |previous| lease(&previous.lease)))
+        }
+        JobState::Offered { lease: held, .. } => (AuditAction::JobOffered, lease(held)),
+        JobState::Starting { lease: held, .. } => (AuditAction::JobStarting, lease(held)),
+        JobState::Running { lease: held, .. } => (AuditAction::JobRunning, lease(held)),
+        JobState::Cancelling { lease: held, .. } => (AuditAction::JobCancelling, lease(held)),
+        JobState::Completed { lease: held, .. } => (AuditAction::JobCompleted, lease(held)),
+        JobState::Cancelled { .. } => (AuditAction::JobCancelled, before.active_lease().map_or(Value::Null, lease)),
+        JobState::Failed { lease: last, failure, .. } => {
+            let detail =
+                json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_failure(failure)});
+            (AuditAction::JobFailed, detail)
+        }
+    }
+}
+
+/// Describes a failure for the audit log and API clients.
+pub fn describe_failure(failure: &JobFailure) -> String {
+    match failure {
+        JobFailure::Trainer { exit_code, error } => describe_trainer_failure(*exit_code, error),
+        JobFailure::RuntimeExceeded { allowed } => {
+            format!("Stopped after {} s: max_runtime_seconds was reached.", allowed.0 / 1_000)
+        }
+        JobFailure::Lost(loss) => {
+            format!("No retries left. The last attempt was lost: {}", describe_loss(loss))
+        }
+    }
+}
+
+/// Describes a loss.
+pub fn describe_loss(loss: &AttemptLoss) -> String {
+    match loss {
+        AttemptLoss::UnknownToAgent => {
+            "The agent reconnected without the job; its host was probably restarted.".to_owned()
+        }
+        AttemptLoss::WorkerOffline => {
+            "The worker went offline: heartbeat timeout, or its agent disconnected.".to_owned()
+        }
+        AttemptLoss::Evicted => "The worker's drain deadline passed.".to_owned(),
+        AttemptLoss::Requeued(why) if why.is_empty() => "The agent returned the job.".to_owned(),
+        AttemptLoss::Requeued(why) => why.clone(),
+        AttemptLoss::TrainerFailed { exit_code, error } => describe_trainer_failure(*exit_code, error),
+    }
+}
+
+fn describe_trainer_failure(exit_code: Option<i32>, error: &str) -> String {
+    match (exit_code, error.is_empty()) {
+        (Some(code), true) => format!("The trainer exited with code {code}; see its log."),
+        (None, true) => "The trainer could not be started; see the worker's log.".to_owned(),
+        (_, false) => error.to_owned(),
+    }
+}
+
+fn loss_exit_code(loss: &AttemptLoss) -> Option<i32> {
+    match loss {
+        AttemptLoss::TrainerFailed { exit_code, .. } => *exit_code,
+        AttemptLoss::UnknownToAgent | AttemptLoss::WorkerOffline | AttemptLoss::Evicted | AttemptLoss::Requeued(_) => {
+            None
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The audit log.
+
+use app::domain::audit::verify::{ChainHead, EntryRef, SignedHashes, Verifier};
+use app::domain::audit::{AuditAction, AuditEvent};
+use app::domain::time::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{TestStore, on_every_engine};
+use crate::store::StoreError;
+use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
+use crate::tokens::hex;
+
+on_every_engine!(
+    audit_log_is_chained,
+    hash_covers_the_stored_entry,
+    newest_time_of_all_chains_is_known,
+    entries_are_filtered_by_each_field,
+    entries_are_paged_in_both_directions,
+    removed_beginning_is_recorded,
+);
+
+fn entry(n: i64) -> AuditEvent {
+    AuditEvent {
+        at: Timestamp(n),
+        actor: "admin".to_owned(),
+        action: AuditAction::WorkerCreated,
+        target: "w_1".to_owned(),
+        detail: "{}".to_owned(),
+        request_id: None,
+    }
+}
+
+async fn append(fresh: &TestStore, entry: AuditEvent) {
+    let append = fresh.write(move |tx| {
+        let entry = entry.clone();
+        Box::pin(async move { tx.append_audit(entry).await })
+    });
+    append.await.expect("appended");
+}
+
+async fn newest_time_of_all_chains_is_known(fresh: &TestStore) {
+    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(None));
+    for at in [5, 9, 7] {
+        append(fresh, entry(at)).await;
+    }
+    assert_eq!(fresh.read().await.newest_audit_at().await, Ok(Some(Timestamp(9))));
+}
+
+/// The findings of a verification.
+async fn faults(fresh: &TestStore) -> Vec<String> {
+    let mut tx = fresh.read().await;
+    let heads = tx.audit_heads().await.expect("readable");
+    let mut verifier = Verifier::new(|bytes: &[u8]| hex(&Sha256::digest(bytes)), heads, SignedHashes::new());
+    for entry in tx.audit_after("", 0, 100).await.expect("readable") {
+        verifier.verify_record(&entry.record(), &entry.hash);
+    }
+    verifier.into_report().faults.into_iter().map(|(_, fault)| fault.to_string()).collect()
+}
+
+async fn audit_log_is_chained(fresh: &TestStore) {
+    for n in 1..=3 {
+        append(fresh, entry(n)).await;
+    }
+    let trail = fresh.read().await.audit_of_target("w_1").await.expect("readable");
+    assert_eq!(trail.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(trail[0].previous, "");
+    assert!(trail.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
+    let first = &trail[0];
+    assert_eq!((first.action.as_str(), first.at, first.actor.as_str()), ("worker.created", Timestamp(1), "admin"));
+    assert_eq!(faults(fresh).await, Vec::<String>::new());
+    let heads = fresh.read().await.audit_heads().await.expect("readable");
+    let newest = EntryRef { seq: 3, hash: trail[2].hash.clone() };
+    assert_eq!(heads, [("c_test".to_owned(), ChainHead { newest, removed: EntryRef::default() })].into());
+}
+
+async fn hash_covers_the_stored_entry(fresh: &TestStore) {
+    let odd = "a\0b\u{1}\r\n\u{feff}é\u{202e}\\'\"";
+    let texts = |text: &str| AuditEvent {
+        actor: text.to_owned(),
+        target: text.to_owned(),
+        detail: text.to_owned(),
+        request_id: Some(text.to_owned()),
+        ..entry(1)
+    };
+    append(fresh, texts(odd)).await;
+    append(fresh, texts("")).await;
+    append(fresh, AuditEvent { request_id: None, ..texts("") }).await;
+    assert_eq!(faults(fresh).await, Vec::<String>::new());
+    let kept = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
+    assert_eq!(kept[0].detail, odd.replace('\0', "\u{fffd}"));
+    assert_eq!((kept[1].request_id.as_deref(), kept[2].request_id.as_deref()), (Some(""), None));
+}
+
+async fn entries_are_filtered_by_each_field(fresh: &TestStore) {
+    append(fresh, entry(1)).await;
+    append(fresh, AuditEvent { actor: "eve".to_owned(), ..entry(2) }).await;
+    append(fresh, AuditEvent { action: AuditAction::JobSubmitted, ..entry(3) }).await;
+    append(fresh, AuditEvent { target: "w_2".to_owned(), ..entry(4) }).await;
+    append(fresh, AuditEvent { request_id: Some("r".to_owned()), ..entry(5) }).await;
+    let all = AuditFilter::default;
+    let cases = [
+        (all(), vec![5, 4, 3, 2, 1]),
+        (AuditFilter { actor: Some("eve".to_owned()), ..all() }, vec![2]),
+        (AuditFilter { action: Some(ActionFilter::Is("job.submitted".to_owned())), ..all() }, vec![3]),
+        (AuditFilter { action: Some(ActionFilter::Prefix("worker.".to_owned())), ..all() }, vec![5, 4, 2, 1]),
+        (AuditFilter { action: Some(ActionFilter::Prefix("work.".to_owned())), ..all() }, vec![]),
+        (AuditFilter { targets: vec!["w_2".to_owned()], ..all() }, vec![4]),
+        (AuditFilter { targets: vec!["w_2".to_owned(), "w_9".to_owned()], ..all() }, vec![4]),
+        (AuditFilter { request_id: Some("r".to_owned()), ..all() }, vec![5]),
+        (AuditFilter { since: Some(Timestamp(4)), ..all() }, vec![5, 4]),
+        (AuditFilter { since: Some(Timestamp(2)), until: Some(Timestamp(4)), ..all() }, vec![3, 2]),
+        (AuditFilter { actor: Some("eve".to_owned()), targets: vec!["w_2".to_owned()], ..all() }, vec![]),
+    ];
+    let mut tx = fresh.read().await;
+    for (filter, expected) in cases {
+        let found = tx.audit_page(&filter, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
+        assert_eq!(found.iter().map(|entry| entry.seq).collect::<Vec<_>>(), expected, "{filter:?}");
+    }
+}
+
+async fn entries_are_paged_in_both_directions(fresh: &TestStore) {
+    for _ in 1..=2 {
+        append(fresh, entry(1)).await;
+        append(fresh, entry(2)).await;
+    }
+    let mut tx = fresh.read().await;
+    let all = AuditFilter::default();
+    let back = tx.audit_page(&all, &AuditOrder::NewestFirst(None), 9).await.expect("readable");
+    let places: Vec<AuditCursor> = back.iter().map(StoredAuditEntry::cursor).collect();
+    let in_order: Vec<(i64, i64)> = places.iter().map(|place| (place.at.0, place.seq)).collect();
+    assert_eq!(in_order, [(2, 4), (2, 2), (1, 3), (1, 1)], "by time, then by number");
+    let rest = tx.audit_page(&all, &AuditOrder::NewestFirst(Some(places[1].clone())), 1).await.expect("readable");
+    assert_eq!(rest, back[2..3]);
+    let forth = tx.audit_page(&all, &AuditOrder::OldestFirst(Some(places[2].clone())), 9).await.expect("readable");
+    assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2, 4]);
+    let under = AuditFilter { action: Some(ActionFilter::Prefix("worker.".to_owned())), ..all };
+    let forth = tx.audit_page(&under, &AuditOrder::OldestFirst(None), 9).await.expect("readable");
+    assert_eq!(forth.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 3, 2, 4]);
+    let after = tx.audit_after("c_test", 2, 1).await.expect("readable");
+    assert_eq!(after.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [3]);
+}
+
+async fn removed_beginning_is_recorded(fresh: &TestStore) {
+    for n in 1..=5 {
+        append(fresh, entry(n)).await;
+    }
+    let oldest = fresh.read().await.oldest_audit("c_test", 3).await.expect("readable");
+    assert_eq!(oldest.iter().map(|(at, mark)| (at.0, mark.seq)).collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3)]);
+    let remove = |through: EntryRef| {
+        fresh.write(move |tx| {
+            let through = through.clone();
+            Box::pin(async move {
+                assert_eq!(tx.newest_audit().await?.seq, 5);
+                tx.remove_audit("c_test", &through).await
+            })
+        })
+    };
+    let third = oldest[2].1.clone();
+    remove(third.clone()).await.expect("there");
+    assert_eq!(remove(oldest[1].1.clone()).await, Err(StoreError::Conflict), "it is already removed");
+    assert_eq!(remove(EntryRef { seq: 9, ..EntryRef::default() }).await, Err(StoreError::Conflict), "there is none");
+    append(fresh, entry(6)).await;
+    let left = fresh.read().await.audit_after("", 0, 9).await.expect("readable");
+    assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4, 5, 6]);
+    assert_eq!(fresh.read().await.audit_heads().await.expect("readable")["c_test"].removed, third);
+    assert_eq!(faults(fresh).await, Vec::<String>::new());
+    let attempt = fresh.read().await.remove_audit("c_test", &EntryRef { seq: 4, ..EntryRef::default() }).await;
+    assert!(matches!(attempt, Err(StoreError::Unavailable(_))), "a view for reading removes nothing");
+}

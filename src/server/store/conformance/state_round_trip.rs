@@ -1,0 +1,364 @@
+//! Workers and jobs: what is written is read, and a failed guard writes nothing.
+
+use std::cmp::Reverse;
+
+use app::domain::capability::Capability;
+use app::domain::gpu::{Gpu, GpuReport, MemoryKind, Withheld, WithheldReason};
+use app::domain::ids::AttemptNumber;
+use app::domain::job::{AttemptLoss, AttemptReport, Job};
+use app::domain::labels::Labels;
+use app::domain::plan::urgency;
+use app::domain::sandbox::{JobLimits, Sandbox, SandboxLevel};
+use app::domain::time::Timestamp;
+use app::domain::worker::credential::{PreviousSecret, WorkerCredential};
+use app::domain::worker::{OfflineCause, Worker, WorkerEdit, WorkerKind};
+
+use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
+use crate::store::StoreError;
+use crate::store::workers::LastContact;
+
+on_every_engine!(
+    workers_round_trip,
+    token_is_valid_until_replaced,
+    names_and_tokens_are_unique,
+    worker_update_is_guarded,
+    only_absent_workers_are_deleted,
+    last_seen_is_flushed_in_batches,
+    every_job_state_round_trips,
+    job_update_is_guarded,
+    queue_positions_match_planning,
+    leases_are_found_by_worker,
+    idempotency_key_is_known_until_swept,
+);
+
+fn capability() -> Capability {
+    Capability {
+        gpus: vec![
+            Gpu {
+                index: 1,
+                uuid: "GPU-1".to_owned(),
+                name: "NVIDIA A100".to_owned(),
+                vram_gb: Some(79.25),
+                memory: Some(MemoryKind::Dedicated),
+                ..Gpu::default()
+            },
+            Gpu { index: 2, uuid: "GPU-2".to_owned(), memory: Some(MemoryKind::Unified), ..Gpu::default() },
+            Gpu { uuid: "MIG-1".to_owned(), part_of: Some("GPU-3".to_owned()), ..Gpu::default() },
+        ],
+        accelerator: "cuda".to_owned(),
+        hostname: Some("höst".to_owned()),
+        labels: Labels([("rack".to_owned(), "7".to_owned())].into()),
+        agent_version: Some("0.1.0".to_owned()),
+        protocol: Some(1),
+        driver: Some("570.1".to_owned()),
+        runtime: Some("13.0".to_owned()),
+        install_id: Some("4f".to_owned()),
+        paths: Some(vec!["data_root".to_owned()]),
+        sandbox: Some(Sandbox {
+            least: SandboxLevel::Files,
+            most: SandboxLevel::Full,
+            why_not_more: Some("no namespaces".to_owned()),
+            limits: Some(JobLimits {
+                memory_bytes: Some(1 << 36),
+                processes: None,
+                why_not: Some("no pids".to_owned()),
+            }),
+        }),
+        tls_verify: Some(false),
+        max_jobs: 2,
+        unhealthy_reason: None,
+    }
+}
+
+async fn reload(fresh: &TestStore, worker: &Worker) -> Worker {
+    fresh.read().await.worker(&worker.id).await.expect("readable").expect("there").worker
+}
+
+async fn workers_round_trip(fresh: &TestStore) {
+    let made = worker(1);
+    fresh.insert_worker(&made, "digest").await.expect("new");
+    let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), WorkerKind::Persistent);
+    let online = connecting.clone().stream_opened(Timestamp(NOW.0 + 2), "s").expect("registered");
+    let lost = online.clone().stream_closed(Timestamp(NOW.0 + 3), "s");
+    let [xid, python] = [(WithheldReason::Quarantined, "XID 79: \"höst\""), (WithheldReason::InUse, "")];
+    let word = |uuid: &str, (reason, detail): (WithheldReason, &str)| GpuReport {
+        uuid: uuid.to_owned(),
+        withheld: Some(Withheld { reason, detail: detail.to_owned() }),
+    };
+    let withholding = online.clone().gpus_reported(&[word("GPU-1", xid), word("MIG-1", python)]);
+    let giving = withholding.clone().gpus_reported(&[GpuReport { uuid: "GPU-1".to_owned(), withheld: None }]);
+    let full = giving.clone().host_health_reported(Some("the disk of \"/höst\" is full".to_owned()));
+    let drained =
+        full.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
+    let gone = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
+    let silent = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::HeartbeatTimeout);
+    let mut before = made.clone();
+    assert_eq!(reload(fresh, &made).await, made);
+    let spent = silent.clone().job_ended(Timestamp(NOW.0 + 6));
+    let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..spent }.job_ended(Timestamp(NOW.0 + 7));
+    let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("a network")).to_vec();
+    let pinned = ephemeral.clone().edited(WorkerEdit { networks: Some(networks), ..WorkerEdit::default() });
+    let contended = pinned.clone().token_contended(Timestamp(NOW.0 + 8), "other");
+    let settled = contended.clone().token_rotated();
+    let astray = Worker { unassigned_run: Some(job(1).id), lease_duration: Some(LEASE), ..settled.clone() };
+    let finishing = Worker { finishing_since: Some(Timestamp(NOW.0 + 9)), ..astray.clone() };
+    for after in [
+        connecting,
+        online,
+        lost,
+        withholding,
+        giving,
+        full,
+        drained,
+        gone,
+        silent,
+        ephemeral,
+        pinned,
+        contended,
+        settled,
+        astray,
+        finishing,
+    ] {
+        fresh.update_worker(&before, &after).await.expect("as it was read");
+        assert_eq!(reload(fresh, &made).await, after);
+        before = after;
+    }
+}
+
+async fn token_is_valid_until_replaced(fresh: &TestStore) {
+    fresh.insert_worker(&worker(1), "digest").await.expect("new");
+    let whose = async |digest: &'static str| {
+        let stored = fresh.read().await.worker_by_token(digest).await.expect("readable");
+        stored.map(|stored| WorkerCredential::clone(&stored.credential))
+    };
+    assert_eq!((whose("digest").await, whose("other").await), (Some(WorkerCredential::new("digest")), None));
+    let old = Some(PreviousSecret { digest: "digest".to_owned(), expires_at: Timestamp(NOW.0 + 5) });
+    let unused_ends_at = Some(Timestamp(NOW.0 + 5));
+    let both = WorkerCredential {
+        expires_at: Some(Timestamp(NOW.0 + 9)),
+        expires_unused_at: unused_ends_at,
+        previous: old,
+        ..WorkerCredential::issued("next", NOW, "ada/ci")
+    };
+    let put = fresh.write({
+        let both = both.clone();
+        move |tx| {
+            let both = both.clone();
+            Box::pin(async move { tx.put_credential(&worker(1).id, &both).await })
+        }
+    });
+    put.await.expect("it is there");
+    assert_eq!((whose("digest").await, whose("next").await), (Some(both.clone()), Some(both)));
+    let rotate = fresh
+        .write(|tx| Box::pin(async move { tx.put_credential(&worker(1).id, &WorkerCredential::new("new")).await }));
+    rotate.await.expect("it is there");
+    assert_eq!((whose("digest").await, whose("next").await), (None, None));
+    assert_eq!(whose("new").await, Some(WorkerCredential::new("new")));
+}
+
+async fn names_and_tokens_are_unique(fresh: &TestStore) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    let same_name = Worker { name: "worker-1".to_owned(), ..worker(2) };
+    assert_eq!(fresh.insert_worker(&same_name, "two").await, Err(StoreError::Conflict));
+    assert_eq!(fresh.insert_worker(&worker(3), "one").await, Err(StoreError::Conflict));
+    assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
+}
+
+async fn worker_update_is_guarded(fresh: &TestStore) {
+    let made = worker(1);
+    fresh.insert_worker(&made, "digest").await.expect("new");
+    let registered = made.clone().registered(NOW, capability(), WorkerKind::Ephemeral);
+    fresh.update_worker(&made, &registered).await.expect("as it was read");
+    let late = made.clone().drained(NOW, None, None);
+    assert_eq!(fresh.update_worker(&made, &late).await, Err(StoreError::Conflict));
+    assert_eq!(reload(fresh, &made).await, registered);
+}
+
+async fn only_absent_workers_are_deleted(fresh: &TestStore) {
+    let registered = |n| worker(n).registered(NOW, capability(), WorkerKind::Ephemeral);
+    let online = |n| registered(n).stream_opened(NOW, "s").expect("registered");
+    let lost = online(3).stream_closed(NOW, "s");
+    let gone = online(4).went_offline(NOW, OfflineCause::HeartbeatTimeout);
+    let refused = || Err(StoreError::Conflict);
+    for (n, digest, after, expected) in [
+        (1, "one", registered(1), refused()),
+        (2, "two", online(2), refused()),
+        (3, "three", lost, Ok(())),
+        (4, "four", gone, Ok(())),
+    ] {
+        let made = worker(n);
+        fresh.insert_worker(&made, digest).await.expect("new");
+        fresh.update_worker(&made, &after).await.expect("as it was read");
+        let id = made.id.clone();
+        let deleted = fresh.write(move |tx| {
+            let id = id.clone();
+            Box::pin(async move { tx.delete_worker(&id).await })
+        });
+        assert_eq!(deleted.await, expected, "{after:?}");
+        assert_eq!(fresh.read().await.worker(&made.id).await.map(|left| left.is_none()), Ok(expected.is_ok()));
+    }
+}
+
+async fn last_seen_is_flushed_in_batches(fresh: &TestStore) {
+    fresh.insert_worker(&worker(1), "one").await.expect("new");
+    fresh.insert_worker(&worker(2), "two").await.expect("new");
+    let seen =
+        |at, from: Option<&str>| LastContact { at: Timestamp(at), from: from.map(|from| from.parse().expect("one")) };
+    let all = [
+        (worker(1).id, seen(5, Some("2001:db8::1"))),
+        (worker(2).id, seen(6, None)),
+        (worker(9).id, seen(7, Some("192.0.2.1"))),
+    ];
+    let flush = fresh.write(move |tx| {
+        let all = all.clone();
+        Box::pin(async move { tx.flush_last_seen(&all).await })
+    });
+    flush.await.expect("a deleted one does not matter");
+    let times: Vec<_> = fresh.read().await.workers().await.expect("readable").iter().map(|w| w.last_seen).collect();
+    assert_eq!(times, [Some(seen(5, Some("2001:db8::1"))), Some(seen(6, None))]);
+}
+
+/// Jobs in each state, with the transitions to it.
+fn job_lifecycles() -> Vec<Vec<Job>> {
+    let now = NOW;
+    let queued = job(1);
+    let offered =
+        queued.clone().offered(now, worker(1).id, vec!["GPU-1".to_owned()], Timestamp(now.0 + 9)).expect("waits");
+    let report =
+        |job: &Job, report| job.clone().reported(now, &worker(1).id, AttemptNumber(1), report).expect("current");
+    let starting = report(&offered, AttemptReport::Starting);
+    let running = report(&starting, AttemptReport::Running);
+    let cancelling = running.clone().cancelled(now).expect("runs");
+    let failed_report = || AttemptReport::Failed { exit_code: Some(-9), error: "out of memory".to_owned() };
+    let minute_later = Timestamp(now.0 + 60_000);
+    let over_time = running.clone().reported(minute_later, &worker(1).id, AttemptNumber(1), AttemptReport::Cancelled);
+    let over_time = over_time.expect("current");
+    let mut final_failure = running.clone();
+    final_failure.spec.retry_on_failure = false;
+    let mut exhausted = running.clone();
+    exhausted.losses = 3;
+    vec![
+        vec![
+            queued.clone(),
+            offered.clone(),
+            starting.clone(),
+            running.clone(),
+            report(&running, AttemptReport::Completed),
+        ],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            cancelling.clone(),
+            report(&cancelling, AttemptReport::Cancelled),
+        ],
+        vec![queued.clone(), offered.clone(), running.clone(), over_time],
+        vec![queued.clone(), queued.clone().cancelled(now).expect("waits")],
+        vec![queued.clone(), offered.clone(), offered.clone().offer_expired(Timestamp(i64::MAX))],
+        vec![queued.clone(), offered.clone(), running.clone(), report(&running, failed_report())],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            running.clone().lost(now, AttemptLoss::UnknownToAgent, LEASE),
+        ],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            running.clone().lost(now, AttemptLoss::WorkerOffline, LEASE),
+        ],
+        vec![
+            queued.clone(),
+            offered.clone(),
+            running.clone(),
+            report(&running, AttemptReport::Requeue { error: "spot".to_owned() }),
+        ],
+        vec![queued.clone(), queued.clone().prioritized(50).expect("waits")],
+        vec![queued.clone(), offered.clone(), running.clone(), report(&running, AttemptReport::Evicted)],
+        vec![final_failure.clone(), report(&final_failure, failed_report())],
+        vec![exhausted.clone(), report(&exhausted, failed_report())],
+        vec![cancelling.clone(), cancelling.lost(now, AttemptLoss::WorkerOffline, LEASE)],
+        vec![exhausted.clone(), exhausted.lost(now, AttemptLoss::WorkerOffline, LEASE)],
+    ]
+}
+
+async fn every_job_state_round_trips(fresh: &TestStore) {
+    for (n, mut life) in (10..).zip(job_lifecycles()) {
+        for step in &mut life {
+            step.id = job(n).id;
+        }
+        // A life cycle that begins in the middle is written over a row in the state before.
+        let seed = Job { spec: life[0].spec.clone(), ..job(n) };
+        fresh.insert_job(&seed).await;
+        fresh.update_job(&seed, &life[0]).await.expect("as it was read");
+        for pair in life.windows(2) {
+            fresh.update_job(&pair[0], &pair[1]).await.expect("as it was read");
+            let read = fresh.read().await.job(&pair[1].id).await.expect("readable").expect("there");
+            assert_eq!(read, Job { submitted_at: seed.submitted_at, ..pair[1].clone() });
+        }
+    }
+}
+
+async fn job_update_is_guarded(fresh: &TestStore) {
+    let queued = job(1);
+    fresh.insert_job(&queued).await;
+    let offered = queued.clone().offered(NOW, worker(1).id, vec![], NOW).expect("waits");
+    fresh.update_job(&queued, &offered).await.expect("as it was read");
+    let rival = queued.clone().offered(NOW, worker(2).id, vec![], NOW).expect("waits");
+    assert_eq!(fresh.update_job(&queued, &rival).await, Err(StoreError::Conflict));
+    let other_attempt = Job { attempt: AttemptNumber(7), ..offered.clone() };
+    assert_eq!(fresh.update_job(&other_attempt, &rival).await, Err(StoreError::Conflict));
+    assert_eq!(fresh.read().await.job(&queued.id).await, Ok(Some(offered)));
+}
+
+async fn queue_positions_match_planning(fresh: &TestStore) {
+    let with = |n: u8, priority| Job { priority, ..job(n) };
+    let jobs = [with(1, 5), with(2, 20), with(3, 20), with(4, 50), with(5, 0)];
+    for job in &jobs {
+        fresh.insert_job(job).await;
+    }
+    let raised = jobs[4].clone().prioritized(50).expect("waits");
+    fresh.update_job(&jobs[4], &raised).await.expect("as it was read");
+    let mut waiting = [jobs[0].clone(), jobs[1].clone(), jobs[2].clone(), jobs[3].clone(), raised];
+    waiting.sort_by_key(|job| (Reverse(urgency(job)), job.submitted_at, job.id.clone()));
+    for (place, job) in (1..).zip(&waiting) {
+        let mut asks = fresh.recent().await;
+        let by_memory = asks.queue_position(job).await;
+        asks.setting("begins").await.expect("readable");
+        assert_eq!((by_memory, asks.queue_position(job).await), (Ok(place), Ok(place)), "{}", job.id);
+    }
+}
+
+async fn leases_are_found_by_worker(fresh: &TestStore) {
+    for n in [1, 2, 3] {
+        fresh.insert_job(&job(n)).await;
+    }
+    let offer = |n: u8, to: u8| job(n).offered(NOW, worker(to).id, vec![], NOW).expect("waits");
+    fresh.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
+    fresh.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
+    let lost = offer(3, 1).lost(NOW, AttemptLoss::WorkerOffline, LEASE);
+    fresh.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
+    fresh.update_job(&offer(3, 1), &lost).await.expect("as it was read");
+    let mut tx = fresh.read().await;
+    assert_eq!(tx.leased_jobs(None).await, Ok(vec![offer(1, 1), offer(2, 2)]));
+    assert_eq!(tx.leased_jobs(Some(&worker(1).id)).await, Ok(vec![offer(1, 1)]));
+    assert_eq!(tx.leased_jobs(Some(&worker(9).id)).await, Ok(vec![]));
+}
+
+async fn idempotency_key_is_known_until_swept(fresh: &TestStore) {
+    fresh.insert_job(&job(1)).await;
+    let insert =
+        || fresh.write(|tx| Box::pin(async move { tx.insert_idempotency_key("ada", "k", "digest", &job(1)).await }));
+    insert().await.expect("new");
+    assert_eq!(insert().await, Err(StoreError::Conflict));
+    let known = async |actor: &str| fresh.read().await.idempotency_key(actor, "k").await.expect("readable");
+    assert_eq!(known("ada").await, Some((job(1).id, "digest".to_owned())));
+    assert_eq!(known("bob").await, None);
+    let submitted = job(1).submitted_at;
+    let sweep = |before| fresh.write(move |tx| Box::pin(async move { tx.sweep_idempotency_keys(before).await }));
+    sweep(submitted).await.expect("written");
+    assert!(known("ada").await.is_some());
+    sweep(Timestamp(submitted.0 + 1)).await.expect("written");
+    assert_eq!(known("ada").await, None);
+}

@@ -1,0 +1,231 @@
+//! Writes of a group that are not flushed yet.
+//!
+//! Jobs, attempts and audit entries are what nearly every use case writes. They are collected here and written with many rows
+//! per statement: at the end of the group, or before the first statement that could read them. A statement costs a round trip
+//! to another thread or host; another row in it costs next to nothing.
+//!
+//! A change is still guarded by the state it was based on: the guard becomes part of the row in the statement, and a row that
+//! has changed fails the group, as it would have failed immediately.
+
+use std::collections::BTreeMap;
+
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::Job;
+use app::domain::time::Timestamp;
+
+use super::SqlSession;
+use super::rows::job::{IMMUTABLE_COLUMNS, MUTABLE_COLUMNS, immutable_values, mutable_values};
+use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update};
+use crate::store::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::{Result, StoreError};
+
+/// The maximum number of rows in a statement. Statements come in sizes of powers of two, so that few are prepared.
+const MOST_ROWS: usize = 64;
+
+const ATTEMPT_COLUMNS: [&str; 7] =
+    ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "gpus", "offered_at"];
+const PATCH_COLUMNS: [&str; 8] =
+    ["job_id", "attempt", "started_at", "changes", "ended_at", "outcome", "error", "exit_code"];
+const PATCH_ASSIGNMENTS: &str = "started_at = coalesce(attempts.started_at, v.started_at),
+    ended_at = CASE v.changes WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
+    outcome = CASE v.changes WHEN 1 THEN v.outcome ELSE attempts.outcome END,
+    error = CASE v.changes WHEN 1 THEN v.error ELSE attempts.error END,
+    exit_code = CASE v.changes WHEN 1 THEN v.exit_code ELSE attempts.exit_code END";
+const AUDIT_COLUMNS: [&str; 10] =
+    ["chain", "seq", "at", "actor", "action", "target", "detail", "request_id", "previous", "hash"];
+
+#[derive(Default)]
+pub struct WriteBatch {
+    jobs: BTreeMap<JobId, PendingJob>,
+    new_attempts: Vec<Vec<SqlValue>>,
+    attempts: BTreeMap<(JobId, AttemptNumber), AttemptPatch>,
+    audit: Vec<Vec<SqlValue>>,
+}
+
+struct PendingJob {
+    /// State and attempt in the row; `None` if it is new.
+    guard: Option<(&'static str, AttemptNumber)>,
+    job: Job,
+}
+
+/// A change of an existing attempt.
+#[derive(Default)]
+struct AttemptPatch {
+    started_at: Option<Timestamp>,
+    end: EndPatch,
+}
+
+/// The change of an attempt's end.
+#[derive(Default)]
+enum EndPatch {
+    #[default]
+    Unchanged,
+    /// The attempt was re-adopted.
+    Cleared,
+    Ended(AttemptEnd),
+}
+
+impl WriteBatch {
+    pub fn insert_job(&mut self, job: &Job) -> Result<()> {
+        let pending = PendingJob { guard: None, job: job.clone() };
+        if self.jobs.insert(job.id.clone(), pending).is_some() { Err(StoreError::Conflict) } else { Ok(()) }
+    }
+
+    /// A job's change, guarded by `before`.
+    pub fn update_job(&mut self, before: &Job, after: &Job) -> Result<()> {
+        let saw = (before.state.as_str(), before.attempt);
+        if let Some(pending) = self.jobs.get_mut(&before.id) {
+            if (pending.job.state.as_str(), pending.job.attempt) != saw {
+                return Err(StoreError::Conflict);
+            }
+            pending.job = after.clone();
+        } else {
+            self.jobs.insert(before.id.clone(), PendingJob { guard: Some(saw), job: after.clone() });
+        }
+        Ok(())
+    }
+
+    pub fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) {
+        self.new_attempts.push(vec![
+            attempt.job.as_str().into(),
+            attempt.attempt.0.into(),
+            attempt.worker.as_str().into(),
+            (&attempt.worker_name).into(),
+            token_digest.into(),
+            attempt.gpus.into(),
+            attempt.offered_at.0.into(),
+        ]);
+    }
+
+    /// An attempt was accepted; only the first time counts.
+    pub fn start_attempt(&mut self, job: &JobId, attempt: AttemptNumber, at: Timestamp) {
+        self.patch(job, attempt).started_at.get_or_insert(at);
+    }
+
+    /// An attempt has ended.
+    pub fn end_attempt(&mut self, job: &JobId, attempt: AttemptNumber, end: AttemptEnd) {
+        self.patch(job, attempt).end = EndPatch::Ended(end);
+    }
+
+    pub fn reopen_attempt(&mut self, job: &JobId, attempt: AttemptNumber) {
+        self.patch(job, attempt).end = EndPatch::Cleared;
+    }
+
+    /// An audit entry, as a row of [`AUDIT_COLUMNS`].
+    pub fn push_audit(&mut self, row: [SqlValue; AUDIT_COLUMNS.len()]) {
+        self.audit.push(row.into());
+    }
+
+    fn patch(&mut self, job: &JobId, attempt: AttemptNumber) -> &mut AttemptPatch {
+        self.attempts.entry((job.clone(), attempt)).or_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.new_attempts.is_empty() && self.attempts.is_empty() && self.audit.is_empty()
+    }
+
+    /// The statements for all writes, each with the number of rows that it must write. An attempt needs its job.
+    fn statements(self, placeholders: PlaceholderStyle) -> Vec<(Statement, u64)> {
+        let patches = self.attempts.into_iter().map(|((job, attempt), patch)| patch.row(&job, attempt)).collect();
+        let key = "attempts.job_id = v.job_id AND attempts.attempt = v.attempt";
+        let mut statements = job_statements(placeholders, self.jobs.into_values());
+        statements.extend(batched(self.new_attempts, |rows| insert(placeholders, "attempts", &ATTEMPT_COLUMNS, rows)));
+        statements.extend(batched(patches, |rows| {
+            update(placeholders, "attempts", &PATCH_COLUMNS, PATCH_ASSIGNMENTS, key, rows)
+        }));
+        statements.extend(batched(self.audit, |rows| insert(placeholders, "audit", &AUDIT_COLUMNS, rows)));
+        statements
+    }
+}
+
+fn job_statements(placeholders: PlaceholderStyle, jobs: impl Iterator<Item = PendingJob>) -> Vec<(Statement, u64)> {
+    let (mut new, mut changed) = (Vec::new(), Vec::new());
+    for PendingJob { guard: was, job } in jobs {
+        let values = mutable_values(&job).into_iter();
+        match was {
+            None => new.push(immutable_values(&job).into_iter().chain(values).collect()),
+            Some((state, attempt)) => changed.push(values.chain([state.into(), attempt.0.into()]).collect()),
+        }
+    }
+    let columns: Vec<&str> = IMMUTABLE_COLUMNS.into_iter().chain(MUTABLE_COLUMNS).collect();
+    let mut statements = batched(new, |rows| insert(placeholders, "jobs", &columns, rows));
+    let columns: Vec<&str> = MUTABLE_COLUMNS.into_iter().chain(["was_state", "was_attempt"]).collect();
+    let set: Vec<String> = MUTABLE_COLUMNS[1..].iter().map(|column| format!("{column} = v.{column}")).collect();
+    let key = "jobs.id = v.id AND jobs.state = v.was_state AND jobs.attempt = v.was_attempt";
+    statements.extend(batched(changed, |rows| update(placeholders, "jobs", &columns, &set.join(", "), key, rows)));
+    statements
+}
+
+impl AttemptPatch {
+    fn row(self, job: &JobId, attempt: AttemptNumber) -> Vec<SqlValue> {
+        let (changes, end) = match self.end {
+            EndPatch::Unchanged => (false, None),
+            EndPatch::Cleared => (true, None),
+            EndPatch::Ended(end) => (true, Some(end)),
+        };
+        let outcome = end.as_ref().map(|end| end.outcome);
+        let (at, exit_code) = (end.as_ref().map(|end| end.at.0), end.as_ref().and_then(|end| end.exit_code));
+        let error = end.and_then(|end| end.error);
+        vec![
+            job.as_str().into(),
+            attempt.0.into(),
+            self.started_at.map(|at| at.0).into(),
+            changes.into(),
+            at.into(),
+            outcome.into(),
+            error.into(),
+            exit_code.into(),
+        ]
+    }
+}
+
+impl SqlSession<'_> {
+    /// Flushes the batch.
+    pub(super) async fn flush(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let places = self.placeholder_style();
+        for (statement, rows) in std::mem::take(&mut self.batch).statements(places) {
+            if self.execute_unflushed(statement).await? != rows {
+                self.has_failed = true;
+                return Err(StoreError::Conflict);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Splits rows into statements of sizes that are powers of two.
+pub(super) fn batched(
+    mut rows: Vec<Vec<SqlValue>>,
+    statement: impl Fn(Vec<Vec<SqlValue>>) -> Statement,
+) -> Vec<(Statement, u64)> {
+    let mut statements = Vec::new();
+    while !rows.is_empty() {
+        let size = MOST_ROWS.min(1 << rows.len().ilog2());
+        let rest = rows.split_off(size);
+        statements.push((statement(rows), size as u64));
+        rows = rest;
+    }
+    statements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_have_few_sizes() {
+        let sizes = |number: usize| -> Vec<u64> {
+            let rows = (0..number).map(|_| vec![SqlValue::from(1_u8)]).collect();
+            batched(rows, |rows| insert(PlaceholderStyle::Anonymous, "t", &["a"], rows))
+                .into_iter()
+                .map(|(_, size)| size)
+                .collect()
+        };
+        assert_eq!(sizes(0), Vec::<u64>::new());
+        assert_eq!(sizes(1), [1]);
+        assert_eq!(sizes(150), [64, 64, 16, 4, 2]);
+    }
+}

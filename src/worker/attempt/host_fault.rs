@@ -1,0 +1,53 @@
+//! Decides whether the host, not the job, caused a failure.
+
+use app::domain::crash_guard::{AttemptEvidence, FAST_FAILURE};
+use app::domain::text::split_headline;
+use app::protocol::worker::StatusReport;
+
+use super::AttemptRunner;
+use super::prepare::host_fault_exit;
+use crate::files::AttemptExit;
+
+impl AttemptRunner {
+    /// # Errors
+    /// If this host is unhealthy; the job is requeued for another host.
+    pub(super) fn check_host_health(&self) -> Result<(), AttemptExit> {
+        self.context.host_health.unhealthy_reason().map_or(Ok(()), |why| Err(host_fault_exit(&why)))
+    }
+
+    /// Requeues the job without using up a retry if the host caused its end.
+    pub(super) async fn requeue_if_host_fault(&self, report: StatusReport, exit: &AttemptExit) -> StatusReport {
+        let fitness = &self.context.host_health;
+        let config = self.spec.offer.config_name.clone();
+        let evidence = self.evidence(&config, &report, exit);
+        let failed_at_once = matches!(evidence, AttemptEvidence::FailedFast { .. });
+        if failed_at_once {
+            // The trainer may have been removed since the agent started.
+            fitness.recheck().await;
+        }
+        fitness.record_exit(evidence);
+        let never_began = exit.host_fault && self.started_at.get().is_none();
+        match fitness.unhealthy_reason().filter(|_| failed_at_once || never_began) {
+            Some(why) => StatusReport { unfit: Some(why), ..self.as_requeued(report) },
+            None => report,
+        }
+    }
+
+    fn as_requeued(&self, report: StatusReport) -> StatusReport {
+        StatusReport { error: report.error, exit_code: report.exit_code, ..self.key().status_report("requeue") }
+    }
+
+    fn evidence<'e>(&self, config: &'e str, report: &'e StatusReport, exit: &AttemptExit) -> AttemptEvidence<'e> {
+        // The run time of a trainer that an earlier agent started is unknown.
+        let lasted = self.started_at.get().map(|began| exit.ended_at - *began);
+        match (report.status.as_str(), lasted) {
+            ("completed", _) => AttemptEvidence::Ran,
+            ("failed", Some(lasted)) if lasted >= FAST_FAILURE => AttemptEvidence::Ran,
+            ("failed", Some(_)) if exit.stopped.is_none() => {
+                let (error, _) = split_headline(report.error.as_deref().unwrap_or_default());
+                AttemptEvidence::FailedFast { config, error }
+            }
+            _ => AttemptEvidence::Inconclusive,
+        }
+    }
+}

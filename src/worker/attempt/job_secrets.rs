@@ -1,0 +1,68 @@
+//! The job's secrets from the orchestrator: fetched once, passed to the trainer, and masked in its output.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use app::domain::secret::variable_name;
+
+use super::{AttemptRunner, run_blocking};
+use crate::api::{OrchestratorError, retry_until_answered};
+use crate::files::AttemptSecrets;
+use crate::secret::Secret;
+use crate::secret::mask::Mask;
+
+/// Stored while the attempt lives, so that a restarted agent still masks them; readable only by the owner.
+pub const FILE: &str = "given.json";
+
+#[derive(Debug, Default)]
+pub struct AttemptJobSecrets {
+    /// Environment variables for the trainer.
+    pub variables: BTreeMap<String, Secret>,
+    /// Masks their values, and the attempt's own tokens.
+    pub mask: Mask,
+}
+
+impl AttemptJobSecrets {
+    /// Ignores names that are not valid for secrets: they could control programs on this host.
+    fn new(variables: BTreeMap<String, Secret>, own: &AttemptSecrets) -> Self {
+        let variables: BTreeMap<_, _> =
+            variables.into_iter().filter(|(name, _)| variable_name(name).as_ref() == Some(name)).collect();
+        let all = variables.values().chain([&own.job_token, &own.webhook]).chain(&own.hf_token);
+        Self { mask: Mask::from_values(all.map(Secret::reveal)), variables }
+    }
+}
+
+impl AttemptRunner {
+    /// The secrets of this attempt; empty before they are fetched.
+    pub(super) fn job_secrets(&self) -> &Arc<AttemptJobSecrets> {
+        self.job_secrets.get_or_init(|| {
+            let kept = self.dir.read_json(FILE).unwrap_or_else(|error| {
+                tracing::error!("{}: cannot read its secrets, so they are not masked in its log: {error}", self.key());
+                None
+            });
+            Arc::new(AttemptJobSecrets::new(kept.unwrap_or_default(), &self.secrets))
+        })
+    }
+
+    /// Fetches and stores the secrets.
+    ///
+    /// # Errors
+    /// From the orchestrator or the disk.
+    pub(super) async fn fetch_secrets(&self) -> Result<(), OrchestratorError> {
+        let what = format!("fetching the secrets of {}", self.key());
+        let taken =
+            retry_until_answered(&self.context.reconnect_signal, &what, async || self.api.fetch_secrets().await)
+                .await?;
+        let mut variables: BTreeMap<String, Secret> = taken.iter().map(|(n, v)| (n.clone(), Secret::new(v))).collect();
+        if let Some(token) = &self.secrets.hf_token {
+            variables.entry("HF_TOKEN".to_owned()).or_insert_with(|| token.clone());
+        }
+        let (dir, kept) = (self.dir.clone(), variables.clone());
+        let disk =
+            |error: std::io::Error| OrchestratorError::InvalidResponse(format!("cannot store the secrets: {error}"));
+        run_blocking(move || dir.write_json(FILE, &kept)).await.map_err(disk)?;
+        // Earlier calls returned none, but there is no caller before the trainer runs.
+        let _ = self.job_secrets.set(Arc::new(AttemptJobSecrets::new(variables, &self.secrets)));
+        Ok(())
+    }
+}

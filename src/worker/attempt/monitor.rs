@@ -1,0 +1,211 @@
+//! Runs the agent's tasks while the supervisor runs.
+
+use std::io;
+use std::time::Duration;
+
+use app::protocol::worker::StatusReport;
+use nix::sys::signal::Signal;
+use tokio::sync::watch;
+
+use super::{AttemptRunner, run_blocking};
+use crate::api::retry_until_answered;
+use crate::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
+use crate::supervisor::cgroup::Cgroup;
+use crate::{clock, process};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+enum SupervisionStatus {
+    /// The supervisor is alive.
+    Supervised,
+    /// The supervisor is dead and has recorded no exit.
+    Orphaned,
+    Ended(AttemptExit),
+}
+
+impl AttemptDir {
+    fn supervision_status(&self) -> io::Result<SupervisionStatus> {
+        if let Some(exit) = self.recorded_exit()? {
+            return Ok(SupervisionStatus::Ended(exit));
+        }
+        if self.is_supervised()? {
+            return Ok(SupervisionStatus::Supervised);
+        }
+        // The supervisor records the exit before it exits.
+        Ok(self.recorded_exit()?.map_or(SupervisionStatus::Orphaned, SupervisionStatus::Ended))
+    }
+
+    fn recorded_exit(&self) -> io::Result<Option<AttemptExit>> {
+        match self.read_json("exit.json") {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(AttemptExit {
+                version: VERSION,
+                error: Some(format!("cannot read the trainer's exit: {error}")),
+                ended_at: clock::now(),
+                ..AttemptExit::default()
+            })),
+            read => read,
+        }
+    }
+
+    fn is_supervised(&self) -> io::Result<bool> {
+        match self.read_supervisor_record() {
+            Ok(running) => running.map_or(Ok(false), |running| running.supervisor.check_alive()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_supervisor_record(&self) -> io::Result<Option<SupervisorRecord>> {
+        self.read_json("supervisor.json")
+    }
+}
+
+impl AttemptRunner {
+    /// Runs until the trainer has exited and its log and progress are delivered.
+    pub(super) async fn monitor(&self) -> AttemptExit {
+        let done = watch::Sender::new(false);
+        let end = async {
+            let exit = self.wait_for_exit().await;
+            done.send_replace(true);
+            exit
+        };
+        let mut over = done.subscribe();
+        let lease = async {
+            tokio::select! {
+                () = self.maintain_lease() => {}
+                _ = over.wait_for(|done| *done) => {}
+            }
+        };
+        let (exit, ..) = tokio::join!(
+            end,
+            self.unless_superseded(lease),
+            self.forward_stop_requests(done.subscribe()),
+            self.unless_superseded(self.report_running()),
+            self.unless_superseded(self.upload_log(done.subscribe())),
+            self.unless_superseded(self.upload_metrics(done.subscribe())),
+            self.unless_superseded(self.upload_files(done.subscribe())),
+        );
+        self.wait_until_gpus_free().await;
+        exit
+    }
+
+    /// Waits for the exit; if the supervisor died without recording one, creates it.
+    async fn wait_for_exit(&self) -> AttemptExit {
+        loop {
+            let dir = self.dir.clone();
+            match run_blocking(move || dir.supervision_status()).await {
+                Ok(SupervisionStatus::Ended(exit)) => return exit,
+                Ok(SupervisionStatus::Orphaned) => return self.handle_orphaned().await,
+                // An error is retried: a disk with temporary errors ends no training.
+                Ok(SupervisionStatus::Supervised) | Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            }
+        }
+    }
+
+    async fn supervisor_record(&self) -> Option<SupervisorRecord> {
+        let dir = self.dir.clone();
+        run_blocking(move || dir.read_supervisor_record()).await.ok().flatten()
+    }
+
+    /// The supervisor died without recording an exit: kills what it left running.
+    async fn handle_orphaned(&self) -> AttemptExit {
+        let rebooted = process::host_boot_id() != self.spec.host_boot;
+        if !rebooted {
+            self.kill_remaining().await;
+        }
+        let error = if rebooted {
+            "the host was restarted while the trainer was running"
+        } else {
+            "the trainer's supervisor was killed, so the trainer was stopped (out of memory on the host?)"
+        };
+        let exit = AttemptExit {
+            version: VERSION,
+            error: Some(error.to_owned()),
+            host_fault: rebooted,
+            ended_at: clock::now(),
+            ..AttemptExit::default()
+        };
+        if let Err(error) = self.dir.write_json("exit.json", &exit) {
+            tracing::error!("{}: cannot write its exit: {error}", self.key());
+        }
+        exit
+    }
+
+    /// Kills processes without a supervisor: identified by their environment, and by their control group if they had
+    /// one.
+    pub(super) async fn kill_remaining(&self) {
+        let marker = self.environment_marker();
+        let group =
+            self.supervisor_record().await.and_then(|running| running.cgroup).map(|path| Cgroup::from_path(&path));
+        loop {
+            let (marker, group) = (marker.clone(), group.clone());
+            let killed = move || {
+                let held = group.filter(|group| !group.is_empty() && group.kill().is_ok());
+                let left = process::find_by_environment(&marker);
+                for process in &left {
+                    process.signal(Signal::SIGKILL);
+                }
+                Ok::<_, io::Error>(held.is_some() || !left.is_empty())
+            };
+            if !matches!(run_blocking(killed).await, Ok(true)) {
+                break;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        if let Some(group) = group {
+            group.remove();
+        }
+    }
+
+    /// Forwards stop requests to the supervisor.
+    async fn forward_stop_requests(&self, mut done: watch::Receiver<bool>) {
+        let mut orders = self.stop.subscribe();
+        loop {
+            let cause = *orders.borrow_and_update();
+            if let Some(cause) = cause {
+                self.write_stop_order(cause).await;
+            }
+            tokio::select! {
+                _ = done.wait_for(|done| *done) => return,
+                changed = orders.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    async fn write_stop_order(&self, cause: StopCause) {
+        let (dir, order) = (self.dir.clone(), self.stop_order(cause));
+        // Not synced: a disk that is busy with a checkpoint would take seconds, and an event that loses the file also
+        // ends the trainer.
+        let write =
+            move || dir.write_json_unsynced("stop.json", &order).or_else(|_| dir.write_json("stop.json", &order));
+        if let Err(error) = run_blocking(write).await {
+            // The supervisor then gets its default stop request.
+            tracing::error!("{}: cannot write the stop request: {error}", self.key());
+            if let Some(running) = self.supervisor_record().await {
+                running.supervisor.signal(Signal::SIGTERM);
+            }
+            return;
+        }
+        if let Some(running) = self.supervisor_record().await {
+            running.supervisor.signal(Signal::SIGUSR1);
+        }
+    }
+
+    /// Reports that the trainer is running, if it ever was.
+    async fn report_running(&self) {
+        if self.state().running || self.supervisor_record().await.is_none() {
+            return;
+        }
+        let report =
+            StatusReport { resumed_from_step: self.state().resumed_from_step, ..self.key().status_report("running") };
+        let what = format!("reporting {} as running", self.key());
+        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            self.api.report_status(&report).await
+        })
+        .await
+        {
+            Ok(()) => self.update(true, |state| state.running = true).await,
+            Err(error) => self.handle_error("reporting it as running", &error),
+        }
+    }
+}

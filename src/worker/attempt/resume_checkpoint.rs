@@ -1,0 +1,277 @@
+//! Where the trainer resumes: from a checkpoint that an earlier attempt left here, or from one at the orchestrator.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use app::protocol::worker::{CheckpointFile, ResumeCheckpoint};
+use reqwest::StatusCode;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
+
+use super::chunked_upload::digest;
+use super::previous_checkpoint::{self, PreviousCheckpoint};
+use super::{AttemptRunner, run_blocking};
+use crate::api::{OrchestratorError, retry_until_answered};
+use crate::artifacts::checkpoints::parse_step;
+use crate::bundle::is_safe_relative_path;
+use crate::config::disk::format_gib;
+use crate::disk_space::read_disk_space;
+
+/// Where files are stored until all of them have arrived.
+const INCOMING_DIR: &str = "incoming";
+/// A download without data for this long is aborted.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// A download without progress for this long, over all tries, is given up: the saved work is worth this wait.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_hours(1);
+/// How often a damaged file is fetched.
+const MAX_TRIES: u32 = 2;
+/// How many checkpoints are tried if the offered one was deleted.
+const MAX_CANDIDATES: u32 = 3;
+
+#[derive(Debug, thiserror::Error)]
+enum ResumeError {
+    #[error("the orchestrator names {0:?}, which is no file of a checkpoint")]
+    InvalidName(String),
+    #[error("it needs {size}, but the worker's disk has only {usable} beyond --keep-free")]
+    DiskFull { size: String, usable: String },
+    #[error("{0} arrived damaged")]
+    Damaged(String),
+    #[error("{0}")]
+    Fetch(#[from] OrchestratorError),
+    #[error("cannot write it: {0}")]
+    Disk(#[from] io::Error),
+}
+
+impl AttemptRunner {
+    /// Copies the newest checkpoint of earlier attempts into the output directory. Returns whether there is one.
+    ///
+    /// # Errors
+    /// If the attempt is superseded.
+    pub(super) async fn restore_checkpoint(&self) -> Result<bool, OrchestratorError> {
+        let (dir, key) = (self.dir.clone(), self.key().clone());
+        let left = run_blocking(move || previous_checkpoint::find_previous(&dir, &key)).await.unwrap_or_else(|error| {
+            tracing::warn!("{}: cannot search earlier attempts on this host: {error}", self.key());
+            None
+        });
+        let is_newer = |step: u64| left.as_ref().is_none_or(|left| step > left.step);
+        let mut offered = self.fetch_offered_checkpoint().await?;
+        for _ in 0..MAX_CANDIDATES {
+            let Some(sent) = offered.take() else { break };
+            let Some(step) = parse_step(&sent.name).filter(|step| is_newer(*step)) else { break };
+            match self.fetch_checkpoint(&sent).await {
+                Ok(()) => {
+                    self.record_resume(step, &sent.name, true, "from the orchestrator").await;
+                    return Ok(true);
+                }
+                Err(ResumeError::Fetch(error @ OrchestratorError::Conflict { .. })) => return Err(error),
+                Err(ResumeError::Fetch(OrchestratorError::NotFound(why))) => {
+                    tracing::warn!("{}: {} was deleted at the orchestrator: {why}", self.key(), sent.name);
+                    // A newer one may have replaced it. If the server still names the same one, it is not tried again.
+                    offered = self.fetch_offered_checkpoint().await?.filter(|again| *again != sent);
+                }
+                Err(error) => tracing::warn!("{}: not using {}: {error}", self.key(), sent.name),
+            }
+        }
+        self.reuse_local_checkpoint(left).await
+    }
+
+    async fn reuse_local_checkpoint(&self, checkpoint: Option<PreviousCheckpoint>) -> Result<bool, OrchestratorError> {
+        let Some(left) = checkpoint else {
+            tracing::info!("{} starts from the beginning", self.key());
+            return Ok(false);
+        };
+        let (step, name, is_sent) = (left.step, left.name.clone(), left.is_sent);
+        let dir = self.dir.clone();
+        match run_blocking(move || left.link_into(&dir)).await {
+            Ok(()) => {
+                self.record_resume(step, &name, is_sent, "from an earlier attempt on this host").await;
+                Ok(true)
+            }
+            Err(error) => {
+                tracing::warn!("{} starts from the beginning, because {name} cannot be linked: {error}", self.key());
+                Ok(false)
+            }
+        }
+    }
+
+    async fn record_resume(&self, step: u64, name: &str, is_sent: bool, whence: &str) {
+        tracing::info!("{} resumes at step {step}, with {name} {whence}", self.key());
+        self.update(true, |state| {
+            state.resumed_from_step = Some(step);
+            if is_sent {
+                state.checkpoints.insert(name.to_owned());
+            }
+        })
+        .await;
+    }
+
+    /// The checkpoint that the orchestrator has.
+    async fn fetch_offered_checkpoint(&self) -> Result<Option<ResumeCheckpoint>, OrchestratorError> {
+        let what = format!("asking for earlier checkpoints of {}", self.key());
+        match retry_until_answered(&self.context.reconnect_signal, &what, async || {
+            self.api.fetch_resume_checkpoint().await
+        })
+        .await
+        {
+            Ok(found) => Ok((!found.files.is_empty()).then_some(found)),
+            Err(error @ OrchestratorError::Conflict { .. }) => Err(error),
+            Err(error) => {
+                tracing::warn!("{what}: {error}");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Downloads all files to a separate directory, then moves them into place together. A restarted agent resumes the
+    /// download.
+    async fn fetch_checkpoint(&self, sent: &ResumeCheckpoint) -> Result<(), ResumeError> {
+        validate_paths(sent)?;
+        let (aside, place) = (self.dir.join(INCOMING_DIR), self.dir.output_dir().join(&sent.name));
+        if place.is_dir() {
+            return Ok(());
+        }
+        let bytes = sent.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size_bytes));
+        self.check_free_space(bytes).await?;
+        tracing::info!("{}: fetching {} ({} files, {bytes} bytes)", self.key(), sent.name, sent.files.len());
+        let fetched = async {
+            for file in &sent.files {
+                self.fetch_file(file, &aside.join(&file.path)).await?;
+            }
+            tokio::fs::rename(aside.join(&sent.name), place).await.map_err(ResumeError::from)
+        };
+        let fetched = fetched.await;
+        // Removes a download that is not needed.
+        let _ = tokio::fs::remove_dir_all(&aside).await;
+        fetched
+    }
+
+    /// The download may only use space that a job may use. Bytes of a broken download count twice.
+    async fn check_free_space(&self, bytes: u64) -> Result<(), ResumeError> {
+        let (dir, keep) = (self.dir.path().to_owned(), self.context.config.min_free_space);
+        let usable = run_blocking(move || {
+            Ok(read_disk_space(&dir).map(|space| space.free.saturating_sub(keep.bytes(space.total))))
+        });
+        match usable.await? {
+            Some(usable) if bytes > usable => {
+                Err(ResumeError::DiskFull { size: format_gib(bytes), usable: format_gib(usable) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn fetch_file(&self, file: &CheckpointFile, path: &Path) -> Result<(), ResumeError> {
+        if let Some(parent) = path.parent() {
+            tokio::fs::create_dir_all(parent).await?;
+        }
+        let what = format!("fetching {} for {}", file.path, self.key());
+        for _ in 0..MAX_TRIES {
+            let mut heard = Instant::now();
+            let append = async || self.resume_download(file, path, &mut heard).await;
+            retry_until_answered(&self.context.reconnect_signal, &what, append).await?;
+            let whole = path.to_owned();
+            let (size, sha256) = run_blocking(move || digest(std::fs::File::open(whole)?, || true)).await?;
+            if size == file.size_bytes && sha256.eq_ignore_ascii_case(&file.sha256) {
+                return Ok(());
+            }
+            tokio::fs::remove_file(path).await?;
+        }
+        Err(ResumeError::Damaged(file.path.clone()))
+    }
+
+    /// Appends to a partial file until it is complete.
+    async fn resume_download(
+        &self,
+        file: &CheckpointFile,
+        path: &Path,
+        heard: &mut Instant,
+    ) -> Result<(), OrchestratorError> {
+        let disk = |error: io::Error| OrchestratorError::Rejected {
+            status: 507,
+            detail: format!("{}: {error}", path.display()),
+        };
+        let mut part = File::options().append(true).create(true).open(path).await.map_err(disk)?;
+        let mut there = part.metadata().await.map_err(disk)?.len();
+        if there == file.size_bytes {
+            return Ok(());
+        }
+        if there > file.size_bytes {
+            part.set_len(0).await.map_err(disk)?;
+            there = 0;
+        }
+        let given_up = heard.elapsed() > DOWNLOAD_TIMEOUT;
+        let patient = |error: OrchestratorError| match error {
+            OrchestratorError::Transient { sentence, .. } if given_up => {
+                OrchestratorError::Rejected { status: 504, detail: sentence }
+            }
+            error => error,
+        };
+        let mut answer = self.api.download_checkpoint_file(&file.path, there).await.map_err(patient)?;
+        if there > 0 && answer.status() != StatusCode::PARTIAL_CONTENT {
+            part.set_len(0).await.map_err(disk)?;
+            there = 0;
+        }
+        while there < file.size_bytes {
+            let broken = |why: &str| {
+                patient(OrchestratorError::transient(format!("the download was interrupted at {there}: {why}")))
+            };
+            let chunk = match tokio::time::timeout(STALL_TIMEOUT, answer.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => return Err(broken("connection closed")),
+                Ok(Err(error)) => return Err(broken(&error.to_string())),
+                Err(_) => return Err(broken("no data")),
+            };
+            // Reads no more than was announced; the digest verifies the content.
+            let room = usize::try_from(file.size_bytes - there).unwrap_or(usize::MAX);
+            let chunk = &chunk[..chunk.len().min(room)];
+            part.write_all(chunk).await.map_err(disk)?;
+            there += chunk.len() as u64;
+            *heard = Instant::now();
+        }
+        part.flush().await.map_err(disk)
+    }
+}
+
+/// Whether all files are below the checkpoint's own directory.
+fn validate_paths(sent: &ResumeCheckpoint) -> Result<(), ResumeError> {
+    let unusable = |name: &str| ResumeError::InvalidName(name.chars().take(100).collect());
+    if !is_safe_relative_path(&sent.name) || sent.name.contains('/') {
+        return Err(unusable(&sent.name));
+    }
+    let inside = format!("{}/", sent.name);
+    let mut seen = BTreeSet::new();
+    let bad = sent.files.iter().find(|file| {
+        !is_safe_relative_path(&file.path) || !file.path.starts_with(&inside) || !seen.insert(file.path.as_str())
+    });
+    bad.map_or(Ok(()), |file| Err(unusable(&file.path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(name: &str, paths: &[&str]) -> bool {
+        let file = |path: &&str| CheckpointFile { path: (*path).to_owned(), size_bytes: 0, sha256: String::new() };
+        let sent = ResumeCheckpoint { name: name.to_owned(), files: paths.iter().map(file).collect(), attempt: None };
+        validate_paths(&sent).is_ok()
+    }
+
+    #[test]
+    fn paths_outside_the_checkpoint_are_rejected() {
+        assert!(checked("checkpoint-5", &["checkpoint-5/a", "checkpoint-5/sub/b"]));
+        for (name, paths) in [
+            ("checkpoint-5", &["checkpoint-6/a"][..]),
+            ("checkpoint-5", &["checkpoint-5/../../x"]),
+            ("checkpoint-5", &["/etc/x"]),
+            ("checkpoint-5", &["checkpoint-5"]),
+            ("checkpoint-5", &["checkpoint-5/a", "checkpoint-5/a"]),
+            ("..", &["../a"]),
+            ("a/b", &["a/b/c"]),
+            ("", &["/a"]),
+        ] {
+            assert!(!checked(name, paths), "{name} {paths:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The thread that keeps disk space free, and the state that it publishes.
+//!
+//! Removing the files of large jobs takes minutes, and a disk may hang: only this thread then waits.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use nix::sys::statvfs::statvfs;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::config::AgentConfig;
+use crate::config::disk::{FilesystemSpace, format_gib};
+use crate::retention::{self, RetentionPolicy};
+
+const CHECK_INTERVAL: Duration = Duration::from_secs(15);
+/// How often files that only get old are pruned.
+const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+
+/// Whether the disk has enough space for another job.
+#[derive(Debug)]
+pub struct DiskSpaceMonitor {
+    status: Arc<DiskSpaceStatus>,
+    check_requests: Sender<Option<oneshot::Sender<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct DiskSpaceStatus {
+    /// Why no new jobs are accepted.
+    unhealthy_reason: Mutex<Option<String>>,
+    /// Notified when the reason changes.
+    changed: Notify,
+}
+
+/// The thread's state.
+struct DiskWatcher {
+    work_dir: PathBuf,
+    policy: RetentionPolicy,
+    is_short: bool,
+    last_pruned: Instant,
+}
+
+impl DiskSpaceMonitor {
+    /// Checks once, then periodically in a separate thread.
+    pub fn start(config: &AgentConfig) -> Self {
+        let (asks, asked) = channel();
+        let policy = RetentionPolicy { min_free_space: config.min_free_space, home_retention: config.home_retention };
+        let (work_dir, tidied) = (config.work_dir.clone(), Instant::now());
+        let mut disk = DiskWatcher { work_dir, policy, is_short: false, last_pruned: tidied };
+        let board = Arc::<DiskSpaceStatus>::default();
+        // The first registration must report it. Pruning waits until adoption is finished.
+        disk.is_short = disk.is_short_now();
+        board.set(disk.shortage_reason());
+        let own = Arc::clone(&board);
+        let work = move || disk.run(&own, &asked);
+        if let Err(error) = std::thread::Builder::new().name("room".to_owned()).spawn(work) {
+            tracing::error!("cannot start the disk space monitor: {error}");
+        }
+        Self { status: board, check_requests: asks }
+    }
+
+    /// Requests that old files are pruned, without waiting.
+    pub fn request_prune(&self) {
+        // If the thread could not be started, which was logged, nothing is pruned.
+        let _ = self.check_requests.send(None);
+    }
+
+    /// Prunes and checks now. Returns why there is not enough space.
+    pub async fn check_now(&self) -> Option<String> {
+        let (answer, looked) = oneshot::channel();
+        if self.check_requests.send(Some(answer)).is_ok() {
+            // Without the thread the state is unchanged.
+            let _ = looked.await;
+        }
+        self.unhealthy_reason()
+    }
+
+    /// Why no new jobs are accepted, if so.
+    pub fn unhealthy_reason(&self) -> Option<String> {
+        self.status.unhealthy_reason().clone()
+    }
+
+    /// Waits until the reason has changed since the last call.
+    pub async fn changed(&self) {
+        self.status.changed.notified().await;
+    }
+}
+
+impl DiskSpaceStatus {
+    fn unhealthy_reason(&self) -> MutexGuard<'_, Option<String>> {
+        self.unhealthy_reason.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, why: Option<String>) {
+        if *self.unhealthy_reason() == why {
+            return;
+        }
+        if let Some(why) = &why {
+            tracing::error!("accepting no new jobs: {why}. Free disk space, or lower --keep-free");
+        } else {
+            tracing::info!("enough disk space again: accepting jobs");
+        }
+        *self.unhealthy_reason() = why;
+        self.changed.notify_one();
+    }
+}
+
+impl DiskWatcher {
+    /// Runs until all senders are gone.
+    fn run(mut self, board: &DiskSpaceStatus, asked: &Receiver<Option<oneshot::Sender<()>>>) {
+        loop {
+            let ask = match asked.recv_timeout(CHECK_INTERVAL) {
+                Ok(ask) => Some(ask),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            self.check(board, ask.is_some() || self.last_pruned.elapsed() >= PRUNE_INTERVAL);
+            // The receiver may be gone.
+            let _ = ask.flatten().map(|answer| answer.send(()));
+        }
+    }
+
+    /// Prunes if requested, or if there is too little space.
+    fn check(&mut self, board: &DiskSpaceStatus, tidies: bool) {
+        let short = self.is_short_now();
+        self.is_short = if short || tidies {
+            self.last_pruned = Instant::now();
+            let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(clock::now().0).unwrap_or_default());
+            retention::prune(&self.work_dir, self.policy, self.is_short, now, || read_disk_space(&self.work_dir))
+        } else {
+            short
+        };
+        board.set(self.shortage_reason());
+    }
+
+    fn is_short_now(&self) -> bool {
+        read_disk_space(&self.work_dir)
+            .map_or(self.is_short, |space| self.policy.min_free_space.is_short(self.is_short, space))
+    }
+
+    /// The reason if space is short. The text is constant while it lasts, because a change is reported.
+    fn shortage_reason(&self) -> Option<String> {
+        let floor =
+            read_disk_space(&self.work_dir).map(|space| format_gib(self.policy.min_free_space.bytes(space.total)));
+        let floor = floor.unwrap_or_else(|| "the minimum".to_owned());
+        self.is_short.then(|| format!("less than {floor} is free on the disk of {}", self.work_dir.display()))
+    }
+}
+
+/// The space of a directory's file system.
+pub fn read_disk_space(dir: &Path) -> Option<FilesystemSpace> {
+    let disk = statvfs(dir).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
+    Some(FilesystemSpace { free: bytes(disk.blocks_available()), total: bytes(disk.blocks()) })
+}

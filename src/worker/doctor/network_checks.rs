@@ -1,0 +1,202 @@
+//! Evaluates the connection to the orchestrator.
+
+use app::domain::time::{Millis, Timestamp};
+use app::remote::ServerTrust;
+use reqwest::Url;
+
+use super::certificate::CertificateInfo;
+use super::connection_probe::{ConnectionProbe, ProbeError, ProbeResponse};
+use super::diagnostic::Diagnostic;
+use crate::config::is_local;
+
+/// A larger difference between the clocks is a warning.
+const MAX_CLOCK_SKEW: Millis = Millis::from_secs(30);
+/// A certificate that expires sooner is a warning.
+const RENEWAL_WARNING: Millis = Millis::from_secs(14 * 86_400);
+
+/// The lines, as far as the probe got.
+pub fn check_connection(url: &Url, trust: &ServerTrust, probe: &ConnectionProbe) -> Vec<Diagnostic> {
+    let mut lines = Vec::new();
+    lines.extend(probe.addresses.as_ref().map(|names| check_dns(url, probe.proxy.as_deref(), names)));
+    lines.extend(probe.connection.as_ref().map(|connection| check_tcp(probe.proxy.as_deref(), connection)));
+    if let Some(health) = &probe.health {
+        // If the connection broke before the certificate arrived, nothing is known about TLS.
+        let known = probe.certificate.is_some() || !matches!(health, Err(ProbeError::Network(_)));
+        if known || url.scheme() == "http" {
+            lines.push(check_tls(
+                url,
+                trust,
+                health.as_ref().err(),
+                probe.certificate.as_ref(),
+                health.as_ref().ok().map(|heard| heard.received_at),
+            ));
+        }
+        let untrusted = matches!(health, Err(ProbeError::Untrusted(_)));
+        if !untrusted {
+            lines.push(check_orchestrator(url, health, probe.queue.as_ref()));
+        }
+        lines.extend(health.as_ref().ok().and_then(check_clock));
+    }
+    lines.extend(probe.queue.as_ref().map(check_token));
+    lines
+}
+
+fn check_dns(url: &Url, proxy: Option<&str>, names: &Result<Vec<std::net::SocketAddr>, String>) -> Diagnostic {
+    let (whose, change) = match proxy {
+        Some(proxy) => (format!("the proxy {proxy}"), "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+        None => (
+            url.host_str().unwrap_or_default().to_owned(),
+            "check the host name in --orchestrator-url, and this host's DNS",
+        ),
+    };
+    match names {
+        Ok(found) if !found.is_empty() => {
+            let mut addresses: Vec<String> = found.iter().map(|address| address.ip().to_string()).collect();
+            addresses.dedup();
+            Diagnostic::ok("dns", format!("{whose} is {}", addresses.join(", ")))
+        }
+        Ok(_) => Diagnostic::fail("dns", format!("{whose} has no address"), change),
+        Err(error) => Diagnostic::fail("dns", format!("{whose} was not found ({error})"), change),
+    }
+}
+
+fn check_tcp(proxy: Option<&str>, connection: &Result<std::net::SocketAddr, String>) -> Diagnostic {
+    let to = if proxy.is_some() { "the proxy accepts connections" } else { "it accepts connections" };
+    match connection {
+        Ok(address) => Diagnostic::ok("tcp", format!("{to} at {address}")),
+        Err(error) if proxy.is_some() => {
+            Diagnostic::fail("tcp", error, "check that the proxy runs, or set NO_PROXY if none is needed")
+        }
+        Err(error) => Diagnostic::fail(
+            "tcp",
+            error,
+            "check the URL and port, any firewall between, that the orchestrator runs, and that it listens with \
+            --host 0.0.0.0",
+        ),
+    }
+}
+
+fn check_tls(
+    url: &Url,
+    trust: &ServerTrust,
+    error: Option<&ProbeError>,
+    shown: Option<&CertificateInfo>,
+    now: Option<Timestamp>,
+) -> Diagnostic {
+    let shown_as = shown.map(|certificate| {
+        let day = certificate.not_after.to_string();
+        format!(
+            "a certificate for {}, issued by {}, valid until {}",
+            certificate.names.join(", "),
+            certificate.issuer,
+            day.split('T').next().unwrap_or_default()
+        )
+    });
+    if url.scheme() == "http" {
+        return if is_local(url) {
+            Diagnostic::ok("tls", "not used, on this machine")
+        } else {
+            Diagnostic::warn(
+                "tls",
+                "not used: the token is sent unencrypted",
+                "use https:// if the network is not trusted",
+            )
+        };
+    }
+    if let Some(ProbeError::Untrusted(sentence)) = error {
+        let shown = shown_as.map(|shown| format!(" (the server sent {shown})")).unwrap_or_default();
+        return Diagnostic::fail_with_sentence("tls", format!("{sentence}{shown}"));
+    }
+    let shown_as = shown_as.unwrap_or_else(|| "an unreadable certificate".to_owned());
+    let soon = shown.zip(now).is_some_and(|(certificate, now)| certificate.not_after - now < RENEWAL_WARNING);
+    match trust {
+        ServerTrust::AcceptAny => Diagnostic::warn(
+            "tls",
+            format!("{shown_as}, not verified"),
+            "anyone on the network path can pose as the orchestrator: use --orchestrator-fingerprint or --ca-file",
+        ),
+        ServerTrust::PinnedKey(_) => Diagnostic::ok("tls", format!("its key matches the fingerprint; {shown_as}")),
+        ServerTrust::SystemRoots | ServerTrust::CaFile(_) if soon => {
+            Diagnostic::warn("tls", shown_as, "renew it: agents reject it after that")
+        }
+        ServerTrust::SystemRoots | ServerTrust::CaFile(_) => Diagnostic::ok("tls", shown_as),
+    }
+}
+
+fn check_orchestrator(
+    url: &Url,
+    health: &Result<ProbeResponse, ProbeError>,
+    queue: Option<&Result<ProbeResponse, String>>,
+) -> Diagnostic {
+    let advice = "check --orchestrator-url, and any path that a proxy adds";
+    let heard = match health {
+        Ok(heard) => heard,
+        Err(ProbeError::Network(sentence) | ProbeError::Untrusted(sentence)) => {
+            return Diagnostic::fail_with_sentence("orchestrator", sentence);
+        }
+    };
+    // Some firewalls allow only the paths of agents.
+    let by_queue =
+        matches!(queue, Some(Ok(heard)) if heard.body["has_jobs"].is_boolean() || heard.body["code"].is_string());
+    match heard.status {
+        _ if by_queue => Diagnostic::ok("orchestrator", format!("found at {url}")),
+        200 if heard.body["status"] == "ok" => Diagnostic::ok("orchestrator", format!("found at {url}")),
+        300..=399 => Diagnostic::fail(
+            "orchestrator",
+            format!("{url} redirects to {}", heard.location.as_deref().unwrap_or("another address")),
+            "set that address with --orchestrator-url",
+        ),
+        status => Diagnostic::fail(
+            "orchestrator",
+            format!("the server at {url} (status {status}) is not an orchestrator"),
+            advice,
+        ),
+    }
+}
+
+fn check_clock(response: &ProbeResponse) -> Option<Diagnostic> {
+    let difference = response.received_at - response.date?;
+    let seconds = difference.0.abs() / 1_000;
+    let way = if difference.0 < 0 { "behind" } else { "ahead of" };
+    Some(if difference.0.abs() > MAX_CLOCK_SKEW.0 {
+        let found = format!("this host is {seconds} s {way} the orchestrator");
+        Diagnostic::warn(
+            "clock",
+            found,
+            "set the clock (timedatectl set-ntp true): certificates and times in logs depend on it",
+        )
+    } else {
+        Diagnostic::ok("clock", "matches the orchestrator's")
+    })
+}
+
+fn check_token(queue: &Result<ProbeResponse, String>) -> Diagnostic {
+    let heard = match queue {
+        Ok(heard) => heard,
+        Err(sentence) => return Diagnostic::fail_with_sentence("token", sentence),
+    };
+    let detail = heard.body["detail"].as_str().unwrap_or("no reason given");
+    match heard.status {
+        200 if heard.body["has_jobs"].is_boolean() => Diagnostic::ok("token", "accepted by the orchestrator"),
+        401 => Diagnostic::fail(
+            "token",
+            if detail.starts_with("Invalid token") { detail.to_owned() } else { format!("Invalid token ({detail})") },
+            "get a new token from the orchestrator (Administration → Workers)",
+        ),
+        403 => Diagnostic::fail("token", detail, "ask the orchestrator's admin"),
+        408 | 425 | 429 | 500..=599 => Diagnostic::warn(
+            "token",
+            format!("the orchestrator cannot answer now ({}: {detail})", heard.status),
+            "retry in a moment",
+        ),
+        status => Diagnostic::fail(
+            "token",
+            format!("{status}: {detail}"),
+            "check --orchestrator-url: the response is not the expected one",
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/network.rs"]
+mod tests;

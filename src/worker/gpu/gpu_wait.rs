@@ -1,0 +1,54 @@
+//! Waits for GPUs whose driver is installed after the agent started: a module that is loaded late, or a container
+//! toolkit. The hardware determines much of what the agent has reported and decided, so it restarts once it is idle.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::health::GpuPoll;
+use super::{Hardware, apply_restrictions, provider};
+use crate::config::AgentConfig;
+use crate::session::AgentContext;
+use crate::state::AgentInput;
+
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Whether to search again: there is no GPU, none is configured, and a search is cheap.
+pub fn can_appear(hardware: &Hardware, config: &AgentConfig) -> bool {
+    hardware.gpus.is_empty() && config.gpu.count.is_none() && !cfg!(target_os = "macos")
+}
+
+/// Searches periodically until all senders are gone, and reports new GPUs.
+pub fn wait_for_gpus(config: &AgentConfig, asked: &Receiver<oneshot::Sender<GpuPoll>>, tell: impl Fn()) {
+    loop {
+        match asked.recv_timeout(POLL_INTERVAL) {
+            // There is nothing to poll.
+            Ok(ask) => drop(ask.send(Ok(Vec::new()))),
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                let (_, found) =
+                    provider::detect_provider_with(|kind, why| tracing::debug!("still no {kind} GPUs: {why}"));
+                if !apply_restrictions(found, &config.gpu, &config.hostname).gpus.is_empty() {
+                    tell();
+                }
+            }
+        }
+    }
+}
+
+/// Tells the agent's loop each time that they are found: it may have to finish jobs first.
+pub fn forward_added_gpus(context: &Arc<AgentContext>, inbox: mpsc::Sender<AgentInput>) {
+    let context = Arc::clone(context);
+    tokio::task::spawn_local(async move {
+        context.gpus.gpus_added().await;
+        tracing::info!("found GPUs: restarting as soon as nothing runs");
+        loop {
+            if inbox.send(AgentInput::GpusAdded).await.is_err() {
+                return;
+            }
+            context.gpus.gpus_added().await;
+        }
+    });
+}

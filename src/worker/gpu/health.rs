@@ -1,0 +1,176 @@
+//! Decides which GPUs no job may get, and why, from polls and from the GPUs that jobs hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use app::protocol::gpu::{GpuReading, Withheld, WithheldReason};
+
+use super::provider::{GpuFault, GpuProcess, GpuSnapshot, format_processes};
+use super::xid::{XidSeverity, classify_xid};
+
+/// One poll of all GPUs, or why it failed.
+pub type GpuPoll = Result<Vec<GpuSnapshot>, String>;
+
+/// The state from all polls so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GpuHealth {
+    gpus: BTreeMap<String, GpuState>,
+    /// Set if the driver as a whole does not respond.
+    driver_error: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct GpuState {
+    /// Foreign processes, as text.
+    in_use: Option<String>,
+    /// Memory errors at the last poll.
+    ecc_errors: Option<u64>,
+}
+
+/// A GPU to quarantine, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuFailure {
+    pub uuid: String,
+    pub detail: String,
+}
+
+impl GpuHealth {
+    /// Records a poll. `held` are the GPUs of jobs: processes there are never foreign, because in a container PIDs are
+    /// those of the host and identify nothing.
+    pub fn record(&mut self, poll: &GpuPoll, held: &BTreeSet<String>) -> Vec<GpuFailure> {
+        self.driver_error = poll.as_ref().err().map(|why| format!("the driver does not respond: {why}"));
+        let mut broken = Vec::new();
+        for seen in poll.iter().flatten() {
+            let uuid = &seen.reading.uuid;
+            let standing = self.gpus.entry(uuid.clone()).or_default();
+            let users = seen.processes.as_deref().unwrap_or_default();
+            let is_foreign = !users.is_empty() && (!held.contains(uuid) || standing.in_use.is_some());
+            standing.in_use = is_foreign.then(|| describe_use(users));
+            let before = standing.ecc_errors;
+            standing.ecc_errors = seen.reading.ecc_errors.or(before);
+            let risen = before.zip(standing.ecc_errors).filter(|(before, now)| now > before);
+            let risen = risen.map(|(before, now)| format!("uncorrected memory errors rose from {before} to {now}"));
+            let faults = seen.faults.iter().filter_map(|fault| failure_reason(uuid, fault));
+            broken.extend(faults.chain(risen).map(|detail| GpuFailure { uuid: uuid.clone(), detail }));
+        }
+        broken
+    }
+
+    /// A foreign process was found when a job was about to start.
+    pub fn record_foreign_use(&mut self, uuid: &str, processes: &[GpuProcess]) {
+        self.gpus.entry(uuid.to_owned()).or_default().in_use = Some(describe_use(processes));
+    }
+
+    /// No poll has finished for too long.
+    pub fn mark_unresponsive(&mut self, detail: &str) {
+        self.driver_error = Some(detail.to_owned());
+    }
+
+    /// Why no job may get this GPU.
+    pub fn withheld_reason(&self, uuid: &str, quarantined: Option<&str>) -> Option<Withheld> {
+        let in_use = self.gpus.get(uuid).and_then(|standing| standing.in_use.clone());
+        // Reasons that only a user can clear come first.
+        let broken = quarantined.map(str::to_owned).or_else(|| self.driver_error.clone());
+        let quarantined = broken.map(|detail| Withheld { reason: WithheldReason::Quarantined, detail });
+        quarantined.or_else(|| in_use.map(|detail| Withheld { reason: WithheldReason::InUse, detail }))
+    }
+}
+
+/// Describes the processes.
+pub fn describe_use(processes: &[GpuProcess]) -> String {
+    format!("used by {}", format_processes(processes))
+}
+
+fn failure_reason(uuid: &str, fault: &GpuFault) -> Option<String> {
+    match fault {
+        GpuFault::Lost(why) => Some(format!("it no longer responds: {why}")),
+        GpuFault::Xid(xid) => match classify_xid(*xid) {
+            XidSeverity::GpuFailure(what) => Some(format!("XID {xid}: {what}")),
+            XidSeverity::ApplicationError => {
+                tracing::warn!("{uuid}: XID {xid}, an application error");
+                None
+            }
+            XidSeverity::Informational => {
+                tracing::warn!("{uuid}: XID {xid}; the GPU continues");
+                None
+            }
+        },
+    }
+}
+
+/// Adds missing GPUs to a poll: a known GPU that is missing is lost.
+pub fn mark_missing_as_lost(poll: GpuPoll, known: &[String]) -> GpuPoll {
+    let mut seen = poll?;
+    for uuid in known {
+        if !seen.iter().any(|gpu| gpu.reading.uuid == *uuid) {
+            let reading = GpuReading { uuid: uuid.clone(), ..GpuReading::default() };
+            let faults = vec![GpuFault::Lost("the driver no longer lists it".to_owned())];
+            seen.push(GpuSnapshot { reading, processes: None, faults });
+        }
+    }
+    // An unknown GPU was hidden from the agent, or was added later.
+    seen.retain(|gpu| known.contains(&gpu.reading.uuid));
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "a look may also bring nothing")]
+    fn poll_result(users: &[u32], ecc: Option<u64>, faults: &[GpuFault]) -> GpuPoll {
+        let reading = GpuReading { uuid: "GPU-1".to_owned(), ecc_errors: ecc, ..GpuReading::default() };
+        let processes = users.iter().map(|pid| GpuProcess { pid: *pid, name: Some("x".to_owned()) }).collect();
+        Ok(vec![GpuSnapshot { reading, processes: Some(processes), faults: faults.to_vec() }])
+    }
+
+    fn reason(health: &GpuHealth) -> Option<(WithheldReason, String)> {
+        health.withheld_reason("GPU-1", None).map(|withheld| (withheld.reason, withheld.detail))
+    }
+
+    #[test]
+    fn foreign_processes_withhold_a_gpu_and_own_ones_do_not() {
+        let (ours, nobody) = (BTreeSet::from(["GPU-1".to_owned()]), BTreeSet::new());
+        let mut health = GpuHealth::default();
+        health.record(&poll_result(&[7], None, &[]), &ours);
+        assert_eq!(reason(&health), None);
+        health.record(&poll_result(&[7], None, &[]), &nobody);
+        assert_eq!(reason(&health), Some((WithheldReason::InUse, "used by process 7 (x)".to_owned())));
+        // Granted although it was reported: the process was there before.
+        health.record(&poll_result(&[7], None, &[]), &ours);
+        assert!(reason(&health).is_some());
+        health.record(&poll_result(&[], None, &[]), &ours);
+        assert_eq!(reason(&health), None);
+        health.record(&poll_result(&[8], None, &[]), &ours);
+        assert_eq!(reason(&health), None);
+    }
+
+    #[test]
+    fn severe_errors_and_rising_counts_quarantine_a_gpu() {
+        let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
+        let mut details =
+            |look: &GpuPoll| gate.record(look, &nobody).into_iter().map(|broken| broken.detail).collect::<Vec<_>>();
+        assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(31), GpuFault::Xid(63)])), [""; 0]);
+        assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(79)])), ["XID 79: it has fallen off the bus"]);
+        assert_eq!(details(&poll_result(&[], Some(5), &[])), ["uncorrected memory errors rose from 4 to 5"]);
+        assert_eq!(details(&poll_result(&[], None, &[])), [""; 0]);
+        assert_eq!(details(&poll_result(&[], Some(5), &[])), [""; 0]);
+        assert_eq!(details(&poll_result(&[], Some(0), &[])), [""; 0]);
+        let lost = mark_missing_as_lost(Ok(Vec::new()), &["GPU-1".to_owned()]);
+        assert_eq!(details(&lost), ["it no longer responds: the driver no longer lists it"]);
+    }
+
+    #[test]
+    fn gpus_are_available_again_when_the_driver_responds() {
+        let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
+        assert_eq!(gate.record(&Err("gone".to_owned()), &nobody), []);
+        assert_eq!(reason(&gate), Some((WithheldReason::Quarantined, "the driver does not respond: gone".to_owned())));
+        gate.record(&poll_result(&[], None, &[]), &nobody);
+        assert_eq!(reason(&gate), None);
+        gate.mark_unresponsive("no answer for 15 s");
+        assert!(reason(&gate).is_some_and(|(_, detail)| detail == "no answer for 15 s"));
+        assert_eq!(
+            gate.withheld_reason("GPU-1", Some("XID 79")).map(|withheld| withheld.detail),
+            Some("XID 79".to_owned())
+        );
+    }
+}

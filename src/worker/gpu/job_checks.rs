@@ -1,0 +1,208 @@
+//! Checks the granted GPUs before a job starts and after it has ended: whether they are healthy, and free.
+
+use std::time::Duration;
+
+use app::protocol::gpu::{Withheld, WithheldReason};
+use tokio::time::Instant;
+
+use super::GpuMonitor;
+use super::health::{GpuFailure, GpuPoll, describe_use};
+use super::provider::{GpuFault, GpuProcess, GpuSnapshot, format_processes};
+
+/// Timeout of the check before a job.
+const PREFLIGHT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long processes of an ended job may still use its GPUs.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PreflightIssue {
+    /// To be withheld from now on.
+    Broken(GpuFailure),
+    /// Already withheld; the offer was created before that.
+    AlreadyWithheld(String, Withheld),
+    /// Used by a foreign process.
+    InUse(String, Vec<GpuProcess>),
+    /// The driver as a whole fails, possibly temporarily.
+    DriverError(String, String),
+}
+
+impl GpuMonitor {
+    /// Checks whether a job may start on these GPUs: the driver responds for each, none is in quarantine, and no
+    /// foreign process uses them. Unhealthy ones are withheld, so that the next job does not get them either.
+    ///
+    /// # Errors
+    /// A message for the job's page.
+    pub async fn preflight(&self, granted: &[String]) -> Result<(), String> {
+        let ours = self.known_uuids(granted);
+        if ours.is_empty() {
+            return Ok(());
+        }
+        let look = match tokio::time::timeout(PREFLIGHT_TIMEOUT, self.poll_now()).await {
+            Ok(look) => Some(look.unwrap_or_else(|| Err("the GPU monitor has stopped".to_owned()))),
+            Err(_) => None,
+        };
+        let findings = find_issues(&ours, look.as_ref(), |uuid| self.quarantine_reason(uuid));
+        if findings.is_empty() {
+            return Ok(());
+        }
+        let sentence = describe_issues(&findings);
+        let mut broken = Vec::new();
+        for finding in findings {
+            match finding {
+                PreflightIssue::Broken(found) => broken.push(found),
+                PreflightIssue::InUse(uuid, users) => self.record_foreign_use(&uuid, &users),
+                PreflightIssue::AlreadyWithheld(..) | PreflightIssue::DriverError(..) => {}
+            }
+        }
+        self.quarantine(broken).await;
+        Err(sentence)
+    }
+
+    /// Waits until no process of an ended job uses these GPUs. Foreign processes are not waited for. A GPU that is not
+    /// free in time is withheld.
+    pub async fn wait_until_free(&self, granted: &[String], is_stranger: impl Fn(u32) -> bool) {
+        let ours = self.known_uuids(granted);
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
+        let mut remaining = RemainingProcesses::Unknown;
+        while !ours.is_empty() && Instant::now() < deadline {
+            match tokio::time::timeout_at(deadline, self.poll_now()).await {
+                // No thread is polling.
+                Ok(None) => return,
+                Ok(Some(look)) => remaining = RemainingProcesses::from_poll(&ours, &look, &is_stranger),
+                Err(_) => remaining = RemainingProcesses::Unknown,
+            }
+            if remaining == RemainingProcesses::Free {
+                return;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        self.quarantine(remaining.into_failures(&ours)).await;
+    }
+}
+
+/// Processes that still use the GPUs of an ended job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RemainingProcesses {
+    /// The driver does not report processes.
+    Unknown,
+    Free,
+    /// By GPU.
+    Present(Vec<(String, Vec<GpuProcess>)>),
+}
+
+impl RemainingProcesses {
+    fn from_poll(ours: &[String], poll: &GpuPoll, is_stranger: impl Fn(u32) -> bool) -> Self {
+        let Ok(seen) = poll else { return Self::Unknown };
+        let mine = seen.iter().filter(|gpu| ours.contains(&gpu.reading.uuid));
+        let on = |gpu: &GpuSnapshot| {
+            let mut users = gpu.processes.clone().unwrap_or_default();
+            users.retain(|user| !is_stranger(user.pid));
+            (!users.is_empty()).then(|| (gpu.reading.uuid.clone(), users))
+        };
+        let left: Vec<_> = mine.filter_map(on).collect();
+        if left.is_empty() { Self::Free } else { Self::Present(left) }
+    }
+
+    fn into_failures(self, ours: &[String]) -> Vec<GpuFailure> {
+        let after = format!("{} s after its job ended", RELEASE_TIMEOUT.as_secs());
+        match self {
+            Self::Free => Vec::new(),
+            Self::Unknown => {
+                let detail = format!("the driver does not report whether it is free, {after}");
+                ours.iter().map(|uuid| GpuFailure { uuid: uuid.clone(), detail: detail.clone() }).collect()
+            }
+            Self::Present(left) => {
+                let detail = |users: &[GpuProcess]| {
+                    format!("its memory is still in use by {}, {after}", format_processes(users))
+                };
+                left.into_iter().map(|(uuid, users)| GpuFailure { detail: detail(&users), uuid }).collect()
+            }
+        }
+    }
+}
+
+/// The problems of these GPUs; a missing poll means that none finished in time.
+fn find_issues(
+    ours: &[String],
+    poll: Option<&GpuPoll>,
+    quarantined: impl Fn(&str) -> Option<String>,
+) -> Vec<PreflightIssue> {
+    let of = |uuid: &String| -> Option<PreflightIssue> {
+        if let Some(detail) = quarantined(uuid) {
+            let withheld = Withheld { reason: WithheldReason::Quarantined, detail };
+            return Some(PreflightIssue::AlreadyWithheld(uuid.clone(), withheld));
+        }
+        let broken = |detail: String| Some(PreflightIssue::Broken(GpuFailure { uuid: uuid.clone(), detail }));
+        let seen = match poll {
+            None => return broken(format!("it did not respond within {} s before a job", PREFLIGHT_TIMEOUT.as_secs())),
+            Some(Err(why)) => return Some(PreflightIssue::DriverError(uuid.clone(), why.clone())),
+            Some(Ok(seen)) => seen.iter().find(|gpu| gpu.reading.uuid == *uuid),
+        };
+        let Some(seen) = seen else { return broken("it was missing before a job".to_owned()) };
+        if let Some(GpuFault::Lost(why)) = seen.faults.iter().find(|fault| matches!(fault, GpuFault::Lost(_))) {
+            return broken(format!("it did not respond before a job: {why}"));
+        }
+        let users = seen.processes.clone().filter(|users| !users.is_empty())?;
+        Some(PreflightIssue::InUse(uuid.clone(), users))
+    };
+    ours.iter().filter_map(of).collect()
+}
+
+fn describe_issues(findings: &[PreflightIssue]) -> String {
+    let words = |finding: &PreflightIssue| match finding {
+        PreflightIssue::Broken(GpuFailure { uuid, detail }) => format!("{uuid}: {detail}"),
+        PreflightIssue::AlreadyWithheld(uuid, withheld) => format!("{uuid} is in quarantine: {}", withheld.detail),
+        PreflightIssue::InUse(uuid, users) => format!("{uuid} is {}", describe_use(users)),
+        PreflightIssue::DriverError(uuid, why) => format!("{uuid}: the driver does not respond: {why}"),
+    };
+    let all: Vec<String> = findings.iter().map(words).collect();
+    format!("the worker's GPUs cannot run a job: {}", all.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use app::protocol::gpu::GpuReading;
+
+    #[expect(clippy::unnecessary_wraps, reason = "a look may also bring nothing")]
+    fn poll_result(users: Option<&[u32]>, faults: &[GpuFault]) -> GpuPoll {
+        let reading = GpuReading { uuid: "GPU-1".to_owned(), ..GpuReading::default() };
+        let processes = users.map(|pids| pids.iter().map(|pid| GpuProcess { pid: *pid, name: None }).collect());
+        Ok(vec![GpuSnapshot { reading, processes, faults: faults.to_vec() }])
+    }
+
+    #[test]
+    fn preflight_issues_are_found() {
+        let ours = ["GPU-1".to_owned()];
+        let said = |look: Option<GpuPoll>| describe_issues(&find_issues(&ours, look.as_ref(), |_| None));
+        let passes = |look: GpuPoll| find_issues(&ours, Some(&look), |_| None).is_empty();
+        assert!(passes(poll_result(Some(&[]), &[])) && passes(poll_result(None, &[GpuFault::Xid(31)])));
+        assert!(said(None).ends_with("GPU-1: it did not respond within 5 s before a job"));
+        assert!(said(Some(Err("mismatch".to_owned()))).ends_with("the driver does not respond: mismatch"));
+        assert!(said(Some(poll_result(Some(&[7]), &[]))).ends_with("GPU-1 is used by process 7"));
+        assert!(said(Some(poll_result(None, &[GpuFault::Lost("gone".to_owned())]))).ends_with("before a job: gone"));
+        assert!(said(Some(Ok(Vec::new()))).ends_with("it was missing before a job"));
+        let known = find_issues(&ours, Some(&poll_result(Some(&[]), &[])), |_| Some("XID 79".to_owned()));
+        assert!(describe_issues(&known).ends_with("GPU-1 is in quarantine: XID 79"));
+    }
+
+    #[test]
+    fn remaining_processes_after_a_job_are_found() {
+        let ours = ["GPU-1".to_owned()];
+        let remaining = |look: GpuPoll| RemainingProcesses::from_poll(&ours, &look, |pid| pid == 9);
+        assert_eq!(remaining(poll_result(Some(&[]), &[])), RemainingProcesses::Free);
+        assert_eq!(remaining(poll_result(None, &[])), RemainingProcesses::Free);
+        assert_eq!(remaining(poll_result(Some(&[9]), &[])), RemainingProcesses::Free);
+        assert_eq!(
+            RemainingProcesses::from_poll(&["GPU-2".to_owned()], &poll_result(Some(&[7]), &[]), |_| false),
+            RemainingProcesses::Free
+        );
+        let details = |left: RemainingProcesses| {
+            left.into_failures(&ours).into_iter().map(|broken| broken.detail).collect::<Vec<_>>()
+        };
+        let held = remaining(poll_result(Some(&[7, 9]), &[]));
+        assert_eq!(details(held), ["its memory is still in use by process 7, 30 s after its job ended"]);
+        assert_eq!(details(remaining(Err(String::new()))).len(), 1);
+    }
+}

@@ -1,0 +1,115 @@
+//! The variables of the vendors' libraries that decide which GPUs a process sees.
+
+use super::{Hardware, is_placeholder};
+
+/// For GPUs that must be numbered, not named.
+const CUDA: &str = "CUDA_VISIBLE_DEVICES";
+const HIP: &str = "HIP_VISIBLE_DEVICES";
+/// Applied before HIP: a GPU that it hides has no number there.
+const ROCR: &str = "ROCR_VISIBLE_DEVICES";
+const LEVEL_ZERO: &str = "ZE_AFFINITY_MASK";
+
+/// Keeps the GPUs that the agent's own variables show, in their order.
+pub fn filter_visible(mut found: Hardware, variable: impl Fn(&str) -> Option<String>) -> Hardware {
+    // Each variable numbers the GPUs that the previous one left.
+    let asked: Vec<Option<String>> = match found.accelerator.as_str() {
+        "cuda" => vec![variable(CUDA)],
+        "rocm" => vec![variable(ROCR), variable(HIP).or_else(|| variable(CUDA))],
+        // `1.0` is a part of GPU 1.
+        "xpu" => vec![variable(LEVEL_ZERO).map(|mask| mask.replace(".0", ""))],
+        _ => Vec::new(),
+    };
+    let was_there = !found.gpus.is_empty();
+    for list in asked.into_iter().flatten() {
+        let mut kept = Vec::new();
+        for wanted in list.split(',').map(str::trim) {
+            let place = wanted.parse::<usize>().ok();
+            let is_meant =
+                |(at, uuid): (usize, &str)| Some(at) == place || (wanted.len() >= 5 && uuid.starts_with(wanted));
+            let at = (0..found.gpus.len()).find(|at| is_meant((*at, &found.gpus[*at].uuid)));
+            // As in CUDA, the first unknown one ends the list.
+            let Some(at) = at else { break };
+            kept.push(found.gpus[at].clone());
+        }
+        found.gpus = kept;
+    }
+    if was_there && found.gpus.is_empty() {
+        "cpu".clone_into(&mut found.accelerator);
+    }
+    found
+}
+
+/// The variables that show only the granted GPUs; none without a grant.
+pub fn visibility_env(hardware: &Hardware, granted: &[String]) -> Vec<(&'static str, String)> {
+    if granted.is_empty() {
+        return Vec::new();
+    }
+    let number = |uuid: &String| {
+        let known = hardware.gpus.iter().find(|gpu| gpu.uuid == *uuid);
+        known.map_or_else(|| uuid.clone(), |gpu| gpu.index.to_string())
+    };
+    let list = |name: &dyn Fn(&String) -> String| granted.iter().map(name).collect::<Vec<_>>().join(",");
+    // The library knows them by their own IDs.
+    let by_id = list(&|uuid| if is_placeholder(uuid) { number(uuid) } else { uuid.clone() });
+    match hardware.accelerator.as_str() {
+        "rocm" => {
+            let shown = list(&|uuid| if uuid.starts_with("GPU-") { uuid.clone() } else { number(uuid) });
+            // Those above it count what it has left, and must agree.
+            let counted = (0..granted.len()).map(|at| at.to_string()).collect::<Vec<_>>().join(",");
+            vec![(ROCR, shown), (HIP, counted.clone()), (CUDA, counted)]
+        }
+        "xpu" => vec![(LEVEL_ZERO, list(&number)), (CUDA, by_id)],
+        _ => vec![(CUDA, by_id)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::tests::{two, uuids};
+
+    fn shown(accelerator: &str, set: &[(&str, &str)]) -> Hardware {
+        let found = Hardware { accelerator: accelerator.to_owned(), ..two() };
+        filter_visible(found, |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn agents_own_device_restriction_applies() {
+        let cuda = |list: &str| shown("cuda", &[(CUDA, list)]);
+        assert_eq!(uuids(&cuda("1")), ["GPU-1abc"]);
+        assert_eq!(uuids(&cuda("GPU-1a,0")), ["GPU-1abc", "GPU-0abc"]);
+        assert_eq!(uuids(&cuda("0,9,1")), ["GPU-0abc"]);
+        let none = cuda("");
+        assert_eq!((none.gpus.len(), none.accelerator.as_str()), (0, "cpu"));
+        assert_eq!(shown("cuda", &[(HIP, "1")]), two());
+    }
+
+    #[test]
+    fn other_vendors_use_their_own_variables() {
+        assert_eq!(uuids(&shown("rocm", &[(ROCR, "1")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&shown("rocm", &[(ROCR, "GPU-1abc,0"), (HIP, "1")])), ["GPU-0abc"]);
+        assert_eq!(uuids(&shown("rocm", &[(CUDA, "1")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&shown("xpu", &[(LEVEL_ZERO, "1.0")])), ["GPU-1abc"]);
+        assert_eq!(uuids(&shown("mps", &[(CUDA, "")])), ["GPU-0abc", "GPU-1abc"]);
+    }
+
+    #[test]
+    fn trainer_sees_only_granted_gpus() {
+        let said = |accelerator: &str, granted: &[&str]| {
+            let hardware = Hardware { accelerator: accelerator.to_owned(), ..two() };
+            let granted: Vec<String> = granted.iter().map(|uuid| (*uuid).to_owned()).collect();
+            visibility_env(&hardware, &granted)
+        };
+        let is = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+            pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+        };
+        assert_eq!(said("cuda", &[]), []);
+        assert_eq!(said("cuda", &["GPU-1abc", "GPU-0abc"]), is(&[(CUDA, "GPU-1abc,GPU-0abc")]));
+        assert_eq!(said("rocm", &["GPU-1abc"]), is(&[(ROCR, "GPU-1abc"), (HIP, "0"), (CUDA, "0")]));
+        assert_eq!(said("xpu", &["GPU-1abc"]), is(&[(LEVEL_ZERO, "1"), (CUDA, "GPU-1abc")]));
+        let mut made_up = two();
+        made_up.gpus[1].uuid = "h-gpu-1".to_owned();
+        let granted = ["h-gpu-1".to_owned(), "GPU-0abc".to_owned()];
+        assert_eq!(visibility_env(&made_up, &granted), is(&[(CUDA, "1,GPU-0abc")]));
+    }
+}

@@ -1,0 +1,122 @@
+//! Compares an attempt's disk usage with the owner's limit, in a separate thread: the disk may hang, and many files
+//! take time.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::config::disk::format_gib;
+use crate::files::{AttemptDir, JobDiskLimit};
+
+const MIN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// A check takes at most this fraction of the time.
+const MAX_DUTY_DIVISOR: u32 = 50;
+/// Unit of the kernel's block counts, whatever the file system uses.
+const BLOCK_BYTES: u64 = 512;
+
+pub struct DiskUsageMonitor {
+    limit: u64,
+    /// The usage when it exceeded the limit; 0 until then.
+    exceeded_bytes: Arc<AtomicU64>,
+    _stop_on_drop: Sender<()>,
+}
+
+impl DiskUsageMonitor {
+    /// Starts before the trainer does. Files already in the home directory do not count.
+    pub fn start(dir: &AttemptDir, disk: &JobDiskLimit) -> io::Result<Self> {
+        let (looks, ended) = channel();
+        let (taken, home) = (Arc::<AtomicU64>::default(), disk.home.clone());
+        let own = vec![dir.output_dir(), dir.working_dir(), dir.tmp_dir(), dir.log_path()];
+        let (limit, told) = (disk.bytes, Arc::clone(&taken));
+        let work = move || run(&own, &home, limit, &told, &ended);
+        std::thread::Builder::new().name("usage".to_owned()).spawn(work)?;
+        Ok(Self { limit, exceeded_bytes: taken, _stop_on_drop: looks })
+    }
+
+    /// Why the job is to be stopped, once it has exceeded the limit.
+    pub fn exceeded_reason(&self) -> Option<String> {
+        let taken = self.exceeded_bytes.load(Ordering::Relaxed);
+        (taken > 0).then(|| {
+            format!(
+                "the job has written {} to the worker's disk, more than its limit of {} (--job-disk): write less, \
+                keep fewer checkpoints, or use a worker with a higher limit",
+                format_gib(taken),
+                format_gib(self.limit)
+            )
+        })
+    }
+}
+
+fn run(own: &[PathBuf], home: &Path, limit: u64, told: &AtomicU64, ended: &Receiver<()>) {
+    let before = disk_usage(&[home.to_owned()]);
+    let mut pause = MIN_CHECK_INTERVAL;
+    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let began = Instant::now();
+        let taken = disk_usage(own) + disk_usage(&[home.to_owned()]).saturating_sub(before);
+        if taken > limit {
+            told.store(taken, Ordering::Relaxed);
+            return;
+        }
+        pause = MIN_CHECK_INTERVAL.max(began.elapsed() * MAX_DUTY_DIVISOR);
+    }
+}
+
+/// The disk usage of directories in bytes, as far as they can be read. Links are not followed; a file with several
+/// names counts once. Only directories and files with several names that use space are remembered: a trainer can create
+/// any number of empty ones.
+fn disk_usage(dirs: &[PathBuf]) -> u64 {
+    let (mut waiting, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+    let mut count = |found: &Metadata| {
+        let is_shared = found.nlink() > 1 && !found.is_dir() && found.blocks() > 0;
+        if !is_shared || seen.insert((found.dev(), found.ino())) {
+            bytes += found.blocks() * BLOCK_BYTES;
+        }
+        found.is_dir()
+    };
+    for dir in dirs {
+        if fs::symlink_metadata(dir).is_ok_and(|found| count(&found)) {
+            waiting.push(dir.clone());
+        }
+    }
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            if entry.metadata().is_ok_and(|found| count(&found)) {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn hard_links_count_once_and_symlinks_are_not_followed() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let (inside, outside) = (temp.path().join("a"), temp.path().join("b"));
+        let big = vec![1; 1 << 20];
+        for dir in [&inside.join("deep/er"), &outside] {
+            fs::create_dir_all(dir)?;
+            fs::write(dir.join("big"), &big)?;
+            fs::File::open(dir.join("big"))?.sync_all()?;
+        }
+        symlink(&outside, inside.join("link"))?;
+        fs::hard_link(inside.join("deep/er/big"), inside.join("again"))?;
+        // Long, but it uses almost no space.
+        fs::File::create(inside.join("sparse"))?.set_len(1 << 40)?;
+        let found = disk_usage(&[inside]);
+        assert!((1 << 20..1 << 20 | 1 << 18).contains(&found), "{found}");
+        assert_eq!(disk_usage(&[temp.path().join("nothing")]), 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! Reaps the processes below the supervisor, and leaves none behind.
+
+use std::io;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use tokio::net::unix::pipe::Receiver;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use super::cgroup::Cgroup;
+use super::trainer_exit::{ReportedExit, TrainerExit};
+use crate::process::{descendants, signal_group};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Reaps children: the trainer, and every orphan of its tree.
+pub struct Reaper {
+    children: tokio::signal::unix::Signal,
+    trainer: Option<i32>,
+    group: Option<Cgroup>,
+    /// The trainer's exit, if an init process is between it and this process.
+    reported_exit: Option<ReportedExit>,
+    /// Notifies about that, while more reports are possible.
+    news: Option<Receiver>,
+    /// Exit of the watched child.
+    child_exit: Option<TrainerExit>,
+    /// Exit of the trainer.
+    trainer_exit: Option<TrainerExit>,
+}
+
+impl Reaper {
+    /// Create before the trainer starts.
+    pub fn new() -> io::Result<Self> {
+        let children = signal(SignalKind::child())?;
+        Ok(Self {
+            children,
+            trainer: None,
+            group: None,
+            reported_exit: None,
+            news: None,
+            child_exit: None,
+            trainer_exit: None,
+        })
+    }
+
+    /// Sets the trainer, or the init process that reports its exit, and the control group of all its processes, if
+    /// there is one.
+    pub fn set_trainer(&mut self, pid: i32, group: Option<Cgroup>, reports: Option<(ReportedExit, Receiver)>) {
+        self.trainer = Some(pid);
+        self.group = group;
+        (self.reported_exit, self.news) = reports.unzip();
+    }
+
+    /// Exit code and signal of the trainer, once it has exited.
+    pub fn trainer_exit(&mut self) -> TrainerExit {
+        self.has_trainer_ended();
+        self.trainer_exit.unwrap_or_default()
+    }
+
+    /// Waits for the trainer. Cancel-safe.
+    pub async fn wait_for_trainer(&mut self) {
+        while !self.has_trainer_ended() {
+            tokio::select! {
+                _ = self.children.recv() => {}
+                () = wait_for_news(self.news.as_ref()) => self.read_news(),
+            }
+        }
+    }
+
+    /// Whether it has exited by now.
+    pub fn has_trainer_ended(&mut self) -> bool {
+        self.reap();
+        // Order matters: an init process reports before it exits, and one that was killed reports nothing.
+        let reported_exit = self.reported_exit.as_ref().and_then(ReportedExit::trainer_exit);
+        self.trainer_exit = self.trainer_exit.or(reported_exit).or(self.child_exit);
+        self.trainer_exit.is_some()
+    }
+
+    fn read_news(&mut self) {
+        if let (Some(reported), Some(news)) = (&self.reported_exit, &self.news)
+            && !reported.read_news(news)
+        {
+            self.news = None;
+        }
+    }
+
+    /// Sends SIGTERM to the trainer and its group.
+    pub fn send_sigterm(&self) {
+        // Once reaped, its PID may be another process's.
+        if let Some(pid) = self.trainer.filter(|_| self.child_exit.is_none()) {
+            signal_group(pid, Signal::SIGTERM);
+        }
+    }
+
+    /// Reaps all children that have exited. Returns whether others are left.
+    fn reap(&mut self) -> bool {
+        loop {
+            let (pid, status) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => (pid, (Some(code), None)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, (None, Some(signal as i32))),
+                Ok(WaitStatus::StillAlive) => return true,
+                Err(Errno::ECHILD) => return false,
+                Ok(_) | Err(_) => continue,
+            };
+            if Some(pid) == self.trainer.map(Pid::from_raw) {
+                self.child_exit = Some(status);
+            }
+        }
+    }
+
+    /// Terminates all processes below: asks, and after the grace period kills, until none is left. Processes that left
+    /// the trainer's group or session are found too, because their orphans become this process's children; a control
+    /// group contains all of them and is killed at once. Returns that group, which is empty and can be removed.
+    pub async fn terminate_all(&mut self, grace: Duration) -> Option<Cgroup> {
+        let own = i32::try_from(std::process::id()).unwrap_or_default();
+        let began = Instant::now();
+        let mut asked = false;
+        loop {
+            let others = self.reap();
+            if !others && self.group.as_ref().is_none_or(Cgroup::is_empty) {
+                break;
+            }
+            let left = descendants(own);
+            let over = began.elapsed() >= grace;
+            if over && let Some(Err(error)) = self.group.as_ref().map(Cgroup::kill) {
+                tracing::debug!("cannot kill the trainer's cgroup: {error}");
+            }
+            for process in left.iter().filter(|_| over || !asked) {
+                process.signal(if over { Signal::SIGKILL } else { Signal::SIGTERM });
+            }
+            asked = true;
+            let _ = tokio::time::timeout(POLL_INTERVAL, self.children.recv()).await;
+        }
+        self.group.take()
+    }
+}
+
+/// Waits for reports, or forever if there are none.
+async fn wait_for_news(news: Option<&Receiver>) {
+    match news {
+        // A pipe that cannot be polled is read when a child exits.
+        Some(news) if news.readable().await.is_ok() => {}
+        _ => std::future::pending().await,
+    }
+}

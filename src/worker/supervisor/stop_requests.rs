@@ -1,0 +1,168 @@
+//! Reasons to stop. Stop requests are in `stop.json`, announced by a signal, and polled every second in case the signal
+//! was lost; the lease of an exclusive job is the other source.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::disk_usage::DiskUsageMonitor;
+use super::lease::{self, LeaseStatus, LeaseWatcher};
+use super::lease_enforcer::LeaseEnforcer;
+use crate::files::{AttemptDir, AttemptSpec, StopCause, StopOrder};
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the trainer must be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopRequest {
+    pub cause: StopCause,
+    /// Time to stop, counted from the first request.
+    pub grace: Duration,
+}
+
+impl From<StopOrder> for StopRequest {
+    fn from(order: StopOrder) -> Self {
+        // Larger values exceed the clock, and mean forever.
+        let grace_seconds = order.grace_seconds.min(crate::cli::MAX_STOP_GRACE_SECONDS);
+        Self { cause: order.cause, grace: Duration::from_secs(grace_seconds) }
+    }
+}
+
+pub struct StopRequests {
+    dir: AttemptDir,
+    order_signal: Signal,
+    sigterm: Signal,
+    lease: Option<LeaseWatcher>,
+    usage: Option<DiskUsageMonitor>,
+    /// If another process than the agent stops the supervisor.
+    grace: Duration,
+    last_order: Option<StopOrder>,
+    last_request: Option<StopRequest>,
+}
+
+impl StopRequests {
+    pub fn new(dir: &AttemptDir, spec: &AttemptSpec) -> io::Result<Self> {
+        Ok(Self {
+            dir: dir.clone(),
+            order_signal: signal(SignalKind::user_defined1())?,
+            sigterm: signal(SignalKind::terminate())?,
+            lease: LeaseWatcher::start(dir, spec)?,
+            usage: spec.disk.as_ref().map(|disk| DiskUsageMonitor::start(dir, disk)).transpose()?,
+            grace: Duration::from_secs(spec.limits.stop_grace_seconds),
+            last_order: None,
+            last_request: None,
+        })
+    }
+
+    /// Why the trainer may not even start.
+    pub fn start_forbidden_by(&self) -> Option<StopCause> {
+        if let Some(order) = self.read_order() {
+            return Some(order.cause);
+        }
+        let holds = self.lease_status().is_none_or(|verdict| matches!(verdict, LeaseStatus::Active { .. }));
+        (!holds).then_some(StopCause::Lease)
+    }
+
+    /// The thread that kills the trainer when its lease expires, even if the rest of this process hangs.
+    pub fn lease_enforcer(&self) -> io::Result<LeaseEnforcer> {
+        self.lease.as_ref().map_or(Ok(LeaseEnforcer::disabled()), |watch| LeaseEnforcer::start(watch.cached()))
+    }
+
+    fn lease_status(&self) -> Option<LeaseStatus> {
+        self.lease.as_ref().map(|watch| watch.cached().status())
+    }
+
+    fn read_order(&self) -> Option<StopOrder> {
+        self.dir.read_json("stop.json").ok().flatten()
+    }
+
+    /// The grace period of remaining processes, at most `wanted`.
+    pub fn limit_grace(&self, wanted: Duration) -> Duration {
+        match self.lease_status() {
+            None => wanted,
+            Some(LeaseStatus::Active { left_ms: left } | LeaseStatus::Expiring { grace_ms: left }) => {
+                wanted.min(Duration::from_millis(left))
+            }
+            Some(LeaseStatus::Expired) => Duration::ZERO,
+        }
+    }
+
+    /// The next one that changes anything.
+    pub async fn next(&mut self) -> StopRequest {
+        loop {
+            let fresh = self
+                .read_order()
+                .filter(|order| self.last_order.replace(*order) != Some(*order))
+                .map(StopRequest::from);
+            if let Some(notice) = fresh.or_else(|| self.lease_request()).or_else(|| self.disk_request()) {
+                self.last_request = Some(notice);
+                return notice;
+            }
+            let look = if self.lease.is_some() { lease::POLL_INTERVAL } else { POLL_INTERVAL };
+            tokio::select! {
+                _ = self.order_signal.recv() => {}
+                _ = self.sigterm.recv() => if self.last_request.is_none() {
+                    // Most likely the host is shutting down, which is not the job's fault.
+                    let request = StopRequest { cause: StopCause::Requeue, grace: self.grace };
+                    self.last_request = Some(request);
+                    return request;
+                },
+                () = tokio::time::sleep(look) => {}
+            }
+        }
+    }
+
+    /// The reason, if it was stopped for its disk usage.
+    pub fn disk_limit_exceeded(&self) -> Option<String> {
+        self.usage.as_ref()?.exceeded_reason()
+    }
+
+    fn disk_request(&self) -> Option<StopRequest> {
+        let first = self.last_request.is_none() && self.disk_limit_exceeded().is_some();
+        first.then_some(StopRequest { cause: StopCause::Disk, grace: self.grace })
+    }
+
+    fn lease_request(&self) -> Option<StopRequest> {
+        merge_lease_request(self.lease_status()?, self.last_request)
+    }
+}
+
+/// Merges the lease's requirement with the current stop request. It ends the grace period, but does not change an
+/// earlier cause.
+fn merge_lease_request(status: LeaseStatus, given: Option<StopRequest>) -> Option<StopRequest> {
+    let cause = given.map_or(StopCause::Lease, |notice| notice.cause);
+    let notice = match status {
+        LeaseStatus::Active { .. } => return None,
+        LeaseStatus::Expiring { .. } if given.is_some() => return None,
+        LeaseStatus::Expiring { grace_ms } => StopRequest { cause, grace: Duration::from_millis(grace_ms) },
+        LeaseStatus::Expired => StopRequest { cause, grace: Duration::ZERO },
+    };
+    (given != Some(notice)).then_some(notice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lease_is_merged_into_stop_requests() {
+        let seconds = Duration::from_secs;
+        let request = |cause, grace| Some(StopRequest { cause, grace });
+        let (cancelled, lease) = (StopCause::Cancelled, StopCause::Lease);
+        let (holds, ending) = (LeaseStatus::Active { left_ms: 9_000 }, LeaseStatus::Expiring { grace_ms: 5_000 });
+        for (verdict, given, expected) in [
+            (holds, None, None),
+            (holds, request(cancelled, seconds(30)), None),
+            (ending, None, request(lease, seconds(5))),
+            (ending, request(cancelled, seconds(30)), None),
+            (ending, request(lease, seconds(6)), None),
+            (LeaseStatus::Expired, None, request(lease, Duration::ZERO)),
+            (LeaseStatus::Expired, request(lease, seconds(5)), request(lease, Duration::ZERO)),
+            (LeaseStatus::Expired, request(cancelled, seconds(30)), request(cancelled, Duration::ZERO)),
+            (LeaseStatus::Expired, request(lease, Duration::ZERO), None),
+        ] {
+            assert_eq!(merge_lease_request(verdict, given), expected, "{verdict:?} after {given:?}");
+        }
+    }
+}

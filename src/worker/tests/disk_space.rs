@@ -1,0 +1,80 @@
+//! Disk space of the work directory: finished jobs are pruned, and a host without space accepts no jobs and reports
+//! why.
+
+use std::io;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::fake_orchestrator::{FakeOrchestrator, FakeState};
+use super::test_host::{TestHost, can_mount, wait_until};
+
+fn config() -> Value {
+    json!({"config.json": "{}"})
+}
+
+/// The unhealthy reason in the newest heartbeat, if any.
+fn unfit(shared: &FakeState) -> Option<&str> {
+    shared.heartbeats.last().and_then(|beat| beat["unfit"].as_str())
+}
+
+#[tokio::test]
+async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    // No disk has so much.
+    let host = TestHost::with_script("exit 0")?.flags(&["--persistent", "--keep-free", "1000000TiB"]);
+    let agent = host.start(&fake)?;
+    let why = fake.wait_until("a registration", |shared| Some(shared.registrations.first()?["unfit"].clone())).await;
+    let place = format!("is free on the disk of {}/state", host.path().display());
+    assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&place)), "{why}");
+    fake.offer("j_1", 1, &config());
+    let report = fake.wait_for_status("requeue").await;
+    assert_eq!(
+        report["error"],
+        format!("the worker has no disk space for a job: {}", why.as_str().unwrap_or_default())
+    );
+    assert_eq!(fake.reported_statuses(), ["starting", "requeue"]);
+    fake.wait_until("a heartbeat with the reason", |shared| (unfit(shared) == why.as_str()).then_some(())).await;
+    agent.signal(Signal::SIGTERM)?;
+    let (_, said) = agent.wait_for_exit().await?;
+    let (_, report) = host.command(&["doctor", "--keep-free", "1000000TiB"]).await?;
+    assert!(report.contains("fail  disk: ") && report.contains(" but --keep-free is "), "{report}");
+    assert_eq!(said.matches("accepting no new jobs: less than").count(), 1, "{said}");
+    Ok(())
+}
+
+/// The first job fills the disk, and exits when it is allowed to.
+const SCRIPT: &str = "[ $SIMPLETUNER_JOB_ID = j_1 ] || exit 0
+dd if=/dev/zero of=../output/big bs=1M count=60 2>/dev/null; touch filled
+until [ -e ../control/go ]; do sleep 0.05; done";
+
+#[tokio::test]
+async fn finished_job_is_pruned_for_the_next() -> io::Result<()> {
+    if !can_mount() {
+        return Ok(());
+    }
+    let fake = FakeOrchestrator::start().await?;
+    let flags = ["--persistent", "--max-jobs", "2", "--keep-free", "48MiB"];
+    let host = TestHost::with_script(SCRIPT)?.with_disk_size("96m").flags(&flags);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &config());
+    let dir = agent.path_seen_by_agent(host.attempt("j_1", 1).path())?;
+    wait_until("a full disk", || dir.join("work/filled").exists().then_some(())).await;
+    fake.offer("j_2", 1, &config());
+    let report = fake.wait_for_status("requeue").await;
+    assert_eq!(report["job_id"], "j_2");
+    let error = report["error"].as_str().unwrap_or_default();
+    assert!(error.contains("no disk space for a job: less than 48 MiB is free on the disk of "), "{error}");
+    fake.wait_until("a heartbeat with the reason", |shared| unfit(shared).map(drop)).await;
+    assert!(dir.exists(), "it runs");
+    std::fs::write(dir.join("control/go"), "")?;
+    fake.wait_for_status("completed").await;
+    wait_until("room", || (!dir.exists()).then_some(())).await;
+    fake.wait_until("a heartbeat without a reason", |shared| unfit(shared).is_none().then_some(())).await;
+    fake.offer("j_3", 1, &config());
+    fake.wait_until("the next job", |shared| {
+        shared.statuses.iter().find(|said| said["job_id"] == "j_3" && said["status"] == "completed").map(drop)
+    })
+    .await;
+    agent.kill().await
+}

@@ -1,0 +1,79 @@
+//! Endpoints for an agent's jobs.
+
+use hyper::Response;
+use hyper::body::Bytes;
+use hyper::http::request::Parts;
+use serde_json::{Value, json};
+
+use super::responses::{json_response, ok_response, problem_response};
+use super::{Body, FakeState, files};
+
+impl FakeState {
+    pub(super) fn handle_job(
+        &mut self,
+        job: &str,
+        rest: &str,
+        parts: &Parts,
+        value: Value,
+        body: &Bytes,
+    ) -> Response<Body> {
+        if self.rejects_reports {
+            return problem_response(409, "attempt_old", json!({}));
+        }
+        let query = parts.uri.query().unwrap_or_default();
+        let number = |name: &str| {
+            let found = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            found.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default()
+        };
+        match rest {
+            "bundle" => json_response(200, "application/json", &serde_json::from_str(&self.bundle).unwrap_or_default()),
+            "secrets" => match self.secrets_error {
+                None => ok_response(&json!({"secrets": self.secrets})),
+                Some(code) => problem_response(409, code, json!({})),
+            },
+            "status" => self.handle_status(job, value),
+            "progress" => {
+                self.points.extend(value["points"].as_array().cloned().unwrap_or_default());
+                ok_response(&json!({"success": true}))
+            }
+            "logs" if self.max_log_bytes.is_some_and(|most| number("offset") + body.len() > most) => {
+                problem_response(422, "too_much", json!({}))
+            }
+            "logs" if self.rejects_logs => problem_response(503, "busy", json!({})),
+            "logs" => {
+                let (offset, dropped) = (number("offset"), number("dropped"));
+                if dropped > 0 && !self.rejects_gaps && offset == self.log.len() + dropped {
+                    self.dropped.push((self.log.len(), offset));
+                    self.log.resize(offset, b'?');
+                }
+                if offset > self.log.len() {
+                    self.gaps += 1;
+                    return problem_response(409, "log_gap", json!({"durable": self.log.len()}));
+                }
+                let fresh = (self.log.len() - offset).min(body.len());
+                assert_eq!(self.log[offset..offset + fresh], body[..fresh], "a log never changes");
+                self.log.extend_from_slice(&body[fresh..]);
+                ok_response(&json!({"durable": self.log.len()}))
+            }
+            _ => files::answer(self, rest, parts, body),
+        }
+    }
+
+    fn handle_status(&mut self, job: &str, mut value: Value) -> Response<Body> {
+        let status = value["status"].as_str().unwrap_or_default().to_owned();
+        let is_end = !matches!(status.as_str(), "starting" | "running");
+        if is_end && self.failing_ends > 0 {
+            self.failing_ends -= 1;
+            return problem_response(503, "busy", json!({}));
+        }
+        let is_this = |known: &Value| known["job_id"] == job && known["attempt"] == value["attempt"];
+        self.offers.retain(|known| !is_this(known));
+        if is_end {
+            self.stop.retain(|known| !is_this(known));
+            self.running.retain(|known| !is_this(known));
+        }
+        value["job_id"] = job.into();
+        self.statuses.push(value);
+        ok_response(&json!({"success": true}))
+    }
+}

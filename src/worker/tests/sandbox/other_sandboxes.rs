@@ -1,0 +1,138 @@
+//! The same trials in the sandboxes of others: what they let out shows that a trial can succeed, which a sandbox that holds
+//! all of them does not, and what they hold shows what is usual.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::outside::AttackTargets;
+use super::{FILES, KERNEL, TOOLS};
+
+/// An attempt's directories, and the trials beside them.
+struct TrialFiles(TempDir);
+
+impl TrialFiles {
+    fn new(program: &str) -> io::Result<Self> {
+        let temp = tempfile::tempdir()?;
+        for dir in ["bundle", "output"] {
+            std::fs::create_dir_all(temp.path().join("jobs/j_1/1").join(dir))?;
+        }
+        std::fs::write(temp.path().join("trials.py"), [&AttackTargets::empty_line(), TOOLS, program].concat())?;
+        std::fs::set_permissions(temp.path(), std::fs::Permissions::from_mode(0o755))?;
+        Ok(Self(temp))
+    }
+
+    fn path(&self, below: &str) -> String {
+        self.0.path().join(below).display().to_string()
+    }
+
+    /// `name out …` or `name held …` of each.
+    fn run_and_capture(mut sandbox: Command) -> io::Result<String> {
+        let ran = sandbox.output()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(text(&ran.stdout) + &text(&ran.stderr))
+    }
+}
+
+/// A command from its words.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+fn assert_trials(said: &str, how: &str, trials: &[&str]) {
+    for trial in trials {
+        let is_it = |line: &str| line.starts_with(&format!("{trial} {how}"));
+        assert!(said.lines().any(is_it), "{trial} is not {how}: {said}");
+    }
+}
+
+/// With its usual flags, and as an unprivileged user: it would let root write to the host's `/proc/sys`.
+fn bubblewrap(trials: &TrialFiles) -> Command {
+    // Some trials wait for an answer that does not come there.
+    let mut command = command(&["timeout", "20", "setpriv"]);
+    if nix::unistd::geteuid().is_root() {
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    }
+    command.args("bwrap --unshare-all --share-net --die-with-parent --ro-bind / / --proc /proc --dev /dev".split(' '));
+    let output = trials.path("jobs/j_1/1/output");
+    command.args(["--tmpfs", "/tmp", "--ro-bind", &trials.path(""), "/mnt", "--bind-try", &output, &output]);
+    command.args(["--chdir", "/tmp", "--setenv", "CONFIG_PATH", &trials.path("jobs/j_1/1/bundle/config.json")]);
+    command.args(["--setenv", "SIMPLETUNER_JOB_ID", "j_1", "python3", "/mnt/trials.py"]);
+    command
+}
+
+#[test]
+fn some_trials_get_out_of_bubblewrap() -> io::Result<()> {
+    if Command::new("bwrap").arg("--version").output().is_err() {
+        println!("skipped, as there is no bubblewrap");
+        return Ok(());
+    }
+    for (program, out) in [(FILES, ["exit-file", "sandbox-plan"]), (KERNEL, ["unshare-user", "keyring"])] {
+        let trials = TrialFiles::new(program)?;
+        assert_trials(&TrialFiles::run_and_capture(bubblewrap(&trials))?, "out", &out);
+    }
+    Ok(())
+}
+
+/// As root, on the host's own files below an overlay. It takes no hybrid layout of cgroups: it is shown another one, in a
+/// mount namespace of its own.
+const PODMAN: &str = r#"
+umount -R -l /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup || exit 1
+exec podman --root "$STATE/root" --runroot "$STATE/run" run --rm --network none --cgroups=disabled --ulimit nofile=1024:1024 \
+    --ulimit nproc=4096:4096 --volume "$TRIALS:/mnt:ro" --volume "$OUTPUT:$OUTPUT" --workdir /tmp --tmpfs /tmp:notmpcopyup \
+    --env CONFIG_PATH --env SIMPLETUNER_JOB_ID=j_1 --env PATH=/usr/bin:/bin --rootfs /:O "$@"
+"#;
+
+fn podman(trials: &TrialFiles, state: &Path, program: &[&str]) -> Command {
+    let mut command = command(&[
+        "timeout",
+        "--kill-after=5",
+        "60",
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        PODMAN,
+        "sh",
+    ]);
+    command
+        .args(program)
+        .env("STATE", state)
+        .env("TRIALS", trials.path(""))
+        .env("OUTPUT", trials.path("jobs/j_1/1/output"));
+    command.env("CONFIG_PATH", trials.path("jobs/j_1/1/bundle/config.json"));
+    command
+}
+
+#[test]
+fn some_trials_get_out_of_podman_and_others_do_not() -> io::Result<()> {
+    // Below /var: an overlay cannot lie on another one, which /tmp may be.
+    let state = tempfile::tempdir_in("/var/tmp")?;
+    let first = TrialFiles::new("")?;
+    let ready = podman(&first, state.path(), &["true"]).output()?;
+    if !ready.status.success() {
+        println!("skipped, as podman cannot run here: {}", String::from_utf8_lossy(&ready.stderr));
+        return Ok(());
+    }
+    // Alone, as one trial reads the descriptors of others: the container's output would be gone.
+    let alone: &[&str] = &["python3", "/mnt/trials.py"];
+    let with_an_init = &["sh", "-c", "python3 /mnt/trials.py; true"];
+    let files = (&["shadow", "root-home"], &["hard-link", "make-device", "sysctl", "devices"]);
+    let kernel = (&["unshare-user", "ptrace-parent", "keyctl"], &["mount", "load-module", "bpf", "perf", "clock"]);
+    for (trials, program, out, held) in
+        [(FILES, alone, &files.0[..], &files.1[..]), (KERNEL, with_an_init, &kernel.0[..], &kernel.1[..])]
+    {
+        let trials = TrialFiles::new(trials)?;
+        let said = TrialFiles::run_and_capture(podman(&trials, state.path(), program))?;
+        assert_trials(&said, "out", out);
+        assert_trials(&said, "held", held);
+    }
+    Ok(())
+}

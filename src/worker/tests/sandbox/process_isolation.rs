@@ -1,0 +1,228 @@
+//! What a trainer is beside its files: whose user it has, which processes are its own, and what of its agent can be spoken to.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{TOOLS, config, confined};
+use crate::process;
+use crate::sandbox::users::FIRST_USER;
+use crate::tests::fake_orchestrator::FakeOrchestrator;
+use crate::tests::test_host::{TestHost, wait_until};
+
+/// Starts a trainer, and leaves it when it said `on`.
+async fn wait_until_running(
+    host: &TestHost,
+    fake: &FakeOrchestrator,
+) -> io::Result<crate::tests::test_host::AgentProcess> {
+    let agent = host.start(fake)?;
+    fake.offer("j_1", 1, &config());
+    fake.wait_until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;
+    Ok(agent)
+}
+
+const FORKS: &str = "
+for _ in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: time.sleep(1000)
+        time.sleep(1000)
+print('on', flush=True)
+time.sleep(1000)
+";
+
+/// Those of the attempt, by what only its processes have in their environment.
+fn of_the_trainer(host: &TestHost) -> BTreeSet<i32> {
+    let marker = format!("SIMPLETUNER_STOP_FILE={}", host.attempt("j_1", 1).stop_file().display());
+    process::find_by_environment(&marker).iter().map(|found| found.pid).collect()
+}
+
+#[tokio::test]
+async fn whoever_forks_at_once_stays_in_the_attempts_group() -> io::Result<()> {
+    for level in ["none", "files", "full"] {
+        let fake = FakeOrchestrator::start().await?;
+        let host = confined(level, &[TOOLS, FORKS].concat())?;
+        let agent = wait_until_running(&host, &fake).await?;
+        let Some(group) = host.supervisor("j_1", 1).await.cgroup else {
+            println!("skipped, as there are no cgroups here");
+            return agent.kill().await;
+        };
+        let all = wait_until("all of them", || Some(of_the_trainer(&host)).filter(|all| all.len() > 40)).await;
+        let text = std::fs::read_to_string(group.join("cgroup.procs"))?;
+        let inside: BTreeSet<i32> = text.lines().filter_map(|pid| pid.parse().ok()).collect();
+        let supervisor = host.supervisor("j_1", 1).await.supervisor.pid;
+        let outside: Vec<_> = all.difference(&inside).filter(|pid| **pid != supervisor).collect();
+        assert!(outside.is_empty(), "{level}: {outside:?} of {all:?}");
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_trainer_is_the_persons_own_user_and_in_no_group_of_the_agents() -> io::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped, as only root can give people users");
+        return Ok(());
+    }
+    let fake = FakeOrchestrator::start().await?;
+    let host = confined("full", "import os\nprint(os.getresuid(), os.getresgid(), os.getgroups())\n")?;
+    let agent = host.start(&fake)?;
+    for (job, number, person) in [("j_1", 1, "bob"), ("j_2", 2, "eve"), ("j_3", 1, "bob")] {
+        fake.state().log.clear();
+        fake.offer_with(job, 1, &config(), json!({"submitted_by": person}));
+        fake.wait_until("its end", |shared| {
+            shared.statuses.iter().any(|one| one["job_id"] == job && one["status"] == "completed").then_some(())
+        })
+        .await;
+        let id = FIRST_USER.uid + number;
+        let log = String::from_utf8_lossy(&fake.state().log).into_owned();
+        assert_eq!(log, format!("({id}, {id}, {id}) ({id}, {id}, {id}) [{id}]\n"), "{person}");
+    }
+    agent.kill().await
+}
+
+const PATHS: &str = "
+def works(name, work):
+    try: print(name, bool(work()), flush=True)
+    except OSError: print(name, False, flush=True)
+works('read', lambda: read('READ/given'))
+works('add to what is read', lambda: write('READ/new'))
+works('change what is read', lambda: write('READ/given'))
+works('remove what is read', lambda: os.unlink('READ/given') or True)
+works('write', lambda: write('WRITE/new'))
+";
+
+#[tokio::test]
+async fn a_path_is_read_only_unless_its_owner_says_otherwise() -> io::Result<()> {
+    for level in ["files", "full"] {
+        let fake = FakeOrchestrator::start().await?;
+        let mut host = confined(level, "")?;
+        let given = host.path().join("given");
+        std::fs::create_dir(&given)?;
+        std::fs::write(given.join("given"), "x")?;
+        // Whoever the trainer is: what stops it is not the mode.
+        let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+        open(&given, 0o777)?;
+        open(&given.join("given"), 0o666)?;
+        open(&host.trainer_dir(), 0o777)?;
+        let paths = format!("given={}:shared={}:rw", given.display(), host.trainer_dir().display());
+        host.variables.push(("SIMPLETUNER_PATHS".to_owned(), paths));
+        let program = PATHS.replace("READ", &given.display().to_string());
+        let program = program.replace("WRITE", &host.trainer_dir().display().to_string());
+        std::fs::write(host.path().join("trainer/trainer.py"), [TOOLS, &program].concat())?;
+        let agent = host.start(&fake)?;
+        fake.offer("j_1", 1, &config());
+        fake.wait_for_status("completed").await;
+        let log = String::from_utf8_lossy(&fake.state().log).into_owned();
+        let expected =
+            "read True\nadd to what is read False\nchange what is read False\nremove what is read False\nwrite True\n";
+        assert_eq!(log, expected, "{level}");
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+/// Of the table of sockets of a process's network: who listens, by inode.
+fn listening(pid: i32) -> io::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/net/{table}"))?;
+        for line in text.lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            if fields.get(3) == Some(&"0A") {
+                found.push((fields[9].to_owned(), format!("{table} {}", fields[1])));
+            }
+        }
+    }
+    let text = std::fs::read_to_string(format!("/proc/{pid}/net/unix"))?;
+    for line in text.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // `__SO_ACCEPTCON`.
+        if fields.get(3).is_some_and(|flags| flags.ends_with("10000")) {
+            found.push((fields[6].to_owned(), format!("unix {}", fields.get(7).unwrap_or(&"without a name"))));
+        }
+    }
+    Ok(found)
+}
+
+/// The sockets that a process has and that take connections.
+fn accepts(pid: i32) -> io::Result<Vec<String>> {
+    let all = listening(pid)?;
+    let open =
+        std::fs::read_dir(format!("/proc/{pid}/fd"))?.flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
+    let inodes: Vec<String> = open
+        .filter_map(|target| Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    Ok(all.into_iter().filter(|(inode, _)| inodes.contains(inode)).map(|(_, socket)| socket).collect())
+}
+
+#[tokio::test]
+async fn nothing_of_the_agents_takes_a_connection_but_the_jobs_webhook() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let program = "import json, os, time\n\
+                   hook = json.load(open(os.environ['CONFIG_PATH']))['webhook_config'][-1]['callback_url']\n\
+                   print(hook.split(':')[2].split('/')[0])\nprint('on', flush=True)\ntime.sleep(1000)\n";
+    let host = confined("full", program)?;
+    let agent = wait_until_running(&host, &fake).await?;
+    let log = String::from_utf8_lossy(&fake.state().log).into_owned();
+    let port: u16 = log.lines().next().and_then(|line| line.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+    let running = host.supervisor("j_1", 1).await;
+    let own = i32::try_from(agent.id()?).map_err(io::Error::other)?;
+    assert_eq!(accepts(own)?, Vec::<String>::new());
+    assert_eq!(accepts(running.supervisor.pid)?, [format!("tcp 0100007F:{port:04X}")]);
+    // Nor does the trainer's init.
+    assert_eq!(accepts(running.trainer.pid)?, Vec::<String>::new());
+    agent.kill().await
+}
+
+/// A library that leaves the number of each process that loads it.
+const LIBRARY: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void loaded(void) {
+    char line[32];
+    int length = snprintf(line, sizeof line, "%d\n", getpid());
+    FILE *file = fopen("LOADED", "a");
+    if (file) { fwrite(line, 1, length, file); fclose(file); }
+}
+"#;
+
+#[tokio::test]
+async fn no_job_loads_a_library_into_its_supervisor() -> io::Result<()> {
+    let fake = FakeOrchestrator::start().await?;
+    let host = confined("full", "print('on', flush=True)\nimport time\ntime.sleep(1000)\n")?.flags(&["--allow-code"]);
+    let (source, library) = (host.path().join("own.c"), host.trainer_dir().join("own.so"));
+    let loaded = host.trainer_dir().join("loaded");
+    std::fs::write(&source, LIBRARY.replace("LOADED", &loaded.display().to_string()))?;
+    let built = std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        println!("skipped, as there is no C compiler");
+        return Ok(());
+    }
+    // It is one that works.
+    let tried = std::process::Command::new("true").env("LD_PRELOAD", &library).status()?;
+    assert!(tried.success() && loaded.exists());
+    std::fs::remove_file(&loaded)?;
+    for name in ["LD_PRELOAD", "ld_preload", "LD_AUDIT", "LD_PRELOAD\0", "PYTHONPATH", "LD_LIBRARY_PATH"] {
+        fake.state().secrets.insert(name.to_owned(), library.display().to_string());
+    }
+    let files = json!({"config.json": json!({"LD_PRELOAD": library, "--LD_PRELOAD": library}).to_string(),
+        ".env": format!("LD_PRELOAD={}\n", library.display()), "config.env": format!("LD_PRELOAD={}\n", library.display())});
+    let agent = host.start(&fake)?;
+    fake.offer_with("j_1", 1, &files, json!({"env": {"LD_PRELOAD": library}, "environment": {"LD_PRELOAD": library}}));
+    fake.wait_until("its output", |shared| shared.log.ends_with(b"on\n").then_some(())).await;
+    let running = host.supervisor("j_1", 1).await;
+    for process in [running.supervisor.pid, running.trainer.pid] {
+        let environment = std::fs::read(format!("/proc/{process}/environ"))?;
+        let names = String::from_utf8_lossy(&environment).to_uppercase();
+        assert!(names.contains("SIMPLETUNER_JOB_ID="), "{names}");
+        assert!(!names.contains(&library.display().to_string().to_uppercase()), "{names}");
+        let mapped = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
+        assert!(!mapped.contains("own.so"), "{mapped}");
+    }
+    assert!(!loaded.exists(), "somebody has loaded it");
+    agent.kill().await
+}

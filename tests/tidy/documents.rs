@@ -1,0 +1,143 @@
+//! The documents: their length, the words that they avoid, and the records of decisions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{report, root};
+
+const MAX_WORDS: [(&str, usize); 2] = [("README.md", 1_000), ("ARCHITECTURE.md", 2_500)];
+const GLOSSARY: &str = "docs/GLOSSARY.md";
+
+/// The Markdown files of a directory, without those below it.
+pub fn in_directory(path: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(path)).expect("a directory");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    files
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(root().join(path)).expect("a document")
+}
+
+/// The text outside of code blocks and inline code.
+fn prose(text: &str) -> String {
+    let blocks: Vec<&str> = text.split("```").step_by(2).collect();
+    let inline: Vec<String> =
+        blocks.iter().map(|block| block.split('`').step_by(2).collect::<Vec<_>>().join(" ` ")).collect();
+    inline.join(" ` ")
+}
+
+/// Words in lower case. What stands for code separates them.
+fn words(prose: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || "-_'`".contains(c);
+    prose.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// The left column of the glossary's last table.
+fn forbidden(glossary: &str) -> Vec<Vec<String>> {
+    let (_, list) = glossary.split_once("## Do not use").expect("the list");
+    let cells = list.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    cells.flat_map(|cell| cell.split('`').step_by(2)).map(words).filter(|phrase| !phrase.is_empty()).collect()
+}
+
+fn found(text: &str, forbidden: &[Vec<String>]) -> Vec<String> {
+    let words = words(&prose(text));
+    let is_there = |phrase: &&Vec<String>| words.windows(phrase.len()).any(|window| window == phrase.as_slice());
+    forbidden.iter().filter(is_there).map(|phrase| phrase.join(" ")).collect()
+}
+
+#[test]
+fn documents_use_no_word_that_the_glossary_forbids() {
+    let forbidden = forbidden(&read(GLOSSARY));
+    assert!(forbidden.len() > 30, "{forbidden:?}");
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    let below = ["docs", "docs/decisions", "docs/screens"].into_iter().flat_map(in_directory);
+    let mut broken = Vec::new();
+    for document in top.into_iter().chain(below) {
+        let name = document.strip_prefix(root()).expect("below the root").display().to_string();
+        let found = found(&read(&document), &forbidden);
+        broken.extend(found.iter().map(|word| format!("{name}: {word:?}: see \"Do not use\" in {GLOSSARY}")));
+    }
+    report(&broken);
+}
+
+#[test]
+fn forbidden_words_are_found_outside_of_code_only() {
+    let list =
+        forbidden("## Do not use\n\n| do not use | use instead |\n|---|---|\n| `kept back`, `Bell` | delayed |\n");
+    assert_eq!(list, [vec!["kept".to_owned(), "back".to_owned()], vec!["bell".to_owned()]]);
+    let found = |text| found(text, &list);
+    assert_eq!(found("It is Kept\nback, by a bell."), ["kept back", "bell"]);
+    assert_eq!(found("`kept back`, kept `x` back, bells, bell-like\n```\nbell\n```\n"), Vec::<String>::new());
+}
+
+#[test]
+fn readme_and_architecture_stay_short() {
+    let long = MAX_WORDS.into_iter().filter_map(|(name, most)| {
+        let count = read(name).split_whitespace().count();
+        (count > most).then(|| format!("{name} has {count} words; at most {most}: move details to docs/"))
+    });
+    report(&long.collect::<Vec<_>>());
+}
+
+#[test]
+fn decisions_are_numbered_dated_and_indexed() {
+    let index = read("docs/decisions/README.md");
+    let mut broken = Vec::new();
+    let mut number = 0;
+    for record in in_directory("docs/decisions").iter().filter(|path| !path.ends_with("README.md")) {
+        number += 1;
+        let name = record.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = read(record);
+        let title = text.lines().next().and_then(|line| line.strip_prefix(&format!("# {number:04}: ")));
+        if !name.starts_with(&format!("{number:04}-")) {
+            broken.push(format!("{name}: the next number is {number:04}"));
+        }
+        if !title.is_some_and(|title| index.contains(&format!("| [{number:04}]({name}) | {title} | "))) {
+            broken.push(format!("{name}: the index has no row with its number and title"));
+        }
+        let date = text.lines().nth(2).and_then(|line| line.strip_prefix("Date: "));
+        if !date.is_some_and(|date| {
+            date.len() == 10 && index.contains(&format!("({name}) | {} | {date} |", title.unwrap_or_default()))
+        }) {
+            broken.push(format!("{name}: the third line is no date, or not that of the index"));
+        }
+        for part in ["**Context.** ", "**Decision.** "] {
+            if !text.contains(part) {
+                broken.push(format!("{name} has no {part}"));
+            }
+        }
+    }
+    assert!(number > 40, "{number}");
+    report(&broken);
+}
+
+/// Paths of sources in inline code: `app/domain/job`, with or without `.rs`.
+fn source_paths(text: &str) -> impl Iterator<Item = &str> {
+    let blocks = text.split("```").step_by(2);
+    let code = blocks.flat_map(|block| block.split('`').skip(1).step_by(2));
+    let is_path = |code: &&str| {
+        let starts = ["app/", "browser/", "build/", "end2end/", "fuzz/", "scripts/", "src/", "tests/"];
+        starts.iter().any(|start| code.starts_with(start))
+            && code.chars().all(|c| c.is_alphanumeric() || "/_-.".contains(c))
+    };
+    code.filter(is_path)
+}
+
+#[test]
+fn source_paths_in_documents_exist() {
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    let below = ["docs", "docs/decisions"].into_iter().flat_map(in_directory);
+    let mut broken = Vec::new();
+    for document in top.into_iter().chain(below) {
+        let text = read(&document);
+        for path in source_paths(&text) {
+            if !root().join(path).exists() && !root().join(format!("{path}.rs")).exists() {
+                broken.push(format!("{}: there is no {path}", document.display()));
+            }
+        }
+    }
+    report(&broken);
+}

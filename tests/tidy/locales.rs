@@ -1,0 +1,101 @@
+//! What the build says of a language that is not complete, and of what it makes Rust.
+
+#[path = "../../build/catalog.rs"]
+mod catalog;
+#[path = "../../build/check.rs"]
+mod check;
+#[path = "../../build/generate.rs"]
+mod generate;
+
+use catalog::Catalog;
+
+const ENGLISH: &str = r#"{
+    "jobs": { "title": "Jobs", "of": "{{0}} of {{1}}", "total_one": "1 job of {{0}}", "total_other": "{{count}} jobs of {{0}}" },
+    "plain": { "login": { "title": "Sign in" } }
+}"#;
+
+fn read(name: &str, text: &str) -> Catalog {
+    Catalog::parse(name, text).expect("an object of sentences")
+}
+
+/// What is wrong with German in which one line of English has become another.
+fn wrong(line: &str, instead: &str) -> Vec<String> {
+    assert!(ENGLISH.contains(line), "{line}");
+    check::problems(&read("en", ENGLISH), &read("de", &ENGLISH.replace(line, instead)), &["one", "other"])
+}
+
+#[test]
+fn an_incomplete_language_is_refused_by_file_and_key() {
+    assert!(wrong("Jobs", "Aufträge").is_empty());
+    let of = |line, instead| wrong(line, instead).join("\n");
+    assert_eq!(of(r#""title": "Jobs", "#, ""), "app/locales/de.json: jobs.title is missing");
+    assert_eq!(
+        of(r#""title": "Jobs""#, r#""title": "Jobs", "more": "x""#),
+        "app/locales/de.json: jobs.more is not in en.json"
+    );
+    assert_eq!(of("{{0}} of {{1}}", "{{1}}"), "app/locales/de.json: jobs.of lacks {{0}}");
+    assert_eq!(of("Jobs", "Jobs {{0}}"), "app/locales/de.json: jobs.title has {{0}}, which en.json does not have");
+    assert_eq!(of("{{count}} jobs of {{0}}", "jobs of {{0}}"), "app/locales/de.json: jobs.total_other lacks {{count}}");
+    assert_eq!(of("Jobs", ""), "app/locales/de.json: jobs.title is empty, or has a line break or a tab");
+    for broken in ["{0} of {{1}}", "{{0}} of {{1}", "{{0}} of {{1}}}", "{{name}}"] {
+        assert!(of("{{0}} of {{1}}", broken).contains("de.json: jobs.of has a brace"), "{broken}");
+    }
+}
+
+#[test]
+fn plural_forms_are_those_of_the_language() {
+    let english = read("en", ENGLISH);
+    let forms = |forms: &[&str]| check::problems(&english, &read("en", ENGLISH), forms).join("\n");
+    assert_eq!(
+        forms(&["other"]),
+        "app/locales/en.json: jobs.total_one is a plural form that CLDR does not have for the language"
+    );
+    assert!(forms(&["one", "few", "other"]).contains("jobs.total_few is missing"));
+    let without = read("de", &ENGLISH.replace(r#""total_one": "1 job of {{0}}", "total_other""#, r#""total""#));
+    let problems = check::problems(&english, &without, &["one", "other"]);
+    assert_eq!(problems, ["app/locales/de.json: jobs.total has no plural forms, and in en.json it has"]);
+}
+
+#[test]
+fn a_key_stands_once_and_has_plain_letters() {
+    for (text, said) in [
+        (r#"{"a": "x", "a": "y"}"#, "two of the key a"),
+        (r#"{"a": "x", "a_other": "y"}"#, "a: there are two of this key"),
+        (r#"{"a": {"B": "x"}}"#, "a.B: a key has small letters"),
+        (r#"{"a": 1}"#, "a sentence or an object"),
+    ] {
+        let problem = Catalog::parse("en", text).err().unwrap_or_default();
+        assert!(problem.contains(said), "{problem}");
+    }
+}
+
+#[test]
+fn sentences_travel_in_the_order_of_english() {
+    let (english, spanish) = (
+        read("en", ENGLISH),
+        read(
+            "es",
+            r#"{
+                "plain": { "login": { "title": "T" } },
+                "jobs": {
+                    "total_many": "{{count}} de x de {{0}}", "total_one": "{{count}} x de {{0}}",
+                    "total_other": "{{count}} x de {{0}}", "of": "{{1}}, {{0}}", "title": "J"
+                }
+            }"#,
+        ),
+    );
+    let expected = ("J\n{1}, {0}\n{0} x de {1}\t\t{0} de x de {1}".to_owned(), "T".to_owned());
+    assert_eq!(generate::lines(&english, &spanish), expected);
+    assert_eq!(generate::lines(&english, &english).0, "Jobs\n{0} of {1}\n{0} jobs of {1}\t1 job of {1}");
+}
+
+#[test]
+fn structs_have_the_keys_of_english() {
+    let english = Catalog::read(std::path::Path::new("app/locales"), "en").expect("it is there");
+    let code = generate::structs(&english, &[]);
+    for line in
+        ["pub(crate) struct Pages {", "    pub jobs: Jobs,", "pub(crate) struct PlainLogin {", "    pub total: Count,"]
+    {
+        assert!(code.contains(line), "{line}");
+    }
+}
