@@ -54,6 +54,7 @@ pub mod pending;
 pub mod prefs;
 mod safe_url;
 mod samples;
+mod schedule;
 #[cfg(feature = "ssr")]
 mod server_rendered;
 #[cfg(feature = "ssr")]
@@ -62,6 +63,7 @@ mod shortcuts;
 #[cfg(feature = "ssr")]
 pub mod terminal;
 pub mod time_zone;
+mod view_scope;
 
 /// A program that asks for a plain page, to put parts of it in the place of older ones, says so by this header.
 pub const FRAGMENTS_HEADER: &str = "x-simpletuner-parts";

@@ -9,6 +9,7 @@ use super::clock::{PageClock, use_clock};
 use super::flash::Undo;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
+use crate::ui::schedule::after;
 
 /// How many can be read again.
 const MAX_HISTORY: usize = 20;
@@ -117,16 +118,13 @@ impl Notifications {
 
     /// Takes a toast away after a while, but not from under somebody's pointer or fingers.
     fn dismiss_later(self, id: usize, shown: Duration) {
-        set_timeout(
-            move || {
-                if browser::is_hovered_or_focused(".toasts") {
-                    self.dismiss_later(id, shown);
-                } else {
-                    self.dismiss(id);
-                }
-            },
-            shown,
-        );
+        after(shown, self.toasts, move || {
+            if browser::is_hovered_or_focused(".toasts") {
+                self.dismiss_later(id, shown);
+            } else {
+                self.dismiss(id);
+            }
+        });
     }
 }
 

@@ -9,6 +9,7 @@ use super::icon::{Glyph, Icon};
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::schedule::after;
 
 /// Copies `text`.
 #[component]
@@ -26,7 +27,7 @@ pub(crate) fn CopyButton(
     let copy = move |_| {
         if browser::copy_to_clipboard(&text) {
             copied.set(true);
-            set_timeout(move || _ = copied.try_set(false), Duration::from_secs(2));
+            after(Duration::from_secs(2), copied, move || copied.set(false));
         }
     };
     let glyph = move || if copied.get() { Glyph::Check } else { Glyph::Copy };

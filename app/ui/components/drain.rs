@@ -17,6 +17,7 @@ use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
+use crate::ui::schedule::on_next_frame;
 
 /// The button.
 #[component]
@@ -37,7 +38,7 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
         Arc::new(move |goes: bool| {
             worker.update(|worker| apply_drain(worker, drains == goes));
             // The button is another one now, in the same place.
-            request_animation_frame(|| browser::focus_first(&["[data-key=d]"]));
+            on_next_frame(worker, || browser::focus_first(&["[data-key=d]"]));
         })
     };
     move || {

@@ -18,6 +18,7 @@ use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::live::live_signal;
 use crate::ui::pages::{Skeleton, use_backend};
+use crate::ui::view_scope::ViewScope;
 
 /// What is behind a line is drawn for so many lines at most: more would hide each other.
 const MAX_PEAK_SERIES: usize = 2;
@@ -72,18 +73,19 @@ where
 {
     let (group, feed) = (ChartGroup::new(), use_job_feed());
     let history = Resource::new(move || range.get(), ask.clone());
+    let scope = ViewScope::current();
     let shown = move || {
-        let (ask, topic) = (ask.clone(), topic.clone());
+        let (scope, ask, topic) = (scope.clone(), ask.clone(), topic.clone());
         Suspend::new(async move {
             match history.await {
-                Ok(first) => {
+                Ok(first) => scope.render(|| {
                     let now = match topic {
                         Some(topic) => live_signal(first, &[topic], move || ask(range.get_untracked())),
                         None => RwSignal::new(first),
                     };
                     feed.gpus.set_value(Some(now));
                     view! { <GpuHistoryCharts now=now group=group title=title switches=switches/> }.into_erased()
-                }
+                }),
                 Err(problem) => view! { <ProblemNotice problem=problem/> }.into_erased(),
             }
         })

@@ -15,6 +15,7 @@ use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::pages::{Skeleton, use_backend};
+use crate::ui::view_scope::ViewScope;
 
 /// How much of the past a smoothed value keeps, as the address says it; without a word there, the first.
 const SMOOTHING_OPTIONS: [(&str, f64); 3] = [("0.92", 0.92), ("0.6", 0.6), ("0", 0.0)];
@@ -44,14 +45,16 @@ pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView
         Memo::new(move |_| query.with(|query| query.get("attempt")).and_then(|n| n.parse().ok()).map(AttemptNumber));
     let group = ChartGroup::new();
     let metrics = Resource::new(move || attempt.get(), move |attempt| port.job_metrics(id.clone(), attempt));
+    let scope = ViewScope::current();
     let shown = move || {
+        let scope = scope.clone();
         Suspend::new(async move {
             match metrics.await {
-                Ok(first) => {
+                Ok(first) => scope.render(|| {
                     let now = RwSignal::new(first);
                     feed.metrics.set_value(Some(now));
                     view! { <MetricCharts now=now group=group empty=empty/> }.into_erased()
-                }
+                }),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })

@@ -15,6 +15,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::logs::view_state::LogViewState;
 use crate::ui::notifications::use_notifications;
+use crate::ui::schedule::after;
 
 /// So long it is said that something was copied.
 const COPIED_NOTICE: Duration = Duration::from_secs(2);
@@ -28,7 +29,7 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
     let copy = move |which: usize, text: &str| {
         if browser::copy_to_clipboard(text) {
             copied.set(Some(which));
-            set_timeout(move || _ = copied.try_set(None), COPIED_NOTICE);
+            after(COPIED_NOTICE, copied, move || copied.set(None));
         }
     };
     let link = move |_| {

@@ -16,6 +16,7 @@ use crate::ui::logs::line_cache::{CachedLine, LineCache, PAGE_LINES};
 use crate::ui::logs::search::{AttemptLog, LogSearchState};
 use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 use crate::ui::logs::viewport::{LogViewport, VisibleLines, floor_to_u64};
+use crate::ui::schedule::after;
 
 /// See the module.
 #[derive(Clone, Copy)]
@@ -221,13 +222,12 @@ impl LogReader {
         self.fetch_state
             .update_value(|asking| (asking.is_behind, asking.failures) = (true, asking.failures.saturating_add(1)));
         let LineFetchState { failures: failed, requests: tries, .. } = self.fetch_state.get_value();
-        let again = move || {
-            // Unless somebody did not wait for it.
-            if self.fetch_state.try_get_value().is_some_and(|asking| asking.requests == tries) {
+        after(retry_delay(failed), self.fetch_state, move || {
+            // Unless the user asked for them before.
+            if self.fetch_state.with_value(|asking| asking.requests == tries) {
                 self.retry();
             }
-        };
-        set_timeout(again, retry_delay(failed));
+        });
     }
 
     /// Asks for the lines that were not told, without waiting any longer.

@@ -11,6 +11,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::logs::{LineContent, TailBuffer, TailLine};
+use crate::ui::schedule::on_next_frame;
 
 /// How much of a log comes with the page, and at most in one piece after it, in bytes.
 pub(crate) const TAIL_BYTES: u32 = 64 * 1024;
@@ -34,7 +35,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
         lines.track();
         if let (true, Some(viewport)) = (follow.get(), viewport.get()) {
             // After the new lines are in the document.
-            request_animation_frame(move || viewport.set_scroll_top(viewport.scroll_height()));
+            on_next_frame(follow, move || viewport.set_scroll_top(viewport.scroll_height()));
         }
     });
     // Whoever scrolls up wants to read, and whoever comes back to the end wants to follow.

@@ -12,6 +12,7 @@ use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::logs::viewport::LogViewport;
+use crate::ui::schedule::on_next_frame;
 
 /// Of a page, so much is scrolled by a key: a line or two are seen again.
 const PAGE_FRACTION: f64 = 0.9;
@@ -120,13 +121,13 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
             let scrolled = untrack(move || initial_scroll(reader, frame));
             reader.scroll_top.set(scrolled);
             // The sheet has its height only then.
-            request_animation_frame(move || sheet.set_scroll_top(pixels(scrolled)));
+            on_next_frame(reader.scroll_area, move || sheet.set_scroll_top(pixels(scrolled)));
         }
         reader.viewport.set(Some(frame));
     };
     Effect::new(move |_| {
         if reader.scroll_area.get().is_some() {
-            request_animation_frame(measure);
+            on_next_frame(layer, measure);
         }
     });
     let resized = window_event_listener(resize, move |_| measure());
@@ -153,7 +154,7 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
         reader.scroll_top.track();
         reader.view_state.track();
         if reader.viewport.get().is_some() {
-            request_animation_frame(lay);
+            on_next_frame(layer, lay);
         }
     });
     // Back, a jump, or what was found.
@@ -168,7 +169,7 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
     Effect::new(move |_| {
         let _total = total.get();
         if reader.viewport.get().is_some() && reader.is_following.get_untracked() {
-            request_animation_frame(move || reader.scroll_to_end());
+            on_next_frame(reader.viewport, move || reader.scroll_to_end());
         }
     });
 }

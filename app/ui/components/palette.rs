@@ -15,6 +15,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
+use crate::ui::schedule::after;
 
 /// How long the reader's fingers have to rest before a server is asked.
 const DEBOUNCE: Duration = Duration::from_millis(120);
@@ -152,8 +153,8 @@ fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
             found.set(Vec::new());
             return;
         };
-        let ask = move || {
-            if asked_last.try_get_value() != Some(number) {
+        after(DEBOUNCE, asked_last, move || {
+            if asked_last.get_value() != number {
                 return;
             }
             let answer = port.search(query);
@@ -163,8 +164,7 @@ fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
                     found.try_set(page.found);
                 }
             });
-        };
-        set_timeout(ask, DEBOUNCE);
+        });
     });
 }
 

@@ -11,6 +11,7 @@ use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
+use crate::ui::schedule::on_next_frame;
 
 /// The form's id, by which boxes in the rows belong to it.
 const FORM_ID: &str = "picked";
@@ -49,7 +50,7 @@ pub(crate) fn RowSelection(
     // A browser may remember what was picked before the page was loaded.
     Effect::new(move |_| {
         rows.track();
-        request_animation_frame(count);
+        on_next_frame(list, count);
     });
     let pick = move |event: leptos::ev::Event| {
         if let Some(list) = list.get_untracked() {
@@ -59,7 +60,7 @@ pub(crate) fn RowSelection(
     };
     // The boxes are cleared after it was said that they will be, and their button goes with them.
     let clear = move |_| {
-        request_animation_frame(move || {
+        on_next_frame(list, move || {
             count();
             browser::focus_first(&[".pick-all", ".pick"]);
         });

@@ -20,6 +20,7 @@ pub(crate) use self::refresh_state::retry_delay;
 use self::tab_sharing::{SharedTab, SharingAction, SharingEvent, TabMessage, Topics};
 use super::browser::{self, TabChannel, TabEvent, Unsubscribe};
 use super::format::query_string;
+use super::schedule::after;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::protocol::topic::Topic;
@@ -200,7 +201,7 @@ impl LiveUpdates {
             SharingAction::SetStatus(link) => self.status.set(link),
             SharingAction::Changed(topics) => self.queue_changes(topics),
             SharingAction::Refetch => self.resyncs.update(|count| *count += 1),
-            SharingAction::RetryAfter(wait) => set_timeout(move || self.handle(SharingEvent::RetryDue), wait),
+            SharingAction::RetryAfter(wait) => after(wait, self.state, move || self.handle(SharingEvent::RetryDue)),
             SharingAction::CheckSession => spawn_local(async move {
                 if let Err(problem) = browser::send("GET", "/api/session".to_owned(), None).await {
                     self.handle_problem(&problem);
@@ -244,7 +245,7 @@ impl LiveUpdates {
             (!planned).then(|| THROTTLE.saturating_sub(elapsed_since(state.flushed_at, now)))
         });
         if let Some(wait) = wait.flatten() {
-            set_timeout(move || self.flush(), wait);
+            after(wait, self.state, move || self.flush());
         }
     }
 

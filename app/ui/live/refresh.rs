@@ -14,6 +14,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::topic::Topic;
 use crate::ui::backend::BackendFuture;
 use crate::ui::browser;
+use crate::ui::schedule::after;
 
 /// A value that was fetched with the page and is fetched anew whenever one of the topics changes.
 ///
@@ -85,17 +86,16 @@ impl Refresher {
                 spawn_local(async move {
                     let event = self.classify_result(answer.await, began);
                     // By then the document is as the new value wants it.
-                    let shown = move || {
-                        let shown = RefreshEvent::Rendered {
+                    after(Duration::ZERO, self.state, move || {
+                        let rendered = RefreshEvent::Rendered {
                             after: elapsed_since(began, browser::now()),
                             pace: self.min_interval,
                         };
-                        self.handle(event.unwrap_or(shown));
-                    };
-                    set_timeout(shown, Duration::ZERO);
+                        self.handle(event.unwrap_or(rendered));
+                    });
                 });
             }
-            Some(RefreshAction::Wait(rest)) => set_timeout(move || self.handle(RefreshEvent::TimerElapsed), rest),
+            Some(RefreshAction::Wait(rest)) => after(rest, self.state, move || self.handle(RefreshEvent::TimerElapsed)),
         }
     }
 

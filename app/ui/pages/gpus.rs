@@ -28,6 +28,7 @@ use crate::ui::erase::Erase;
 use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
+use crate::ui::view_scope::ViewScope;
 
 /// The GPUs of so many workers are on a page.
 const PAGE_SIZE: u32 = 50;
@@ -108,11 +109,12 @@ pub(crate) fn GpusPage() -> impl IntoView {
         let port = port.clone();
         move |wish: GpuFilters| port.gpus(wish.to_query())
     });
+    let scope = ViewScope::current();
     let shown = move || {
-        let (port, wish) = (port.clone(), wish.get());
+        let (scope, port, wish) = (scope.clone(), port.clone(), wish.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => view! { <GpuList first=first wish=wish port=port/> }.into_erased(),
+                Ok(first) => scope.render(|| view! { <GpuList first=first wish=wish port=port/> }.into_erased()),
                 Err(problem) if problem.code == "invalid_search" => view! {
                     <GpuSearch wish=wish/>
                     <ProblemNotice problem=problem/>

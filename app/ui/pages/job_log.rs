@@ -26,6 +26,7 @@ use crate::ui::live::live_signal;
 use crate::ui::logs::line_cache::LineCache;
 use crate::ui::logs::search::{AttemptLog, LogSearchState};
 use crate::ui::logs::view_state::{INITIAL_LINES, LogSearchTerms, LogViewState};
+use crate::ui::view_scope::ViewScope;
 
 /// What comes with the page.
 #[derive(Clone, Serialize, Deserialize)]
@@ -80,11 +81,12 @@ fn LogLoader(id: JobId) -> impl IntoView {
         let (port, id) = (port.clone(), id.clone());
         move |_| fetch_page(port.clone(), id.clone(), wish.get_untracked())
     });
+    let scope = ViewScope::current();
     let shown = move || {
-        let (port, id) = (port.clone(), id.clone());
+        let (scope, port, id) = (scope.clone(), port.clone(), id.clone());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => view! { <LogContent first=first id=id wish=wish port=port/> }.into_erased(),
+                Ok(first) => scope.render(|| view! { <LogContent first=first id=id wish=wish port=port/> }.into_erased()),
                 Err(problem) => log_error(problem),
             }
         })

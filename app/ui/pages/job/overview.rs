@@ -26,6 +26,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::JobFeed;
 use crate::ui::pages::Skeleton;
+use crate::ui::view_scope::ViewScope;
 
 /// See the module.
 #[component]
@@ -90,11 +91,14 @@ fn JobLogPanel(
             }
         }
     });
+    let scope = ViewScope::current();
     let shown = move || {
-        let id = id.clone();
+        let (scope, id) = (scope.clone(), id.clone());
         Suspend::new(async move {
             match chunk.await {
-                Ok(Some(first)) => view! { <LogTailPanel job=id first=first empty=empty/> }.into_erased(),
+                Ok(Some(first)) => {
+                    scope.render(|| view! { <LogTailPanel job=id first=first empty=empty/> }.into_erased())
+                }
                 Ok(None) => view! {
                     <section class="panel" aria-labelledby="log">
                         <h2 id="log" class="panel-head">{words.log.title}</h2>

@@ -34,6 +34,7 @@ use crate::ui::format::short_id;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
 use crate::ui::prefs::Prefs;
+use crate::ui::view_scope::ViewScope;
 
 /// All jobs that the reader may see, newest first; those that wait in the order of their turns.
 #[component]
@@ -46,12 +47,12 @@ pub(crate) fn JobsPage() -> impl IntoView {
         let port = port.clone();
         move |query| port.jobs(query)
     });
+    let scope = ViewScope::current();
     let shown = move || {
-        let port = port.clone();
-        let query = query.get();
+        let (scope, port, query) = (scope.clone(), port.clone(), query.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => view! { <JobList first=first query=query port=port/> }.into_erased(),
+                Ok(first) => scope.render(|| view! { <JobList first=first query=query port=port/> }.into_erased()),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })

@@ -27,6 +27,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
 use crate::ui::permissions::has_permission;
+use crate::ui::view_scope::ViewScope;
 
 /// The fleet as a table that follows it.
 #[component]
@@ -39,12 +40,12 @@ pub(crate) fn WorkersPage() -> impl IntoView {
         let port = port.clone();
         move |query| port.workers(query)
     });
+    let scope = ViewScope::current();
     let shown = move || {
-        let port = port.clone();
-        let query = query.get();
+        let (scope, port, query) = (scope.clone(), port.clone(), query.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => view! { <WorkerList first=first query=query port=port/> }.into_erased(),
+                Ok(first) => scope.render(|| view! { <WorkerList first=first query=query port=port/> }.into_erased()),
                 Err(problem) if problem.code == "invalid_search" => view! {
                     {search_form(query.q.clone(), query.sort)}
                     <ProblemNotice problem=problem/>
