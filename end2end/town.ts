@@ -118,8 +118,8 @@ export async function town(server: Server): Promise<Town> {
   const ceres = await Host.connect(server, 'ceres', { gpus: 4, labels: { site: 'graz', team: 'nlp' } });
   await ceres.tell([
     { uuid: ceres.gpus[0], temperature_celsius: 44, utilization_percent: 0, memory_used_gb: 0.4 },
-    { uuid: ceres.gpus[1], withheld: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
-    { uuid: ceres.gpus[2], temperature_celsius: 61, utilization_percent: 97, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
+    { uuid: ceres.gpus[1], unavailable: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
+    { uuid: ceres.gpus[2], temperature_celsius: 61, utilization_percent: 97, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },
     { uuid: ceres.gpus[3], temperature_celsius: 41, utilization_percent: 0 },
   ]);
   await server.api(`/api/admin/workers/${ceres.id}/drain`, { method: 'POST', body: JSON.stringify({ reason: 'riser cable is replaced' }) });

@@ -66,12 +66,12 @@ impl Capability {
 
     /// Returns whether the host could run any job: it is healthy and, if it has GPUs, at least one can be used.
     pub fn can_run_jobs(&self) -> bool {
-        self.unhealthy_reason.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.withheld.is_none()))
+        self.unhealthy_reason.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.unavailable.is_none()))
     }
 
     /// Returns the number of GPUs that are quarantined or in use.
-    pub fn withheld_gpu_count(&self) -> usize {
-        self.gpus.iter().filter(|gpu| gpu.withheld.is_some()).count()
+    pub fn unavailable_gpu_count(&self) -> usize {
+        self.gpus.iter().filter(|gpu| gpu.unavailable.is_some()).count()
     }
 
     /// Returns a fact that can be matched like a label.

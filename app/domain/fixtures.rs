@@ -1,7 +1,7 @@
 //! Fixtures for the tests of the rules.
 
 use super::capability::Capability;
-use super::gpu::{Gpu, GpuReport, Withheld, WithheldReason};
+use super::gpu::{Gpu, GpuReport, Unavailable, UnavailableReason};
 use super::ids::{JobId, WorkerId};
 use super::job::{CheckpointUploads, Demand, Job, JobOverrides, JobSpec, JobTarget, StartPoint};
 use super::labels::Labels;
@@ -67,15 +67,15 @@ pub(crate) fn gpus(owner: u16, sizes: &[u32]) -> Vec<Gpu> {
 }
 
 /// A quarantined GPU's reason.
-pub(crate) fn withheld(detail: &str) -> Withheld {
-    Withheld { reason: WithheldReason::Quarantined, detail: detail.to_owned() }
+pub(crate) fn unavailable(detail: &str) -> Unavailable {
+    Unavailable { reason: UnavailableReason::Quarantined, detail: detail.to_owned() }
 }
 
 /// The worker with the GPUs of these indexes quarantined.
-pub(crate) fn with_withheld_gpus(worker: Worker, numbers: &[u32]) -> Worker {
+pub(crate) fn with_unavailable_gpus(worker: Worker, numbers: &[u32]) -> Worker {
     let gpus = worker.capability().expect("registered").gpus.iter();
     let said = gpus.filter(|gpu| numbers.contains(&gpu.index));
-    let said = said.map(|gpu| GpuReport { uuid: gpu.uuid.clone(), withheld: Some(withheld("XID 79")) });
+    let said = said.map(|gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: Some(unavailable("XID 79")) });
     let said: Vec<GpuReport> = said.collect();
     worker.gpus_reported(&said)
 }

@@ -16,7 +16,7 @@ pub struct Gpu {
     /// For a partition, the ID of the GPU that it belongs to.
     pub part_of: Option<String>,
     /// Why no new job can use it. A job that already uses it keeps it.
-    pub withheld: Option<Withheld>,
+    pub unavailable: Option<Unavailable>,
 }
 
 /// The kind of memory that a GPU uses.
@@ -43,23 +43,23 @@ impl MemoryKind {
 
 /// Why a GPU is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Withheld {
+pub struct Unavailable {
     /// The kind of reason.
-    pub reason: WithheldReason,
+    pub reason: UnavailableReason,
     /// Details, as reported by the agent: which error, or which process. May be empty.
     pub detail: String,
 }
 
 /// Why jobs cannot use a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WithheldReason {
+pub enum UnavailableReason {
     /// It had an error, or failed the test before a job.
     Quarantined,
     /// A process outside of jobs uses it.
     InUse,
 }
 
-impl WithheldReason {
+impl UnavailableReason {
     /// All reasons.
     pub const ALL: [Self; 2] = [Self::Quarantined, Self::InUse];
 
@@ -80,7 +80,7 @@ pub enum GpuAvailability {
     /// Available for jobs.
     Free,
     /// Quarantined or in use.
-    Withheld(WithheldReason),
+    Unavailable(UnavailableReason),
     /// Its worker is not connected.
     NotConnected,
 }
@@ -88,9 +88,9 @@ pub enum GpuAvailability {
 impl Gpu {
     /// Returns the state. Quarantined and in use take precedence over busy, because a running job keeps its GPUs.
     pub fn availability(&self, is_connected: bool, is_leased: bool) -> GpuAvailability {
-        match (is_connected, &self.withheld) {
+        match (is_connected, &self.unavailable) {
             (false, _) => GpuAvailability::NotConnected,
-            (true, Some(withheld)) => GpuAvailability::Withheld(withheld.reason),
+            (true, Some(unavailable)) => GpuAvailability::Unavailable(unavailable.reason),
             (true, None) if is_leased => GpuAvailability::Busy,
             (true, None) => GpuAvailability::Free,
         }
@@ -103,7 +103,7 @@ pub struct GpuReport {
     /// The GPU's ID.
     pub uuid: String,
     /// The reason; none if jobs can use it.
-    pub withheld: Option<Withheld>,
+    pub unavailable: Option<Unavailable>,
 }
 
 /// Returns the GPUs that the reports change, each with its report. Unknown IDs are ignored, GPUs without a report stay
@@ -111,9 +111,9 @@ pub struct GpuReport {
 pub fn changed_gpus<'g>(
     gpus: &'g [Gpu],
     reports: &'g [GpuReport],
-) -> impl Iterator<Item = (&'g Gpu, &'g Option<Withheld>)> {
-    let word = |gpu: &'g Gpu| reports.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.withheld));
-    gpus.iter().filter_map(word).filter(|(gpu, withheld)| gpu.withheld != **withheld)
+) -> impl Iterator<Item = (&'g Gpu, &'g Option<Unavailable>)> {
+    let word = |gpu: &'g Gpu| reports.iter().find(|word| word.uuid == gpu.uuid).map(|word| (gpu, &word.unavailable));
+    gpus.iter().filter_map(word).filter(|(gpu, unavailable)| gpu.unavailable != **unavailable)
 }
 
 /// How much a report changes.
@@ -129,9 +129,9 @@ pub enum GpuReportChange {
 
 /// Returns how much the reports change.
 pub fn report_change(gpus: &[Gpu], reports: &[GpuReport]) -> GpuReportChange {
-    let reason = |withheld: &Option<Withheld>| withheld.as_ref().map(|withheld| withheld.reason);
-    let change = |(gpu, now): (&Gpu, &Option<Withheld>)| {
-        if reason(&gpu.withheld) == reason(now) { GpuReportChange::DetailOnly } else { GpuReportChange::State }
+    let reason = |unavailable: &Option<Unavailable>| unavailable.as_ref().map(|unavailable| unavailable.reason);
+    let change = |(gpu, now): (&Gpu, &Option<Unavailable>)| {
+        if reason(&gpu.unavailable) == reason(now) { GpuReportChange::DetailOnly } else { GpuReportChange::State }
     };
     changed_gpus(gpus, reports).map(change).max().unwrap_or(GpuReportChange::Unchanged)
 }
@@ -139,7 +139,7 @@ pub fn report_change(gpus: &[Gpu], reports: &[GpuReport]) -> GpuReportChange {
 /// Returns the GPUs after the reports.
 pub fn apply_reports(gpus: &[Gpu], reports: &[GpuReport]) -> Vec<Gpu> {
     let now = |gpu: &Gpu| match changed_gpus(std::slice::from_ref(gpu), reports).next() {
-        Some((_, withheld)) => Gpu { withheld: withheld.clone(), ..gpu.clone() },
+        Some((_, unavailable)) => Gpu { unavailable: unavailable.clone(), ..gpu.clone() },
         None => gpu.clone(),
     };
     gpus.iter().map(now).collect()
@@ -148,18 +148,18 @@ pub fn apply_reports(gpus: &[Gpu], reports: &[GpuReport]) -> Vec<Gpu> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixtures::{gpus, withheld};
+    use crate::domain::fixtures::{gpus, unavailable};
 
-    fn says(uuid: &str, withheld: Option<Withheld>) -> GpuReport {
-        GpuReport { uuid: uuid.to_owned(), withheld }
+    fn says(uuid: &str, unavailable: Option<Unavailable>) -> GpuReport {
+        GpuReport { uuid: uuid.to_owned(), unavailable }
     }
 
     #[test]
     fn gpu_reports_are_compared_with_known_state() {
         let mut known = gpus(1, &[80, 80]);
-        known[1].withheld = Some(withheld("XID 79"));
-        let (first, other) = (|withheld| says("GPU-1-0", withheld), |withheld| says("GPU-1-1", withheld));
-        let (old, new) = (|| Some(withheld("XID 79")), || Some(withheld("XID 48")));
+        known[1].unavailable = Some(unavailable("XID 79"));
+        let (first, other) = (|unavailable| says("GPU-1-0", unavailable), |unavailable| says("GPU-1-1", unavailable));
+        let (old, new) = (|| Some(unavailable("XID 79")), || Some(unavailable("XID 48")));
         let rows: [(&[GpuReport], &[&str], GpuReportChange); 9] = [
             (&[], &[], GpuReportChange::Unchanged),
             (&[first(None), other(old())], &[], GpuReportChange::Unchanged),
@@ -175,7 +175,7 @@ mod tests {
             let found: Vec<&str> = changed_gpus(&known, said).map(|(gpu, _)| gpu.uuid.as_str()).collect();
             assert_eq!((found.as_slice(), report_change(&known, said)), (expected, how_new), "row {n}");
         }
-        let in_use = Withheld { reason: WithheldReason::InUse, ..withheld("XID 79") };
+        let in_use = Unavailable { reason: UnavailableReason::InUse, ..unavailable("XID 79") };
         assert_eq!(
             report_change(&known, &[other(Some(in_use))]),
             GpuReportChange::State,
@@ -186,12 +186,12 @@ mod tests {
     #[test]
     fn gpu_availability_table() {
         let free = gpus(1, &[80]).remove(0);
-        let broken = Gpu { withheld: Some(withheld("XID 79")), ..free.clone() };
-        let reason = broken.withheld.as_ref().map(|withheld| withheld.reason).expect("it is unavailable");
+        let broken = Gpu { unavailable: Some(unavailable("XID 79")), ..free.clone() };
+        let reason = broken.unavailable.as_ref().map(|unavailable| unavailable.reason).expect("it is unavailable");
         for is_held in [false, true] {
             assert_eq!(
                 broken.availability(true, is_held),
-                GpuAvailability::Withheld(reason),
+                GpuAvailability::Unavailable(reason),
                 "also while a job has it"
             );
             assert_eq!(

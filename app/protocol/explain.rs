@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gpu::Withheld;
+use super::gpu::Unavailable;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
 
@@ -16,7 +16,7 @@ pub struct ExplanationView {
     pub text: String,
     /// The worker that would run it now (`fits`).
     pub worker_id: Option<WorkerId>,
-    /// When it becomes eligible again (`back_off`, `kept_back`).
+    /// When it becomes eligible again (`back_off`, `held`).
     pub until: Option<Timestamp>,
     /// The limit that is reached (`limited`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,15 +110,15 @@ pub enum VerdictCode {
     /// Its last attempt was lost; it is retried at `until`.
     BackOff,
     /// Exclusive job: a trainer of an earlier attempt may still run until `until`.
-    KeptBack,
+    Held,
     /// The limit on running jobs is reached.
     Limited,
     /// Matching workers are busy.
     Busy,
     /// A worker matches but needs the attention of an admin (for example, it is offline).
-    Away,
+    WorkerUnavailable,
     /// No known worker meets the job's requirements.
-    Never,
+    Unsatisfiable,
     /// Requires the server's own GPUs (`target: local`), but the server runs no jobs itself.
     NoLocalWorker,
     /// There are no workers.
@@ -163,9 +163,9 @@ pub struct BlockerView {
     /// The number of GPUs (`vram`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// The GPUs that would match, and why each is unavailable (`gpus_withheld`).
+    /// The GPUs that would match, and why each is unavailable (`gpus_unavailable`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<WithheldGpuView>,
+    pub unavailable: Vec<UnavailableGpuView>,
     /// The mismatch, as a sentence.
     pub text: String,
     /// The smallest change that would help, as a sentence.
@@ -175,12 +175,12 @@ pub struct BlockerView {
 /// An unavailable GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WithheldGpuView {
+pub struct UnavailableGpuView {
     /// Its index on the host.
     pub index: u32,
     /// The reason.
     #[serde(flatten)]
-    pub why: Withheld,
+    pub why: Unavailable,
 }
 
 /// Why a job does not match a worker.
@@ -201,9 +201,9 @@ pub enum BlockerCode {
     /// The sandbox level is not supported.
     Sandbox,
     /// Too many of its GPUs are quarantined or in use.
-    GpusWithheld,
+    GpusUnavailable,
     /// An ephemeral worker that has run its job.
-    Spent,
+    Retired,
     /// The job is exclusive, but the worker's older agent cannot stop a trainer by itself.
     CannotStop,
     /// Its older agent would not receive all files of the configuration.
@@ -213,7 +213,7 @@ pub enum BlockerCode {
     /// Draining.
     Draining,
     /// Its agent reports that the host cannot run new jobs.
-    Unfit,
+    HostUnhealthy,
     /// Never connected, so its GPUs are not known.
     NeverConnected,
     /// Offline.
@@ -221,7 +221,7 @@ pub enum BlockerCode {
     /// Connecting.
     Connecting,
     /// It runs a job that is not assigned to it.
-    Astray,
+    UnassignedRun,
     /// Its older agent has just reported the end of a job.
     Finishing,
     /// It runs as many jobs as it accepts.

@@ -51,7 +51,7 @@ pub struct Gpu {
     pub part_of: Option<String>,
     /// Why jobs cannot use it now; omitted if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withheld: Option<Withheld>,
+    pub unavailable: Option<Unavailable>,
 }
 
 /// The kind of memory that a GPU uses.
@@ -68,9 +68,9 @@ pub enum MemoryKind {
 /// Why a GPU is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Withheld {
+pub struct Unavailable {
     /// The kind of reason.
-    pub reason: WithheldReason,
+    pub reason: UnavailableReason,
     /// Details: which error, or which process.
     pub detail: String,
 }
@@ -79,7 +79,7 @@ pub struct Withheld {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum WithheldReason {
+pub enum UnavailableReason {
     /// It had an error, or failed the test before a job.
     Quarantined,
     /// A process outside of jobs uses it.
@@ -118,7 +118,7 @@ pub struct GpuReading {
     pub ecc_errors: Option<u64>,
     /// Why jobs cannot use it now; omitted if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withheld: Option<Withheld>,
+    pub unavailable: Option<Unavailable>,
 }
 
 /// Readings of all GPUs of a host at one time.

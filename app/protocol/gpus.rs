@@ -114,11 +114,11 @@ impl GpuCounts {
 
     /// Returns the number of GPUs of connected workers.
     pub const fn connected(&self) -> u64 {
-        self.busy + self.free + self.withheld()
+        self.busy + self.free + self.unavailable()
     }
 
     /// Returns the number of unavailable GPUs.
-    pub const fn withheld(&self) -> u64 {
+    pub const fn unavailable(&self) -> u64 {
         self.in_use + self.quarantined
     }
 }

@@ -81,7 +81,7 @@ pub struct AlertView {
     /// The name of the worker, or of the job's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A number: of jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_withheld`); otherwise of
+    /// A number: of jobs (`stuck`, `more_stuck`), attempts (`fast_failures`) or GPUs (`gpus_unavailable`); otherwise of
     /// workers, if no single one is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -91,7 +91,7 @@ pub struct AlertView {
     /// Details: an error, a host, a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// When it will happen (`token_ends`).
+    /// When it will happen (`token_expiring`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
@@ -106,7 +106,7 @@ pub enum AlertCode {
     /// A second agent used the worker's token.
     TokenShared,
     /// The worker's token has expired.
-    TokenEnded,
+    TokenExpired,
     /// The worker went offline while it had a job.
     OfflineWithJob,
     /// Several attempts in a row failed on the worker, each within a minute.
@@ -115,19 +115,19 @@ pub enum AlertCode {
     /// admin's action.
     Stuck,
     /// GPUs of the worker had errors and are quarantined.
-    GpusWithheld,
+    GpusUnavailable,
     /// The worker's agent reports that the host cannot run new jobs.
-    Unfit,
+    HostUnhealthy,
     /// The drain's deadline has passed, but the worker still has a job.
     DrainOverdue,
     /// The worker's token expires within seven days.
-    TokenEnds,
+    TokenExpiring,
     /// The worker's agent does not verify the server's certificate.
-    Unverified,
+    TlsUnverified,
     /// The worker has been draining for more than an hour.
     DrainLong,
     /// The worker's agent is older than the server.
-    AgentBehind,
+    AgentOutdated,
     /// The worker's token is older than 90 days.
     TokenOld,
     /// Signed checkpoints of the audit log cannot be shipped (`--audit-ship`).
@@ -142,9 +142,9 @@ pub enum AlertCode {
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Work is lost or rejected, or a token may be compromised.
-    Alarm,
+    Critical,
     /// Something does not work as intended.
     Warning,
     /// For information.
-    Note,
+    Info,
 }

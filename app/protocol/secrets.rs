@@ -30,7 +30,7 @@ pub struct SecretView {
     /// Who changed it last.
     pub updated_by: String,
     /// When a job last received it; null for never.
-    pub given_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
 }
 
 /// `GET /api/secrets`

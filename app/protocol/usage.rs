@@ -135,7 +135,7 @@ pub struct UsageDay {
     pub gpu_hours: f64,
     /// GPU hours available, if `fleet` is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_hours_there: Option<f64>,
+    pub gpu_hours_available: Option<f64>,
 }
 
 /// An hour of the week.
@@ -150,7 +150,7 @@ pub struct UsageHour {
     pub gpu_hours: f64,
     /// GPU hours available, if `fleet` is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu_hours_there: Option<f64>,
+    pub gpu_hours_available: Option<f64>,
 }
 
 /// The fleet's capacity.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::dispatch::JobOffer;
-pub use super::gpu::{Gpu, GpuInfo, GpuReading, GpuTelemetry, MemoryKind, Withheld, WithheldReason};
+pub use super::gpu::{Gpu, GpuInfo, GpuReading, GpuTelemetry, MemoryKind, Unavailable, UnavailableReason};
 use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
@@ -71,7 +71,7 @@ pub struct RegisterRequest {
     pub max_jobs: Option<u32>,
     /// Why the host cannot run new jobs now (for example, its disk is full); omitted if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfit: Option<String>,
+    pub unhealthy_reason: Option<String>,
     /// The host's sandbox; not sent by older agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
@@ -161,9 +161,9 @@ pub struct HeartbeatRequest {
     /// GPU readings since the last heartbeat, oldest first; at most 12.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<GpuTelemetry>,
-    /// The current value of [`RegisterRequest::unfit`].
+    /// The current value of [`RegisterRequest::unhealthy_reason`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfit: Option<String>,
+    pub unhealthy_reason: Option<String>,
 }
 
 /// The answer to `GET /api/workers/queue`.
@@ -200,7 +200,7 @@ pub struct DesiredState {
     pub drain: bool,
     /// Whether the worker's only job has ended: exit when nothing runs, even if the agent was started as persistent.
     #[serde(default)]
-    pub spent: bool,
+    pub retired: bool,
 }
 
 /// An attempt to stop.
@@ -255,10 +255,10 @@ pub struct StatusReport {
     /// The training's progress, as in `POST /api/workers/job/{id}/progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressPoint>,
-    /// With `requeue`: the host is the cause and cannot run new jobs, as in [`RegisterRequest::unfit`]. The attempt
+    /// With `requeue`: the host is the cause and cannot run new jobs, as in [`RegisterRequest::unhealthy_reason`]. The attempt
     /// does not count as lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfit: Option<String>,
+    pub unhealthy_reason: Option<String>,
 }
 
 /// The answer to `GET /api/workers/job/{id}/checkpoint`: the newest complete checkpoint of earlier attempts.

@@ -223,10 +223,10 @@ pub struct WorkerView {
     pub gpu_vram_gb: Option<f64>,
     /// Why its host cannot run new jobs now, as reported by its agent; omitted if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unfit: Option<String>,
+    pub unhealthy_reason: Option<String>,
     /// Number of its GPUs that are quarantined or in use.
     #[serde(default)]
-    pub gpus_withheld: u32,
+    pub gpus_unavailable: u32,
     /// Its GPUs; only if a single worker, or GPUs, are requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuView>,
@@ -253,10 +253,10 @@ pub struct WorkerView {
     pub allowed_networks: Vec<String>,
     /// When its token was created; none if not recorded.
     #[serde(default)]
-    pub token_made_at: Option<Timestamp>,
+    pub token_created_at: Option<Timestamp>,
     /// Who created it; none if not recorded.
     #[serde(default)]
-    pub token_made_by: Option<String>,
+    pub token_created_by: Option<String>,
     /// When its token expires; none for never.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,

@@ -92,7 +92,7 @@ pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
     match worker.status {
         WorkerStatus::Offline => words.jobs_offline,
         WorkerStatus::Draining => words.jobs_draining,
-        _ if worker.unfit.is_some() => words.jobs_unfit,
+        _ if worker.unhealthy_reason.is_some() => words.jobs_unhealthy,
         WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy => words.no_jobs_hint,
     }
 }

@@ -106,7 +106,7 @@ fn localized_sentence(problem: &Problem, locale: Locale) -> Option<String> {
         "passkey_copied" => own(words.passkey_copied),
         "wrong_password" => own(words.wrong_password),
         "wrong_token" => own(words.wrong_token),
-        "changed_meanwhile" | "precondition_failed" => own(words.changed),
+        "concurrent_change" | "precondition_failed" => own(words.changed),
         "database_unavailable" => own(words.no_database),
         "internal_error" => own(words.failed),
         "method_not_allowed" => own(words.method),
@@ -189,7 +189,7 @@ mod tests {
     fn frequent_refusals_are_said_in_the_readers_language_and_others_as_the_api_does() {
         let codes =
             ["name_taken", "invalid_name", "invalid_labels", "out_of_range", "password_needed", "wrong_password"];
-        let more = ["too_many_requests", "changed_meanwhile", "database_unavailable", "method_not_allowed"];
+        let more = ["too_many_requests", "concurrent_change", "database_unavailable", "method_not_allowed"];
         for code in codes.into_iter().chain(more) {
             let refused = problem(code, &[("field", "days"), ("retry_after_seconds", "90")]);
             let mut said: Vec<String> = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail).into();

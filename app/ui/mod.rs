@@ -66,7 +66,7 @@ pub mod time_zone;
 mod view_scope;
 
 /// A program that asks for a plain page, to put parts of it in the place of older ones, says so by this header.
-pub const FRAGMENTS_HEADER: &str = "x-simpletuner-parts";
+pub const FRAGMENTS_HEADER: &str = "x-simpletuner-fragments";
 
 pub use app::App;
 #[cfg(feature = "ssr")]

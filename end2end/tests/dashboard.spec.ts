@@ -52,7 +52,7 @@ test('a worker is drained, resumed and deleted', async ({ page, server }) => {
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(404);
 });
 
-test('a worker shows its GPUs: how they do, and why one is withheld', async ({ page, server }) => {
+test('a worker shows its GPUs: how they do, and why one is unavailable', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 3);
   await tellGpus(server, token, [
@@ -60,15 +60,15 @@ test('a worker shows its GPUs: how they do, and why one is withheld', async ({ p
       uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390,
       power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593, ecc_errors: 3,
     },
-    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
-    { uuid: 'GPU-2', temperature_celsius: 40, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
+    { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: the GPU has fallen off the bus' } },
+    { uuid: 'GPU-2', temperature_celsius: 40, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },
   ]);
   await signIn(page, server);
   await page.goto('/admin/workers');
-  await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('2 GPUs withheld');
+  await expect(page.getByRole('row').filter({ hasText: 'gpu-1' })).toContainText('2 GPUs unavailable');
   for (const path of ['/admin/workers', `/admin/workers/bulk?action=drain&id=${id}`, `/admin/workers/${id}/delete`]) {
     await page.goto(path);
-    const badges = page.locator('.status:visible', { hasText: '2 GPUs withheld' });
+    const badges = page.locator('.status:visible', { hasText: '2 GPUs unavailable' });
     const gap = await badges.first().evaluate((badge) => {
       const before = badge.previousElementSibling?.getBoundingClientRect();
       const own = badge.getBoundingClientRect();

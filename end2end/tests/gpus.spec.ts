@@ -11,8 +11,8 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await registerGpus(server, token, 4);
   await tellGpus(server, token, [
     { uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390, power_limit_watts: 400 },
-    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
-    { uuid: 'GPU-2', temperature_celsius: 40, withheld: { reason: 'in_use', detail: 'process 4711 (python)' } },
+    { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
+    { uuid: 'GPU-2', temperature_celsius: 40, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },
   ]);
   await makeWorker(server, 'no-gpus-here');
   await page.goto('/gpus');
@@ -92,8 +92,8 @@ test('as squares hundreds of GPUs are seen at once, each with its state and use 
     if (n > 0) continue;
     await tellGpus(server, token, [
       { uuid: 'GPU-0', utilization_percent: 97 },
-      { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79' } },
-      { uuid: 'GPU-2', utilization_percent: 40, withheld: { reason: 'in_use', detail: 'process 4711' } },
+      { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79' } },
+      { uuid: 'GPU-2', utilization_percent: 40, unavailable: { reason: 'in_use', detail: 'process 4711' } },
     ]);
   }
   await signIn(page, server);

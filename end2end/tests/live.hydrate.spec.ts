@@ -26,7 +26,7 @@ test('readings of GPUs follow without a reload', async ({ page, server }) => {
   await expect(page.getByRole('cell', { name: /^40\s°C$/ })).toBeVisible();
   await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 71 }]);
   await expect(page.getByRole('cell', { name: /^71\s°C$/ })).toBeVisible();
-  await tellGpus(server, token, [{ uuid: 'GPU-0', withheld: { reason: 'quarantined', detail: 'XID 79' } }]);
+  await tellGpus(server, token, [{ uuid: 'GPU-0', unavailable: { reason: 'quarantined', detail: 'XID 79' } }]);
   await expect(page.getByText('Quarantined')).toBeVisible();
 });
 

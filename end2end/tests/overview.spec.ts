@@ -10,16 +10,16 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   const list = page.getByRole('region', { name: 'Needs a look' });
   await expect(list).toContainText('Nothing needs a look.');
   await tellGpus(server, token, [
-    { uuid: 'GPU-1', withheld: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
+    { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
   ]);
   await submit(server, 'digits');
   await page.reload();
-  await expect(list).toContainText('GPUs are withheld because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
+  await expect(list).toContainText('GPUs are unavailable because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
   const tiles = page.locator('.tiles').getByRole('listitem').filter({ hasText: 'GPUs' });
-  await expect(tiles.first()).toContainText('1 withheld');
+  await expect(tiles.first()).toContainText('1 unavailable');
   const events = page.getByRole('region', { name: 'Latest events' });
   await expect(events.getByRole('listitem')).not.toHaveCount(0);
-  await expect(events).toContainText('GPUs were withheld or given back');
+  await expect(events).toContainText('GPUs were unavailable or given back');
   await expect(events.getByRole('link', { name: 'Audit trail' })).toHaveAttribute('href', '/admin/audit');
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });

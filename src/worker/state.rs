@@ -312,7 +312,7 @@ impl AgentState {
 
     fn apply_desired(&mut self, desired: DesiredState, actions: &mut Vec<AgentAction>) {
         self.set_draining(desired.drain, actions);
-        self.retired |= desired.spent;
+        self.retired |= desired.retired;
         for stop in &desired.stop {
             let key = AttemptKey { job_id: stop.job_id.clone(), attempt: stop.attempt };
             self.handle_stop(&key, stop.reason, actions);

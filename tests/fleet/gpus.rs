@@ -42,10 +42,10 @@ async fn seen(fleet: &TestFleet, host: &WorkerHost) -> Vec<Value> {
     worker["gpus"].as_array().cloned().unwrap_or_default()
 }
 
-async fn until_withheld(fleet: &TestFleet, host: &WorkerHost, gpu: usize, reason: Option<&str>) -> Value {
+async fn until_unavailable(fleet: &TestFleet, host: &WorkerHost, gpu: usize, reason: Option<&str>) -> Value {
     wait_until(&format!("GPU {gpu} to be unavailable: {reason:?}"), async || {
         let gpu = seen(fleet, host).await.get(gpu)?.clone();
-        (gpu["withheld"]["reason"].as_str() == reason).then_some(gpu)
+        (gpu["unavailable"]["reason"].as_str() == reason).then_some(gpu)
     })
     .await
 }
@@ -93,8 +93,8 @@ async fn gpu_in_use_by_another_process_is_not_allocated() {
     let _agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     gpus.set(0, "processes", json!([{"pid": 4711, "name": "a game"}]));
-    let gpu = until_withheld(&fleet, &host, 0, Some("in_use")).await;
-    assert!(gpu["withheld"]["detail"].as_str().is_some_and(|detail| detail.contains("a game")), "{gpu:#}");
+    let gpu = until_unavailable(&fleet, &host, 0, Some("in_use")).await;
+    assert!(gpu["unavailable"]["detail"].as_str().is_some_and(|detail| detail.contains("a game")), "{gpu:#}");
     let job = fleet.api.submit("digits-quick").await;
     let why = fleet.api.get(&format!("/api/queue/{job}/explain")).await["text"].to_string();
     assert!(why.contains("a game"), "{why}");
@@ -117,14 +117,14 @@ async fn broken_gpu_is_quarantined_and_gets_no_job() {
     let agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     gpus.set(0, "xids", json!([79]));
-    let gpu = until_withheld(&fleet, &host, 0, Some("quarantined")).await;
-    assert!(gpu["withheld"]["detail"].as_str().is_some_and(|detail| detail.contains("79")), "{gpu:#}");
+    let gpu = until_unavailable(&fleet, &host, 0, Some("quarantined")).await;
+    assert!(gpu["unavailable"]["detail"].as_str().is_some_and(|detail| detail.contains("79")), "{gpu:#}");
     // A new agent keeps the quarantine, although the driver no longer reports the error.
     agent.kill().await;
     gpus.set(0, "xids", json!([]));
     let _next = host.start();
     fleet.api.wait_for_contact(&host.worker).await;
-    until_withheld(&fleet, &host, 0, Some("quarantined")).await;
+    until_unavailable(&fleet, &host, 0, Some("quarantined")).await;
     let job = fleet.api.submit("digits-quick").await;
     fleet.api.wait_for_log(&job, "GPU-1\n".len() as u64).await;
     host.open_gate();

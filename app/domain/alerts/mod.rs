@@ -8,7 +8,7 @@ mod tests;
 
 pub use self::stuck_jobs::stuck_job_alerts;
 use super::explain::FitSummary;
-use super::gpu::{Gpu, WithheldReason};
+use super::gpu::{Gpu, UnavailableReason};
 use super::ids::{JobId, WorkerId};
 use super::time::{Millis, Timestamp};
 use super::worker::credential::WorkerCredential;
@@ -29,11 +29,11 @@ const MAX_NAMED_WORKERS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Work is lost or rejected, or a token may be compromised.
-    Alarm,
+    Critical,
     /// Something does not work as intended.
     Warning,
     /// For information.
-    Note,
+    Info,
 }
 
 /// The kind of an alert.
@@ -73,7 +73,7 @@ pub enum AlertKind {
         jobs: u64,
     },
     /// GPUs of the worker had errors and are quarantined.
-    GpusWithheld {
+    GpusUnavailable {
         /// Number of GPUs.
         gpus: u64,
         /// Index of the first one.
@@ -147,16 +147,16 @@ impl AlertKind {
             | Self::TokenShared { .. }
             | Self::TokenExpired
             | Self::OfflineWithJob { .. }
-            | Self::FastFailures { .. } => Severity::Alarm,
+            | Self::FastFailures { .. } => Severity::Critical,
             Self::AuditNotShipped
             | Self::Stuck { .. }
             | Self::OtherStuck { .. }
-            | Self::GpusWithheld { .. }
+            | Self::GpusUnavailable { .. }
             | Self::HostUnhealthy { .. }
             | Self::DrainOverdue
             | Self::TokenExpiring { .. }
             | Self::TlsUnverified => Severity::Warning,
-            Self::LongDrain | Self::AgentOutdated { .. } | Self::StaleToken => Severity::Note,
+            Self::LongDrain | Self::AgentOutdated { .. } | Self::StaleToken => Severity::Info,
         }
     }
 }
@@ -236,22 +236,22 @@ fn capability_alerts(worker: &Worker, newest: &str) -> Vec<DatedAlertKind> {
         .agent_version
         .as_ref()
         .filter(|version| !capability.is_older_agent() && is_older_version(version, newest));
-    let unfit = capability.unhealthy_reason.clone().map(|why| AlertKind::HostUnhealthy { why });
+    let unhealthy = capability.unhealthy_reason.clone().map(|why| AlertKind::HostUnhealthy { why });
     let unverified = (capability.tls_verify == Some(false)).then_some(AlertKind::TlsUnverified);
     let behind = version.map(|version| AlertKind::AgentOutdated { version: version.clone() });
-    let found = [withheld_gpus_alert(&capability.gpus), unfit, unverified, behind];
+    let found = [unavailable_gpus_alert(&capability.gpus), unhealthy, unverified, behind];
     found.into_iter().flatten().map(|concern| (concern, None)).collect()
 }
 
 /// Quarantined GPUs only: use by another process is not an error.
-fn withheld_gpus_alert(all: &[Gpu]) -> Option<AlertKind> {
+fn unavailable_gpus_alert(all: &[Gpu]) -> Option<AlertKind> {
     let broken = |gpu: &Gpu| {
-        let why = gpu.withheld.as_ref().filter(|withheld| withheld.reason == WithheldReason::Quarantined)?;
+        let why = gpu.unavailable.as_ref().filter(|unavailable| unavailable.reason == UnavailableReason::Quarantined)?;
         Some((gpu.index, why.detail.clone()))
     };
     let mut broken = all.iter().filter_map(broken);
     let (first, detail) = broken.next()?;
-    Some(AlertKind::GpusWithheld { gpus: broken.count() as u64 + 1, first, detail })
+    Some(AlertKind::GpusUnavailable { gpus: broken.count() as u64 + 1, first, detail })
 }
 
 /// Returns whether a version is older. Invalid versions are not compared.
@@ -279,7 +279,7 @@ fn is_same_kind(a: &Alert, b: &Alert) -> bool {
 
 fn group_notes(entries: Vec<Alert>) -> Vec<Alert> {
     let (notes, mut entries): (Vec<_>, Vec<_>) =
-        entries.into_iter().partition(|entry| entry.kind.severity() == Severity::Note);
+        entries.into_iter().partition(|entry| entry.kind.severity() == Severity::Info);
     let mut groups: Vec<Vec<Alert>> = Vec::new();
     for note in notes {
         match groups.iter_mut().find(|group| is_same_kind(&group[0], &note)) {

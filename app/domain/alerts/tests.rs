@@ -4,9 +4,9 @@ use super::*;
 use crate::domain::capability::Capability;
 use crate::domain::explain::{FeasibilityCache, JobRequirement};
 use crate::domain::fixtures::{
-    NOW, gpu_demand, job, job_id, label, unseen_worker, with_withheld_gpus, worker, worker_id,
+    NOW, gpu_demand, job, job_id, label, unseen_worker, with_unavailable_gpus, worker, worker_id,
 };
-use crate::domain::gpu::Withheld;
+use crate::domain::gpu::Unavailable;
 use crate::domain::job::{Demand, Job};
 use crate::domain::plan::{ConcurrencyLimits, PlannerFleet};
 use crate::domain::worker::{OfflineCause, WorkerKind};
@@ -65,12 +65,12 @@ fn long_or_overdue_drain_raises_an_alert() {
 
 #[test]
 fn quarantined_gpu_raises_an_alert_and_used_gpu_does_not() {
-    let broken = with_withheld_gpus(worker(1, &[80, 80, 80], 1), &[1, 2]);
-    let concern = AlertKind::GpusWithheld { gpus: 2, first: 1, detail: "XID 79".to_owned() };
+    let broken = with_unavailable_gpus(worker(1, &[80, 80, 80], 1), &[1, 2]);
+    let concern = AlertKind::GpusUnavailable { gpus: 2, first: 1, detail: "XID 79".to_owned() };
     assert_eq!(found_kinds(&broken, None, NOW), [(concern, None)]);
     let mut gpus = broken.capability().expect("there").gpus.clone();
     for gpu in &mut gpus[1..] {
-        gpu.withheld = Some(Withheld { reason: WithheldReason::InUse, detail: "used by process 7".to_owned() });
+        gpu.unavailable = Some(Unavailable { reason: UnavailableReason::InUse, detail: "used by process 7".to_owned() });
     }
     assert_eq!(found_kinds(&reporting(Capability { gpus, ..Capability::default() }), None, NOW), []);
 }
@@ -85,11 +85,11 @@ fn reports_count_only_while_connected() {
         ..Capability::default()
     };
     let there = reporting(capability.clone());
-    let unfit = AlertKind::HostUnhealthy { why: "no room".to_owned() };
+    let unhealthy = AlertKind::HostUnhealthy { why: "no room".to_owned() };
     let behind = AlertKind::AgentOutdated { version: "0.1.9".to_owned() };
     assert_eq!(
         found_kinds(&there, None, NOW),
-        [unfit, AlertKind::TlsUnverified, behind].map(|concern| (concern, None))
+        [unhealthy, AlertKind::TlsUnverified, behind].map(|concern| (concern, None))
     );
     assert_eq!(found_kinds(&there.went_offline(NOW, OfflineCause::HeartbeatTimeout), None, NOW), []);
     let older = reporting(Capability { protocol: None, unhealthy_reason: None, tls_verify: None, ..capability });

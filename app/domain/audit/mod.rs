@@ -51,21 +51,21 @@ actions! {
     /// A user resumed a drained worker.
     WorkerResumed => "worker.resumed",
     /// An ephemeral worker was retired: its job ended.
-    WorkerRetired => "worker.spent",
+    WorkerRetired => "worker.retired",
     /// An older agent runs a job that is not assigned to it, or no longer does.
-    WorkerUnassignedRun => "worker.astray",
+    WorkerUnassignedRun => "worker.unassigned_run",
     /// A worker's agent quarantined or released GPUs; the detail says which, and why.
-    WorkerGpus => "worker.gpus",
-    /// A worker's agent reported its host as unhealthy (the detail's `unfit` says why), or as healthy again.
-    WorkerHostHealth => "worker.fitness",
+    WorkerGpus => "worker.gpus_changed",
+    /// A worker's agent reported its host as unhealthy (the detail's `unhealthy_reason` says why), or as healthy again.
+    WorkerHostHealth => "worker.health_changed",
     /// An admin rotated a worker's token.
     WorkerTokenRotated => "worker.token_rotated",
     /// An admin changed a worker's name, type, labels or networks, or dismissed its alert.
-    WorkerEdited => "worker.edited",
+    WorkerEdited => "worker.updated",
     /// A second agent used a token that is already in use.
     WorkerTokenInUse => "worker.token_in_use",
     /// An agent could not register: its token is invalid, its worker is retired, or the request is invalid.
-    WorkerRegistrationRefused => "worker.registration_refused",
+    WorkerRegistrationRefused => "worker.registration_rejected",
     /// The record of an offline ephemeral worker was removed.
     WorkerRemoved => "worker.removed",
     /// An admin deleted a worker.
@@ -73,7 +73,7 @@ actions! {
     /// A user submitted a job.
     JobSubmitted => "job.submitted",
     /// A user changed a job's priority.
-    JobPrioritized => "job.prioritised",
+    JobPrioritized => "job.priority_changed",
     /// An attempt was offered to a worker.
     JobOffered => "job.offered",
     /// An offer timed out, or was withdrawn because its worker drains or is offline.
@@ -83,7 +83,7 @@ actions! {
     /// The trainer is running.
     JobRunning => "job.running",
     /// The fencing delay of an exclusive job was extended, because its lost attempt was heard of and may still train.
-    JobHeld => "job.kept_back",
+    JobHeld => "job.held",
     /// An attempt was lost; the job is queued again.
     JobRequeued => "job.requeued",
     /// A user cancelled a running job.
@@ -95,7 +95,7 @@ actions! {
     /// A job failed.
     JobFailed => "job.failed",
     /// A configuration was created or changed.
-    ConfigStored => "config.stored",
+    ConfigStored => "config.saved",
     /// A configuration was deleted.
     ConfigDeleted => "config.deleted",
     /// The setup code was used to create the first admin.
@@ -105,15 +105,15 @@ actions! {
     /// A user signed in.
     LoggedIn => "access.logged_in",
     /// A user confirmed the password again for a protected action.
-    SessionReauthenticated => "access.session_proved",
+    SessionReauthenticated => "access.reauthenticated",
     /// A user signed out.
     LoggedOut => "access.logged_out",
     /// A browser session was ended from elsewhere.
-    SessionEnded => "access.session_ended",
+    SessionEnded => "access.session_revoked",
     /// A user was added.
     UserCreated => "access.user_created",
     /// A user's role was changed, or the user was enabled or disabled.
-    UserEdited => "access.user_edited",
+    UserEdited => "access.user_updated",
     /// A user changed their password.
     PasswordChanged => "access.password_changed",
     /// An admin reset a user's password; each session that ended and each API token that was revoked has its own entry.
@@ -131,21 +131,21 @@ actions! {
     /// An API token was revoked, or had expired and was replaced.
     TokenRevoked => "access.token_revoked",
     /// A sign-in failed.
-    LoginRefused => "access.login_refused",
+    LoginRefused => "access.login_failed",
     /// A request was not permitted.
     AccessDenied => "access.denied",
     /// A job secret was saved.
-    SecretSet => "secret.set",
+    SecretSet => "secret.saved",
     /// A job secret was deleted.
-    SecretRemoved => "secret.removed",
+    SecretRemoved => "secret.deleted",
     /// An attempt received secrets.
-    SecretsDelivered => "secret.given",
+    SecretsDelivered => "secret.delivered",
     /// The newest entry of this chain was signed.
     AuditCheckpoint => "audit.checkpoint",
     /// The oldest entries of a chain were deleted by retention.
     AuditExpired => "audit.expired",
     /// Ended jobs, their logs or their artifacts were deleted by retention.
-    RetentionSwept => "retention.swept",
+    RetentionSwept => "retention.pruned",
 }
 
 /// An audit entry before it is added to a chain.

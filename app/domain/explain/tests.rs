@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, spec, unseen_worker, with_withheld_gpus, worker, worker_id,
+    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, spec, unseen_worker, with_unavailable_gpus, worker, worker_id,
 };
 use crate::domain::job::{AttemptLoss, Demand, JobSpec, JobTarget};
 use crate::domain::plan::{ConcurrencyLimits, STARVATION_AFTER};
@@ -31,7 +31,7 @@ fn verdict_table() {
         (large.clone(), vec![fit(), small()], ExplainVerdict::Unsatisfiable),
         (any_gpu_job(1), vec![fit().stream_closed(NOW, "s")], ExplainVerdict::Busy),
         (any_gpu_job(1), vec![fit().drained(NOW, None, None)], ExplainVerdict::WorkerUnavailable),
-        (any_gpu_job(1), vec![with_withheld_gpus(fit(), &[0])], ExplainVerdict::WorkerUnavailable),
+        (any_gpu_job(1), vec![with_unavailable_gpus(fit(), &[0])], ExplainVerdict::WorkerUnavailable),
         (any_gpu_job(1), vec![unseen_worker(3)], ExplainVerdict::WorkerUnavailable),
         (large.clone(), vec![fit(), unseen_worker(3)], ExplainVerdict::Unsatisfiable),
         (large.clone(), vec![unseen_worker(3)], ExplainVerdict::WorkerUnavailable),

@@ -233,7 +233,7 @@ fn command() -> impl Strategy<Value = FleetCommand> {
             .prop_map(|(worker, elsewhere, claims)| FleetCommand::Register { worker, elsewhere, claims }),
         3 => (worker.clone(), claims()).prop_map(|(worker, claims)| FleetCommand::Heartbeat { worker, claims }),
         3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| FleetCommand::AgentClaim(worker, runs)),
-        3 => (worker.clone(), 0_u8..16).prop_map(|(worker, withheld)| FleetCommand::GpusReported(worker, withheld)),
+        3 => (worker.clone(), 0_u8..16).prop_map(|(worker, unavailable)| FleetCommand::GpusReported(worker, unavailable)),
         4 => stream.clone().prop_map(|(worker, stream)| FleetCommand::StreamOpened(worker, stream)),
         1 => stream.prop_map(|(worker, stream)| FleetCommand::StreamEnded(worker, stream)),
         1 => worker.clone().prop_map(FleetCommand::Disconnect),

@@ -2,12 +2,12 @@
 
 use super::model::{FleetModel, ModelWorker};
 use super::server::{PlanningTrigger, SimulatedServer};
-use crate::domain::fixtures::withheld;
-use crate::domain::gpu::{Gpu, GpuReport, Withheld, changed_gpus};
+use crate::domain::fixtures::unavailable;
+use crate::domain::gpu::{Gpu, GpuReport, Unavailable, changed_gpus};
 
 /// Why a GPU is unavailable, if the bit of its index is set.
-fn withheld_reason(gpu: &Gpu, numbers: u8) -> Option<Withheld> {
-    (numbers & (1 << gpu.index) != 0).then(|| withheld("XID 79"))
+fn unavailable_reason(gpu: &Gpu, numbers: u8) -> Option<Unavailable> {
+    (numbers & (1 << gpu.index) != 0).then(|| unavailable("XID 79"))
 }
 
 impl SimulatedServer {
@@ -17,7 +17,7 @@ impl SimulatedServer {
         let before = self.workers[place].clone()?;
         before.check_heartbeat().ok()?;
         let gpus = before.capability().map(|capability| capability.gpus.clone()).unwrap_or_default();
-        let word = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), withheld: withheld_reason(gpu, numbers) };
+        let word = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
         let said: Vec<GpuReport> = gpus.iter().map(word).collect();
         let is_news = changed_gpus(&gpus, &said).next().is_some();
         self.workers[place] = Some(before.gpus_reported(&said));
@@ -33,7 +33,7 @@ impl FleetModel {
 
     /// The GPUs of a worker that jobs can use.
     pub fn usable_gpus(&self, place: usize) -> impl Iterator<Item = &Gpu> {
-        self.workers[place].gpus.iter().filter(|gpu| gpu.withheld.is_none())
+        self.workers[place].gpus.iter().filter(|gpu| gpu.unavailable.is_none())
     }
 
     /// Whether it could run any job.
@@ -45,6 +45,6 @@ impl FleetModel {
 impl ModelWorker {
     /// A registration resets the reports; here, to none.
     pub fn withhold(&mut self, numbers: u8) {
-        self.gpus.iter_mut().for_each(|gpu| gpu.withheld = withheld_reason(gpu, numbers));
+        self.gpus.iter_mut().for_each(|gpu| gpu.unavailable = unavailable_reason(gpu, numbers));
     }
 }

@@ -114,9 +114,9 @@ impl FleetModel {
             FleetCommand::Submit(ask) => self.jobs.push(ModelJob::new(ask.clone(), ask.priority, now)),
             FleetCommand::Retry(job) => {
                 let ended = self.jobs.get(*job).filter(|job| job.has_ended())?;
-                let (kept_back, renewed) = (ended.hold_until, ended.renewed_at);
+                let (held, renewed) = (ended.hold_until, ended.renewed_at);
                 self.jobs.push(ModelJob {
-                    hold_until: kept_back,
+                    hold_until: held,
                     renewed_at: renewed,
                     ..ModelJob::new(ended.request.clone(), ended.priority, now)
                 });
@@ -146,7 +146,7 @@ impl FleetModel {
                 self.record_contact(*worker).filter(|worker| worker.is_connected())?;
                 self.claim_heartbeat(*worker, *runs);
             }
-            FleetCommand::GpusReported(worker, withheld) => self.gpus_reported(*worker, *withheld)?,
+            FleetCommand::GpusReported(worker, unavailable) => self.gpus_reported(*worker, *unavailable)?,
             FleetCommand::StreamOpened(worker, stream) => {
                 self.record_contact(*worker).filter(|worker| worker.is_connected())?.connection =
                     ModelConnection::Listening(*stream);

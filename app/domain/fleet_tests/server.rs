@@ -112,7 +112,7 @@ impl SimulatedServer {
                 let word = runs.map_or(AgentClaim::Idle, |job| AgentClaim::Running(job_id(number(job))));
                 self.claim_heartbeat(*worker, &word)
             }
-            FleetCommand::GpusReported(worker, withheld) => self.gpus_reported(*worker, *withheld),
+            FleetCommand::GpusReported(worker, unavailable) => self.gpus_reported(*worker, *unavailable),
             FleetCommand::StreamOpened(worker, stream) => self.listen(*worker, *stream),
             FleetCommand::StreamEnded(worker, stream) => self.stream_ended(*worker, *stream),
             FleetCommand::Disconnect(worker) => self.disconnect(*worker),

@@ -207,14 +207,14 @@ fn eviction_is_not_a_loss_and_has_no_back_off() {
 
 #[test]
 fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
-    let unfit = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
-    let back = after(after(offered(), AttemptReport::Running), unfit());
+    let unhealthy = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
+    let back = after(after(offered(), AttemptReport::Running), unhealthy());
     assert_eq!(back.losses, 0);
     let JobState::Queued { not_before, previous: Some(previous), .. } = &back.state else { panic!("not queued") };
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
-    assert_eq!(after(back.clone(), unfit()), back, "a repeat changes nothing");
+    assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
     let completed = after(offered(), AttemptReport::Completed);
-    assert_eq!(completed.reported(NOW, &worker(1), AttemptNumber(1), unfit()), Err(JobTransitionError::AlreadyEnded));
+    assert_eq!(completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Blockers: why a job does not match a worker, and what would remove them.
 
-use crate::domain::gpu::Withheld;
+use crate::domain::gpu::Unavailable;
 use crate::domain::ids::JobId;
 use crate::domain::job::JobTarget;
 use crate::domain::sandbox::SandboxLevel;
@@ -46,13 +46,13 @@ pub enum Blocker {
         found_gb: Option<f64>,
     },
     /// Too few GPUs are available: others are quarantined or in use.
-    GpusWithheld {
+    GpusUnavailable {
         /// The required number.
         wanted: u32,
         /// Number of suitable GPUs that are available.
         left: u32,
         /// The other suitable GPUs: their indexes, and why each is unavailable.
-        why: Vec<(u32, Withheld)>,
+        why: Vec<(u32, Unavailable)>,
     },
     /// The sandbox level is not supported.
     Sandbox {
@@ -144,7 +144,7 @@ impl Blocker {
             | Self::Draining
             | Self::Offline
             | Self::HostUnhealthy { .. }
-            | Self::GpusWithheld { .. } => Remedy::FixWorker,
+            | Self::GpusUnavailable { .. } => Remedy::FixWorker,
             Self::WrongTarget { .. }
             | Self::Label { .. }
             | Self::Accelerator { .. }

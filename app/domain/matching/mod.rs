@@ -42,7 +42,7 @@ const RULES: [MatchRule; 18] = [
     lacks_paths,
     draining,
     host_unhealthy,
-    gpus_withheld,
+    gpus_unavailable,
     not_connected,
     unassigned_run,
     finishing,
@@ -96,7 +96,7 @@ impl<'w> Candidate<'w> {
     /// Returns available GPUs that are not allocated.
     fn free_gpus(&self) -> impl Iterator<Item = &'w Gpu> {
         let all = self.worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-        let given = all.iter().filter(|gpu| gpu.withheld.is_none());
+        let given = all.iter().filter(|gpu| gpu.unavailable.is_none());
         given.filter(|gpu| !self.held_gpus.iter().any(|held| held.contains(&gpu.uuid.as_str())))
     }
 }
@@ -222,17 +222,17 @@ fn host_unhealthy(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     connected_capability(candidate)?.unhealthy_reason.clone().map(|why| Blocker::HostUnhealthy { why })
 }
 
-fn gpus_withheld(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
+fn gpus_unavailable(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     let capability = connected_capability(candidate)?;
     let wanted = wanted_gpus(&spec.demand, capability);
     let would_do = || capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
-    let left = would_do().filter(|gpu| gpu.withheld.is_none()).count();
+    let left = would_do().filter(|gpu| gpu.unavailable.is_none()).count();
     // An earlier rule reports that the host has too few in total.
     if left >= wanted || would_do().count() < wanted {
         return None;
     }
-    let why = would_do().filter_map(|gpu| Some((gpu.index, gpu.withheld.clone()?))).collect();
-    Some(Blocker::GpusWithheld { wanted: to_u32(wanted), left: to_u32(left), why })
+    let why = would_do().filter_map(|gpu| Some((gpu.index, gpu.unavailable.clone()?))).collect();
+    Some(Blocker::GpusUnavailable { wanted: to_u32(wanted), left: to_u32(left), why })
 }
 
 fn not_connected(_: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
@@ -259,7 +259,7 @@ fn no_capacity(spec: &JobSpec, candidate: &Candidate<'_>) -> Option<Blocker> {
     }
     let wanted = wanted_gpus(&spec.demand, capability);
     let would_do = capability.gpus.iter().filter(|gpu| has_enough_memory(&spec.demand, gpu));
-    let given = would_do.filter(|gpu| gpu.withheld.is_none()).count();
+    let given = would_do.filter(|gpu| gpu.unavailable.is_none()).count();
     let free = candidate.free_gpus().filter(|gpu| has_enough_memory(&spec.demand, gpu)).count();
     // Earlier rules report that the host has too few GPUs in total, or too few available ones.
     (free < wanted && wanted <= given).then(|| Blocker::GpusBusy { wanted: to_u32(wanted), free: to_u32(free) })

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    NOW, gpu_demand, job_id, label, spec, unseen_worker, with_withheld_gpus, withheld, worker,
+    NOW, gpu_demand, job_id, label, spec, unseen_worker, with_unavailable_gpus, unavailable, worker,
 };
 use crate::domain::sandbox::{Sandbox, SandboxLevel};
 use crate::domain::worker::OfflineCause;
@@ -133,14 +133,14 @@ fn worker_state_table() {
 fn unhealthy_host_gets_no_jobs() {
     let why = "the disk is full";
     for host in [worker(1, &[80], 2), worker(1, &[], 2)] {
-        let unfit = host.clone().host_health_reported(Some(why.to_owned()));
-        assert_eq!(found_blockers(Demand::default(), &unfit), [Blocker::HostUnhealthy { why: why.to_owned() }]);
-        assert!(!has_capacity(&unfit, 0) && has_capacity(&host, 0));
+        let unhealthy = host.clone().host_health_reported(Some(why.to_owned()));
+        assert_eq!(found_blockers(Demand::default(), &unhealthy), [Blocker::HostUnhealthy { why: why.to_owned() }]);
+        assert!(!has_capacity(&unhealthy, 0) && has_capacity(&host, 0));
         assert_eq!(
-            found_blockers(Demand::default(), &unfit.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout)),
+            found_blockers(Demand::default(), &unhealthy.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout)),
             [Blocker::Offline]
         );
-        assert_eq!(unfit.host_health_reported(None), host);
+        assert_eq!(unhealthy.host_health_reported(None), host);
     }
 }
 
@@ -165,11 +165,11 @@ fn busy_slots_and_gpus_block() {
 
 #[test]
 fn unavailable_gpus_block() {
-    let host = |max_jobs, numbers: &[u32]| with_withheld_gpus(worker(1, &[80, 80, 40], max_jobs), numbers);
-    let held = |wanted, left, numbers: &[u32]| Blocker::GpusWithheld {
+    let host = |max_jobs, numbers: &[u32]| with_unavailable_gpus(worker(1, &[80, 80, 40], max_jobs), numbers);
+    let held = |wanted, left, numbers: &[u32]| Blocker::GpusUnavailable {
         wanted,
         left,
-        why: numbers.iter().map(|number| (*number, withheld("XID 79"))).collect(),
+        why: numbers.iter().map(|number| (*number, unavailable("XID 79"))).collect(),
     };
     let rows = [
         (host(3, &[0]), gpu_demand(2), vec![]),
@@ -213,11 +213,11 @@ fn allocated_gpus_table() {
     assert_eq!(granted(&shared, &gpu_demand(4), &[]), uuids(&["GPU-1-3", "GPU-1-1", "GPU-1-0", "GPU-1-2"]));
     assert_eq!(granted(&shared, &gpu_demand(4), &[&["GPU-1-2"]]), None);
     assert_eq!(granted(&unseen_worker(1), &gpu_demand(4), &[]), Some(vec![]));
-    let broken = with_withheld_gpus(shared, &[0, 3]);
+    let broken = with_unavailable_gpus(shared, &[0, 3]);
     assert_eq!(granted(&broken, &Demand::default(), &[]), uuids(&["GPU-1-1"]), "not unavailable GPUs");
     assert_eq!(granted(&broken, &gpu_demand(3), &[]), None);
     assert_eq!(
-        granted(&with_withheld_gpus(whole, &[1]), &Demand::default(), &[]),
+        granted(&with_unavailable_gpus(whole, &[1]), &Demand::default(), &[]),
         uuids(&["GPU-1-0"]),
         "the host's rest"
     );
@@ -270,7 +270,7 @@ fn remedies_of_blockers() {
         (Blocker::GpusBusy { wanted: 1, free: 0 }, Remedy::Wait),
         (Blocker::Reserved { job: job_id(1) }, Remedy::Wait),
         (Blocker::Draining, Remedy::FixWorker),
-        (Blocker::GpusWithheld { wanted: 1, left: 0, why: vec![] }, Remedy::FixWorker),
+        (Blocker::GpusUnavailable { wanted: 1, left: 0, why: vec![] }, Remedy::FixWorker),
         (Blocker::LacksFiles { files: vec![] }, Remedy::FixWorker),
         (Blocker::LacksPaths { names: vec![] }, Remedy::FixWorker),
         (Blocker::Offline, Remedy::FixWorker),
@@ -306,11 +306,11 @@ fn workers_with_capacity() {
         host.clone().stream_closed(NOW, "s"),
         host.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout),
         Worker { unassigned_run: Some(job_id(1)), ..host.clone() },
-        with_withheld_gpus(host.clone(), &[0, 1]),
+        with_unavailable_gpus(host.clone(), &[0, 1]),
         unseen_worker(1),
     ];
     assert!(away.iter().all(|worker| !has_capacity(worker, 0)));
-    assert!(has_capacity(&with_withheld_gpus(host.clone(), &[0]), 0) && has_capacity(&worker(2, &[], 1), 0));
+    assert!(has_capacity(&with_unavailable_gpus(host.clone(), &[0]), 0) && has_capacity(&worker(2, &[], 1), 0));
     assert!(idle_candidate(&host).has_capacity() && !leased_candidate(&host, &[&[], &[]]).has_capacity());
 }
 
@@ -319,11 +319,11 @@ prop_compose! {
     fn any_host()(
         sizes in prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..5),
         max_jobs in 1_u32..4,
-        withheld in prop::collection::vec(0_u32..5, 0..4),
+        unavailable in prop::collection::vec(0_u32..5, 0..4),
         held in prop::collection::vec(0_usize..5, 0..3),
     ) -> (Worker, Vec<String>) {
         let held = held.into_iter().filter(|number| *number < sizes.len()).map(|number| format!("GPU-1-{number}"));
-        (with_withheld_gpus(worker(1, &sizes, max_jobs), &withheld), held.collect())
+        (with_unavailable_gpus(worker(1, &sizes, max_jobs), &unavailable), held.collect())
     }
 }
 
@@ -345,7 +345,7 @@ proptest! {
         let of_any_use = |uuid: &str| {
             let gpus = &worker.capability().expect("registered").gpus;
             let gpu = gpus.iter().find(|gpu| gpu.uuid == uuid).expect("a GPU of the worker");
-            gpu.withheld.is_none() && !held.iter().any(|held| held == uuid)
+            gpu.unavailable.is_none() && !held.iter().any(|held| held == uuid)
         };
         prop_assert!(granted.unwrap_or_default().into_iter().all(of_any_use));
     }

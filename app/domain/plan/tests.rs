@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, with_withheld_gpus, worker, worker_id,
+    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, with_unavailable_gpus, worker, worker_id,
 };
 use crate::domain::ids::AttemptNumber;
 use crate::domain::job::{AttemptLoss, AttemptReport, Demand};
@@ -90,7 +90,7 @@ fn jobs_share_a_host_but_no_gpu() {
 
 #[test]
 fn worker_with_unavailable_gpus_is_skipped_and_not_reserved() {
-    let broken = with_withheld_gpus(worker(1, &[80], 1), &[0]);
+    let broken = with_unavailable_gpus(worker(1, &[80], 1), &[0]);
     assert_eq!(assigned_pairs(&[any_gpu_job(1)], &[broken.clone(), worker(2, &[80, 80], 1)]), [pair(1, 2)]);
     let starving = Job { submitted_at: Timestamp(NOW.0 - STARVATION_AFTER.0), ..any_gpu_job(1) };
     let workers = [broken, worker(2, &[80], 1)];
@@ -180,13 +180,13 @@ type GeneratedJob = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
 
 /// A small fleet and queue with everything that matters to the planner.
 fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
-    let withheld = prop::collection::vec(0_u32..4, 0..2);
-    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, withheld);
+    let unavailable = prop::collection::vec(0_u32..4, 0..2);
+    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, unavailable);
     let demand = (prop::option::of(1_u32..4), prop::option::of(prop_oneof![Just(20.0), Just(60.0)]), 0_u8..3);
     let asked = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
     (prop::collection::vec(host, 0..6), prop::collection::vec(asked, 0..14)).prop_map(|(hosts, asked)| {
-        let host = |(n, (sizes, max_jobs, kind, withheld)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
-            let listens = with_withheld_gpus(worker(n, &sizes, max_jobs), &withheld);
+        let host = |(n, (sizes, max_jobs, kind, unavailable)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
+            let listens = with_unavailable_gpus(worker(n, &sizes, max_jobs), &unavailable);
             let made = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };
             if kind == 5 { made.drained(NOW, None, None) } else { made }
         };
@@ -214,7 +214,7 @@ proptest! {
         prop_assert_eq!(granted.len(), number, "a GPU is allocated to one job (I3)");
         let given = |uuid: &&String| {
             let gpus = workers.iter().filter_map(Worker::capability).flat_map(|capability| &capability.gpus);
-            gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.withheld.is_none())
+            gpus.filter(|gpu| gpu.uuid == **uuid).all(|gpu| gpu.unavailable.is_none())
         };
         prop_assert!(granted.iter().all(given), "unavailable GPUs are not allocated");
         for worker in &workers {

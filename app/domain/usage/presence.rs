@@ -15,7 +15,7 @@ pub enum PresenceChange {
         /// Number of GPUs.
         gpus: u32,
         /// Whether the host is unhealthy.
-        unfit: bool,
+        unhealthy: bool,
     },
     /// Its agent is connected.
     Online,
@@ -32,7 +32,7 @@ pub enum PresenceChange {
     /// The health of its host changed.
     HostHealth {
         /// Whether the host is unhealthy.
-        unfit: bool,
+        unhealthy: bool,
     },
 }
 
@@ -68,18 +68,18 @@ impl PresenceTracker {
     }
 
     fn apply(&mut self, change: PresenceChange) {
-        let [drains, spent, is_unfit] = &mut self.closed_by;
+        let [drains, retired, host_unhealthy] = &mut self.closed_by;
         match change {
-            PresenceChange::Registered { gpus, unfit } => {
-                (self.connected, self.listening, self.gpus, *is_unfit) = (true, false, gpus, unfit);
+            PresenceChange::Registered { gpus, unhealthy } => {
+                (self.connected, self.listening, self.gpus, *host_unhealthy) = (true, false, gpus, unhealthy);
             }
             PresenceChange::Online => (self.connected, self.listening) = (true, true),
             PresenceChange::Connecting => self.listening = false,
             PresenceChange::Offline => (self.connected, self.listening) = (false, false),
             PresenceChange::Drained => *drains = true,
             PresenceChange::Resumed => *drains = false,
-            PresenceChange::Retired => *spent = true,
-            PresenceChange::HostHealth { unfit } => *is_unfit = unfit,
+            PresenceChange::Retired => *retired = true,
+            PresenceChange::HostHealth { unhealthy } => *host_unhealthy = unhealthy,
         }
     }
 }

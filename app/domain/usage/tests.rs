@@ -147,14 +147,14 @@ fn day_begins_at_a_clock_change_over_midnight() {
 
 #[test]
 fn presence_and_availability_of_workers() {
-    let registered = PresenceChange::Registered { gpus: 4, unfit: false };
+    let registered = PresenceChange::Registered { gpus: 4, unhealthy: false };
     let changes = [
         (0, registered),
         (10, PresenceChange::Online),
         (30, PresenceChange::Drained),
         (40, PresenceChange::Resumed),
-        (50, PresenceChange::HostHealth { unfit: true }),
-        (60, PresenceChange::HostHealth { unfit: false }),
+        (50, PresenceChange::HostHealth { unhealthy: true }),
+        (60, PresenceChange::HostHealth { unhealthy: false }),
         (70, PresenceChange::Connecting),
         (80, PresenceChange::Offline),
         (90, PresenceChange::Online),

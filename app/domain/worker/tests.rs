@@ -1,8 +1,8 @@
 //! Tables for single transitions, and general properties.
 
 use super::*;
-use crate::domain::fixtures::{withheld, worker};
-use crate::domain::gpu::{Gpu, Withheld};
+use crate::domain::fixtures::{unavailable, worker};
+use crate::domain::gpu::{Gpu, Unavailable};
 
 const NOW: Timestamp = Timestamp(1_000);
 const LATER: Timestamp = Timestamp(2_000);
@@ -243,19 +243,19 @@ fn older_agent_is_finishing_for_two_seconds() {
 
 #[test]
 fn agent_reports_unavailable_gpus() {
-    let said = |withheld: Option<Withheld>| [GpuReport { uuid: "GPU-1-1".to_owned(), withheld }];
+    let said = |unavailable: Option<Unavailable>| [GpuReport { uuid: "GPU-1-1".to_owned(), unavailable }];
     let listens = worker(1, &[80, 80], 1);
-    let withholds = listens.clone().gpus_reported(&said(Some(withheld("XID 79"))));
+    let withholds = listens.clone().gpus_reported(&said(Some(unavailable("XID 79"))));
     let of = |worker: &Worker| {
-        worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.withheld.clone()).collect::<Vec<_>>()
+        worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.unavailable.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(of(&withholds), [None, Some(withheld("XID 79"))]);
+    assert_eq!(of(&withholds), [None, Some(unavailable("XID 79"))]);
     assert_eq!(withholds.clone().gpus_reported(&[]), withholds, "GPUs without a report stay unchanged");
     assert_eq!(withholds.clone().gpus_reported(&said(None)), listens);
     assert_eq!(of(&withholds.clone().stream_closed(NOW, "s")), of(&withholds));
     let gone = listens.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
     assert_eq!(
-        gone.clone().gpus_reported(&said(Some(withheld("XID 79")))),
+        gone.clone().gpus_reported(&said(Some(unavailable("XID 79")))),
         gone,
         "reports of an offline worker are ignored"
     );

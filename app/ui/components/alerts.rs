@@ -48,9 +48,9 @@ pub(crate) fn Alerts(now: Memo<Option<OverviewView>>) -> impl IntoView {
 fn AlertRow(entry: AlertView) -> impl IntoView {
     let words = &t().overview;
     let (class, glyph, severity) = match entry.severity {
-        Severity::Alarm => ("status status-bad", Glyph::CrossCircle, words.severities.alarm),
+        Severity::Critical => ("status status-bad", Glyph::CrossCircle, words.severities.critical),
         Severity::Warning => ("status status-warn", Glyph::Warning, words.severities.warning),
-        Severity::Note => ("status status-off", Glyph::Ring, words.severities.note),
+        Severity::Info => ("status status-off", Glyph::Ring, words.severities.info),
     };
     let (href, plain) = alert_link(&entry);
     let sentence = alert_text(&words.concerns, entry.kind);
@@ -73,17 +73,17 @@ fn alert_text(words: &OverviewConcerns, kind: AlertCode) -> Text {
     match kind {
         AlertCode::DiskFull => words.disk_full,
         AlertCode::TokenShared => words.token_shared,
-        AlertCode::TokenEnded => words.token_ended,
+        AlertCode::TokenExpired => words.token_expired,
         AlertCode::OfflineWithJob => words.offline_with_job,
         AlertCode::FastFailures => words.fast_failures,
         AlertCode::Stuck => words.stuck,
-        AlertCode::GpusWithheld => words.gpus_withheld,
-        AlertCode::Unfit => words.unfit,
+        AlertCode::GpusUnavailable => words.gpus_unavailable,
+        AlertCode::HostUnhealthy => words.host_unhealthy,
         AlertCode::DrainOverdue => words.drain_overdue,
-        AlertCode::TokenEnds => words.token_ends,
-        AlertCode::Unverified => words.unverified,
+        AlertCode::TokenExpiring => words.token_expiring,
+        AlertCode::TlsUnverified => words.tls_unverified,
         AlertCode::DrainLong => words.drain_long,
-        AlertCode::AgentBehind => words.agent_behind,
+        AlertCode::AgentOutdated => words.agent_outdated,
         AlertCode::TokenOld => words.token_old,
         AlertCode::AuditNotShipped => words.audit_not_shipped,
         AlertCode::MoreStuck => words.more_stuck,
@@ -119,11 +119,11 @@ fn alert_details(entry: &AlertView, clock: PageClock) -> String {
 fn alert_link(entry: &AlertView) -> (String, bool) {
     match (&entry.worker_id, &entry.job_id, entry.kind) {
         // Where it is rotated.
-        (Some(id), _, AlertCode::TokenEnded | AlertCode::TokenEnds | AlertCode::TokenOld) => {
+        (Some(id), _, AlertCode::TokenExpired | AlertCode::TokenExpiring | AlertCode::TokenOld) => {
             (format!("/admin/workers/{id}#access"), false)
         }
         (Some(id), _, AlertCode::FastFailures) => (format!("/admin/workers/{id}/jobs"), true),
-        (Some(id), _, AlertCode::GpusWithheld) => (format!("/admin/workers/{id}?show=gpus"), false),
+        (Some(id), _, AlertCode::GpusUnavailable) => (format!("/admin/workers/{id}?show=gpus"), false),
         (Some(id), _, _) => (format!("/admin/workers/{id}"), false),
         (None, Some(_), AlertCode::Stuck) if entry.count > Some(1) => (jobs_url(&waiting_jobs_query(entry)), false),
         (None, None, AlertCode::MoreStuck) => (jobs_url(&waiting_jobs_query(entry)), false),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn moments_follow_the_readers_zone() {
-        let entry = serde_json::json!({"kind": "token_ends", "severity": "warning", "at": Timestamp(1_704_450_600_000).to_string()});
+        let entry = serde_json::json!({"kind": "token_expiring", "severity": "warning", "at": Timestamp(1_704_450_600_000).to_string()});
         let entry: AlertView = serde_json::from_value(entry).expect("an entry");
         Owner::new().with(|| {
             provide_context(PageClock::in_tokyo());
@@ -172,27 +172,27 @@ mod tests {
         let kinds = [
             ("disk_full", "The disk is almost full: no new jobs are taken"),
             ("token_shared", "A second agent came with its token"),
-            ("token_ended", "Its token has expired"),
+            ("token_expired", "Its token has expired"),
             ("offline_with_job", "Went offline while it had a job"),
             ("fast_failures", "Attempts fail there right after they start"),
             ("stuck", "No worker can take this now"),
-            ("gpus_withheld", "GPUs are withheld because of an error"),
-            ("unfit", "Takes no new jobs"),
+            ("gpus_unavailable", "GPUs are unavailable because of an error"),
+            ("host_unhealthy", "Takes no new jobs"),
             ("drain_overdue", "Still has a job after its drain's deadline"),
-            ("token_ends", "Its token expires soon"),
-            ("unverified", "Its agent does not verify this server"),
+            ("token_expiring", "Its token expires soon"),
+            ("tls_unverified", "Its agent does not verify this server"),
             ("drain_long", "Has been draining for over an hour"),
-            ("agent_behind", "The agent is older than this server"),
+            ("agent_outdated", "The agent is older than this server"),
             ("token_old", "The token is older than 90 days"),
             ("audit_not_shipped", "Audit checkpoints do not reach the place where they are kept"),
             ("more_stuck", "Ask for something else that no worker has now"),
         ];
         for (kind, sentence) in kinds {
-            let html = shown(kind, "note");
+            let html = shown(kind, "info");
             assert!(html.contains(sentence), "{kind}: {html}");
         }
-        for (severity, word) in [("alarm", "Urgent"), ("warning", "Warning"), ("note", "Note")] {
-            let html = shown("unfit", severity);
+        for (severity, word) in [("critical", "Urgent"), ("warning", "Warning"), ("info", "Note")] {
+            let html = shown("host_unhealthy", severity);
             assert!(html.contains(&format!(">{word}<")), "{severity}: {html}");
         }
     }

@@ -1,7 +1,7 @@
 //! What keeps a job from a worker, and what would help, as sentences in the reader's language.
 
 use crate::protocol::explain::{BlockerCode, BlockerView};
-use crate::protocol::gpu::WithheldReason;
+use crate::protocol::gpu::UnavailableReason;
 use crate::ui::i18n::t;
 
 /// What does not fit.
@@ -19,18 +19,18 @@ pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
         (BlockerCode::GpuCount, _) => words.gpu_count.with(&[&gpus(wanted), &found]),
         (BlockerCode::Vram, Some(_)) => words.vram.with(&[&vram_gpus(blocker), &wanted, &found]),
         (BlockerCode::Vram, None) => words.vram_unknown.with(&[&vram_gpus(blocker), &wanted]),
-        (BlockerCode::GpusWithheld, _) => words.withheld.with(&[&gpus(wanted), &found]),
+        (BlockerCode::GpusUnavailable, _) => words.unavailable.with(&[&gpus(wanted), &found]),
         (BlockerCode::Sandbox, _) => words.sandbox.with(&[&wanted, &found]),
-        (BlockerCode::Spent, _) => words.spent.to_owned(),
+        (BlockerCode::Retired, _) => words.retired.to_owned(),
         (BlockerCode::CannotStop, _) => words.cannot_stop.to_owned(),
         (BlockerCode::LacksFiles, _) => words.lacks_files.of(found),
         (BlockerCode::LacksPaths, _) => words.lacks_paths.of(found),
         (BlockerCode::Draining, _) => words.draining.to_owned(),
-        (BlockerCode::Unfit, _) => words.unfit.of(found),
+        (BlockerCode::HostUnhealthy, _) => words.host_unhealthy.of(found),
         (BlockerCode::NeverConnected, _) => words.never_connected.to_owned(),
         (BlockerCode::Offline, _) => words.offline.to_owned(),
         (BlockerCode::Connecting, _) => words.connecting.to_owned(),
-        (BlockerCode::Astray, _) => words.astray.of(found),
+        (BlockerCode::UnassignedRun, _) => words.unassigned_run.of(found),
         (BlockerCode::Finishing, _) => words.finishing.to_owned(),
         (BlockerCode::Occupied, _) => words.occupied.of(found.parse().unwrap_or_default()),
         (BlockerCode::GpusBusy, _) => words.gpus_busy.with(&[&gpus(wanted), &found]),
@@ -52,17 +52,17 @@ pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
         (BlockerCode::GpuCount, _) => words.gpu_count_help.of(words.gpus.of(found.parse().unwrap_or_default())),
         (BlockerCode::Vram, Some(_)) => words.vram_help.of(found),
         (BlockerCode::Vram, None) => words.vram_unknown_help.to_owned(),
-        (BlockerCode::GpusWithheld, _) => words.withheld_help.to_owned(),
+        (BlockerCode::GpusUnavailable, _) => words.unavailable_help.to_owned(),
         (BlockerCode::Sandbox, _) => words.sandbox_help.of(found),
-        (BlockerCode::Spent, _) => words.spent_help.to_owned(),
+        (BlockerCode::Retired, _) => words.retired_help.to_owned(),
         (BlockerCode::CannotStop, _) => words.cannot_stop_help.to_owned(),
         (BlockerCode::LacksFiles, _) => words.lacks_files_help.to_owned(),
         (BlockerCode::LacksPaths, _) => words.lacks_paths_help.to_owned(),
         (BlockerCode::Draining, _) => words.draining_help.to_owned(),
-        (BlockerCode::Unfit, _) => words.unfit_help.to_owned(),
+        (BlockerCode::HostUnhealthy, _) => words.host_unhealthy_help.to_owned(),
         (BlockerCode::NeverConnected | BlockerCode::Offline, _) => words.offline_help.to_owned(),
         (BlockerCode::Connecting, _) => words.connecting_help.to_owned(),
-        (BlockerCode::Astray, _) => words.astray_help.to_owned(),
+        (BlockerCode::UnassignedRun, _) => words.unassigned_run_help.to_owned(),
         (BlockerCode::Finishing, _) => words.finishing_help.to_owned(),
         (BlockerCode::Occupied | BlockerCode::GpusBusy, _) => words.busy_help.to_owned(),
         (BlockerCode::Reserved, _) => words.reserved_help.to_owned(),
@@ -72,10 +72,10 @@ pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
 /// Why it is so: GPUs that would do and are not given out, one by one, or the agent's own words.
 pub(crate) fn blocker_reasons(blocker: &BlockerView) -> Vec<String> {
     let words = &t().gpus;
-    let each = blocker.withheld.iter().map(|gpu| {
+    let each = blocker.unavailable.iter().map(|gpu| {
         let reason = match gpu.why.reason {
-            WithheldReason::Quarantined => words.quarantined,
-            WithheldReason::InUse => words.in_use,
+            UnavailableReason::Quarantined => words.quarantined,
+            UnavailableReason::InUse => words.in_use,
         };
         let named = format!("GPU\u{a0}{} · {reason}", gpu.index);
         if gpu.why.detail.is_empty() { named } else { format!("{named} · {}", gpu.why.detail) }

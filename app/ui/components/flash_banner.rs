@@ -74,7 +74,7 @@ pub(crate) fn notice_text(notice: FlashNotice) -> Text {
         FlashNotice::FactorAdded => words.factor_added,
         FlashNotice::FactorRemoved => words.factor_removed,
         FlashNotice::SecretKept => words.secret_kept,
-        FlashNotice::SecretGone => words.secret_gone,
+        FlashNotice::SecretGone => words.secret_deleted,
         FlashNotice::ConfigStored => words.config_stored,
         FlashNotice::AlarmSettled => t().token.conflict_settled,
     }

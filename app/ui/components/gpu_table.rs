@@ -90,7 +90,7 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
-    let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
+    let why = shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
     let ecc = reading.ecc_errors.map(|errors| words.ecc.of(errors));
     let notes = ecc.into_iter().chain(why).collect::<Vec<_>>().join(" · ");
     let job = shown.job_id.as_ref().map(|id| {
@@ -138,15 +138,15 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
     .into_erased()
 }
 
-/// Beside a worker's status: that some of its GPUs are withheld.
+/// Beside a worker's status: that some of its GPUs are unavailable.
 #[component]
-pub(crate) fn WithheldBadge(worker: WorkerView) -> impl IntoView {
-    let some = worker.gpus_withheld > 0 && worker.status != WorkerStatus::Offline;
+pub(crate) fn UnavailableBadge(worker: WorkerView) -> impl IntoView {
+    let some = worker.gpus_unavailable > 0 && worker.status != WorkerStatus::Offline;
     let badge = some.then(|| {
         view! {
-            <span class="status status-warn" title=t().gpus.withheld_hint>
+            <span class="status status-warn" title=t().gpus.unavailable_hint>
                 <Icon glyph=Glyph::Gpu/>
-                <span>{t().gpus.withheld.of(u64::from(worker.gpus_withheld))}</span>
+                <span>{t().gpus.unavailable.of(u64::from(worker.gpus_unavailable))}</span>
             </span>
         }
     });

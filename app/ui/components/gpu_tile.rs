@@ -32,7 +32,7 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let href = gpu_link(&worker, &shown);
     let (job, person) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
-    let why = shown.gpu.withheld.as_ref().map(|withheld| withheld.detail.clone()).filter(|why| !why.is_empty());
+    let why = shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
     // Whose it is can be told from the model, and a tile is narrow.
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
     let used = reading.utilization_percent;

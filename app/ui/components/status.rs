@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::gpu_table::WithheldBadge;
+use super::gpu_table::UnavailableBadge;
 use super::icon::{Glyph, Icon};
 use super::worker_token::TokenBadges;
 use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
@@ -132,7 +132,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
             </span>
         })}
         <HostHealthBadge worker=worker.clone()/>
-        <WithheldBadge worker=worker.clone()/>
+        <UnavailableBadge worker=worker.clone()/>
         <TokenBadges worker=worker/>
     }
     .into_erased()
@@ -141,12 +141,12 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
 /// That a connected worker's host is fit for no new job.
 #[component]
 fn HostHealthBadge(worker: WorkerView) -> impl IntoView {
-    let why = worker.unfit.filter(|_| worker.status != WorkerStatus::Offline);
+    let why = worker.unhealthy_reason.filter(|_| worker.status != WorkerStatus::Offline);
     let badge = why.map(|why| {
         view! {
-            <span class="status status-warn" title=t().worker.unfit_because.of(&why)>
+            <span class="status status-warn" title=t().worker.unhealthy_because.of(&why)>
                 <Icon glyph=Glyph::Warning/>
-                <span>{t().worker.unfit}</span>
+                <span>{t().worker.unhealthy}</span>
             </span>
         }
     });

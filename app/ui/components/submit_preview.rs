@@ -58,7 +58,7 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
 fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
     let words = &t().plain().train;
     let explanation = &preview.explanation;
-    let in_line = !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Never | VerdictCode::NoLocalWorker);
+    let in_line = !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
     let place = preview.queue_position.filter(|_| in_line);
     view! {
         {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_text(t(), summary)}</p> })}
@@ -79,13 +79,13 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
         // Of those that have never connected nobody knows whether they match.
-        VerdictCode::Away if !explanation.workers.iter().any(|answer| answer.matches) => t().why.away.to_owned(),
-        VerdictCode::Away => words.away.to_owned(),
-        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => t().why.worker_unavailable.to_owned(),
+        VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
+        VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),
         VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
         // What is not submitted yet was not tried, nor has it ended.
-        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::KeptBack => explanation.text.clone(),
+        VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::Held => explanation.text.clone(),
     }
 }
 

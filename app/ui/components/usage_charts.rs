@@ -15,22 +15,22 @@ const CHART_HEIGHT: f64 = 40.0;
 pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
     let words = &language.plain().usage;
-    let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_there.unwrap_or(0.0))).fold(0.0, f64::max);
+    let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_available.unwrap_or(0.0))).fold(0.0, f64::max);
     let height = |hours: f64| if most > 0.0 { hours / most * CHART_HEIGHT } else { 0.0 };
     let bar = |(place, day): (usize, &UsageDay)| {
         let rect = |class: &'static str, hours: f64| {
             let (x, y) = (format!("{place}.12"), format!("{:.2}", CHART_HEIGHT - height(hours)));
             view! { <rect class=class x=x y=y width="0.76" height=format!("{:.2}", height(hours))></rect> }
         };
-        view! { {day.gpu_hours_there.map(|there| rect("bar-there", there))} {rect("bar-held", day.gpu_hours)} }
+        view! { {day.gpu_hours_available.map(|there| rect("bar-there", there))} {rect("bar-held", day.gpu_hours)} }
     };
     let bars = days.iter().enumerate().map(bar).collect_view();
     let date = |day: &UsageDay| clock.format_day(day.day);
     let (first, last) = (days.first().map(date), days.last().map(date));
-    let there = days.iter().any(|day| day.gpu_hours_there.is_some());
+    let there = days.iter().any(|day| day.gpu_hours_available.is_some());
     let row = |day: &UsageDay| {
         let there = there.then(|| {
-            let hours = day.gpu_hours_there.map_or_else(|| "–".to_owned(), |hours| language.format_hours(hours));
+            let hours = day.gpu_hours_available.map_or_else(|| "–".to_owned(), |hours| language.format_hours(hours));
             view! { <td class="num">{hours}</td> }
         });
         view! { <tr><th scope="row">{date(day)}</th><td class="num">{language.format_hours(day.gpu_hours)}</td>{there}</tr> }
@@ -105,7 +105,7 @@ pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
 #[component]
 fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
     let language = t();
-    let (share, text) = match hour.gpu_hours_there {
+    let (share, text) = match hour.gpu_hours_available {
         Some(there) if there > 0.0 => {
             let share = hour.gpu_hours / there;
             (share, language.format_percent(share * 100.0))

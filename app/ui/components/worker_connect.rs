@@ -120,7 +120,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
 
 /// Whether an agent has registered with the token that the worker has now. One that the rotation threw out has not.
 fn has_registered(worker: &WorkerView) -> bool {
-    match (worker.registered_at, worker.token_made_at) {
+    match (worker.registered_at, worker.token_created_at) {
         (Some(registered), Some(made)) => registered >= made,
         (registered, _) => registered.is_some(),
     }
@@ -132,7 +132,7 @@ fn RefusedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
     let words = &t().worker;
     let RefusedAgentView { at, reason, from } = agent;
     let why = match reason.as_str() {
-        "worker_token_refused" => words.refused_token.to_owned(),
+        "worker_token_invalid" => words.refused_token.to_owned(),
         "worker_token_expired" => words.refused_ended.to_owned(),
         "network_not_allowed" => words.refused_network.to_owned(),
         _ => words.refused_else.of(reason),
@@ -175,7 +175,7 @@ mod tests {
                 "status_since": "2026-11-25T00:00:00Z", "local": false, "draining": false, "max_jobs": 1, "gpu_count": 0,
                 "labels": {}, "reported_labels": {}, "ignore_reported_labels": false,
                 "created_at": "2026-11-25T00:00:00Z", "jobs": [], "last_heartbeat": registered.map(moment),
-                "registered_at": registered.map(moment), "token_made_at": made.map(moment),
+                "registered_at": registered.map(moment), "token_created_at": made.map(moment),
             });
             let worker: WorkerView = serde_json::from_value(worker).expect("a worker");
             Owner::new().with(|| view! { <FirstContact worker=RwSignal::new(worker) token_shown=true/> }.to_html())

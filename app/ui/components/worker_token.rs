@@ -78,8 +78,8 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
 /// Whose it is, what it did last, and what it is limited to.
 fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let words = &t().token;
-    let by = worker.token_made_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
-    let made = worker.token_made_at.map(|at| {
+    let by = worker.token_created_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
+    let made = worker.token_created_at.map(|at| {
         view! { <div><dt>{words.token_made}</dt><dd><RelativeTime at=at/>{by}</dd></div> }
     });
     let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));

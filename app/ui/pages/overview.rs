@@ -185,8 +185,8 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let words = &t().overview;
     let clock = use_clock();
     let OverviewView { workers, gpus, jobs, server_time, .. } = fleet;
-    let withheld = (gpus.withheld() > 0).then(|| words.gpus_withheld.of(gpus.withheld()));
-    let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), withheld].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let unavailable = (gpus.unavailable() > 0).then(|| words.gpus_unavailable.of(gpus.unavailable()));
+    let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), unavailable].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let longest = jobs.oldest_waiting.map(|job| {
         let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
         view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()

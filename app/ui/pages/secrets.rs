@@ -75,7 +75,7 @@ fn SecretList(
 #[component]
 fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
     let words = &t().plain().secrets;
-    let given = match secret.given_at {
+    let given = match secret.delivered_at {
         Some(at) => view! { {words.last_given}" "<RelativeTime at=at/> }.into_erased(),
         None => view! { {words.never_given} }.into_erased(),
     };

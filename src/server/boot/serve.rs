@@ -64,7 +64,7 @@ const TLS_HELLO: u8 = 0x16;
 
 /// The response to plain HTTP on a TLS port.
 const HTTPS_REQUIRED_RESPONSE: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n\
-    {\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,\"code\":\"speak_tls\",\
+    {\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,\"code\":\"tls_required\",\
     \"detail\":\"This server speaks HTTPS: write https:// instead of http:// in its URL.\"}";
 
 /// Serves until shutdown, then waits for running requests, up to a limit.

@@ -1,7 +1,7 @@
 //! A worker's GPUs in a terminal.
 
 use app::domain::time::Timestamp;
-use app::protocol::gpu::{GpuView, WithheldReason};
+use app::protocol::gpu::{GpuView, UnavailableReason};
 use app::ui::terminal;
 
 use super::table::{CellStyle, Table, TableCell};
@@ -30,15 +30,15 @@ pub fn table(gpus: &[GpuView], now: Timestamp) -> Table {
 
 /// Returns the job that uses the GPU, or why it is unavailable.
 fn state_cell(shown: &GpuView) -> TableCell {
-    let withheld = shown.gpu.withheld.as_ref().map(|withheld| {
-        let (word, paint) = match withheld.reason {
-            WithheldReason::Quarantined => ("quarantined", CellStyle::Error),
-            WithheldReason::InUse => ("in use", CellStyle::Warning),
+    let unavailable = shown.gpu.unavailable.as_ref().map(|unavailable| {
+        let (word, paint) = match unavailable.reason {
+            UnavailableReason::Quarantined => ("quarantined", CellStyle::Error),
+            UnavailableReason::InUse => ("in use", CellStyle::Warning),
         };
-        let detail = if withheld.detail.is_empty() { String::new() } else { format!(": {}", withheld.detail) };
+        let detail = if unavailable.detail.is_empty() { String::new() } else { format!(": {}", unavailable.detail) };
         (format!("{word}{detail}"), paint)
     });
-    match (withheld, &shown.job_id) {
+    match (unavailable, &shown.job_id) {
         (Some((why, paint)), None) => TableCell::new(why, paint),
         (Some((why, paint)), Some(job)) => TableCell::new(format!("{job}, {why}"), paint),
         (None, Some(job)) => TableCell::new(job.as_str(), CellStyle::Active),

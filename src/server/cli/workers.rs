@@ -281,7 +281,7 @@ fn print_worker(document: &Value, output: &mut Output<'_>) -> Result<(), ExitErr
     let now = output.now();
     output.print_answer(document, [worker.id.to_string()], |screen| {
         let none = || "–".to_owned();
-        let withheld = match worker.gpus_withheld {
+        let unavailable = match worker.gpus_unavailable {
             0 => String::new(),
             number => format!(", {number} unavailable"),
         };
@@ -292,10 +292,10 @@ fn print_worker(document: &Value, output: &mut Output<'_>) -> Result<(), ExitErr
             ("id", TableCell::from(worker.id.as_str())),
             ("status", status_cell(&worker)),
             ("since", terminal::timestamp(worker.status_since).into()),
-            ("unhealthy", worker.unfit.clone().unwrap_or_else(none).into()),
+            ("unhealthy", worker.unhealthy_reason.clone().unwrap_or_else(none).into()),
             ("drain reason", worker.drain_reason.clone().unwrap_or_else(none).into()),
             ("type", kind.into()),
-            ("gpus", format!("{}{withheld}", gpu_models(&worker)).into()),
+            ("gpus", format!("{}{unavailable}", gpu_models(&worker)).into()),
             ("labels", format_labels(&worker.labels).into()),
             ("jobs", jobs.join(", ").into()),
             ("last seen", last_seen(&worker, now).into()),
@@ -307,7 +307,7 @@ fn print_worker(document: &Value, output: &mut Output<'_>) -> Result<(), ExitErr
         if worker.gpus.is_empty() {
             return facts;
         }
-        format!("{facts}\n{}", screen.format_table(&gpus::table(&worker.gpus, now)))
+        format!("{facts}\n{}", screen.format_table(&gpus::table(&worker.gpus_changed, now)))
     })
 }
 

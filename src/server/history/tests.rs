@@ -19,7 +19,7 @@ fn worker(number: u8) -> WorkerId {
 
 fn gpu(index: u32) -> Gpu {
     let (uuid, name) = (format!("GPU-{index}"), "A100".to_owned());
-    Gpu { index, uuid, name, vram_gb: Some(80.0), memory: None, part_of: None, withheld: None }
+    Gpu { index, uuid, name, vram_gb: Some(80.0), memory: None, part_of: None, unavailable: None }
 }
 
 /// Records samples of a worker with one GPU, at seconds of its own clock.

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::client_addr::Scheme;
 use super::headers::{bearer_token, is_loopback, text};
 use super::json::OptionalJson;
-use super::problem::{ApiError, several_hosts, unknown_host};
+use super::problem::{ApiError, multiple_hosts, unknown_host};
 use super::request::{Peer, caller_from_actor, with_person};
 use super::worker::worker_actor;
 use super::{session, session_cookie};
@@ -295,7 +295,7 @@ pub async fn require_job(State(app): State<AppState>, mut request: Request, next
 pub async fn require_known_host(State(app): State<AppState>, request: Request, next: Next) -> Response {
     // With two hosts, programs differ in which one they use.
     if request.headers().get_all(header::HOST).iter().count() > 1 {
-        return several_hosts().into_response();
+        return multiple_hosts().into_response();
     }
     let host = request.uri().host().or_else(|| text(request.headers(), "host")).unwrap_or_default();
     if app.mode == AuthMode::SingleUser && !is_loopback(host) {
@@ -382,7 +382,7 @@ fn peer_ip(request: &Request) -> Option<IpAddr> {
 fn worker_error(error: ServiceError) -> ApiError {
     match error {
         ServiceError::NotAuthenticated => ApiError::worker_token_missing(),
-        ServiceError::WrongToken => ApiError::worker_token_refused(),
+        ServiceError::WrongToken => ApiError::worker_token_invalid(),
         other => other.into(),
     }
 }

@@ -40,7 +40,7 @@ pub fn routes(app: &AppState) -> Routes {
 
 const CHANGE_PASSWORD: OperationDoc = OperationDoc {
     description: "Ends the caller's other sessions.",
-    problems: &["wrong_password", "weak_password", "no_accounts", "no_person"],
+    problems: &["wrong_password", "weak_password", "no_accounts", "user_required"],
     ..OperationDoc::new("changePassword", "Changes the caller's password.")
 };
 
@@ -56,7 +56,7 @@ async fn change_password(
 }
 
 const TOKENS: OperationDoc = OperationDoc {
-    problems: &["no_accounts", "no_person"],
+    problems: &["no_accounts", "user_required"],
     ..OperationDoc::new("listTokens", "Lists the caller's API tokens, oldest first.")
 };
 
@@ -78,7 +78,7 @@ const CREATE_TOKEN: OperationDoc = OperationDoc {
         "name_taken",
         "limit_reached",
         "no_accounts",
-        "no_person",
+        "user_required",
     ],
     ..OperationDoc::new("createToken", "Creates an API token for the caller.")
 };
@@ -94,7 +94,7 @@ async fn create_token(
 const REVOKE_TOKEN: OperationDoc = OperationDoc {
     description: "The token stops working, and sessions that it opened end. A token can revoke itself, whatever its \
              scopes. `admin.users` applies to users with no more permissions than the caller.",
-    problems: &["permission_denied", "token_not_found", "no_accounts", "no_person"],
+    problems: &["permission_denied", "token_not_found", "no_accounts", "user_required"],
     ..OperationDoc::new("revokeToken", "Revokes an API token of the caller.")
 };
 
@@ -109,7 +109,7 @@ async fn revoke_token(
 }
 
 const SESSIONS: OperationDoc = OperationDoc {
-    problems: &["no_accounts", "no_person"],
+    problems: &["no_accounts", "user_required"],
     ..OperationDoc::new("listSessions", "Lists the caller's browser sessions.")
 };
 
@@ -122,7 +122,7 @@ async fn sessions(
 
 const END_SESSION: OperationDoc = OperationDoc {
     description: "`admin.users` applies to users with no more permissions than the caller.",
-    problems: &["session_not_found", "no_accounts", "no_person"],
+    problems: &["session_not_found", "no_accounts", "user_required"],
     ..OperationDoc::new("endSession", "Ends a browser session of the caller.")
 };
 

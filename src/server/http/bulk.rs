@@ -22,14 +22,14 @@ const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
     OperationDoc {
         description: "Each is handled independently: an error of one does not affect the others. The response contains for each \
                  its outcome: `done`, `unchanged` if nothing had to change, or `refused` with the problem.",
-        problems: &["too_much"],
+        problems: &["too_large"],
         ..OperationDoc::new(id, summary)
     }
 }
 
 /// `POST /api/admin/workers/bulk/drain`
 pub const DRAIN: OperationDoc =
-    OperationDoc { problems: &["out_of_range", "too_much"], ..bulk_doc("drainWorkers", "Drains several workers.") };
+    OperationDoc { problems: &["out_of_range", "too_large"], ..bulk_doc("drainWorkers", "Drains several workers.") };
 /// `POST /api/admin/workers/bulk/resume`
 pub const RESUME: OperationDoc = bulk_doc("resumeWorkers", "Resumes several workers.");
 /// `POST /api/admin/workers/bulk/delete`

@@ -90,7 +90,7 @@ const PUT: OperationDoc = OperationDoc {
         "limit_reached",
         "config_json_missing",
         "config_json_broken",
-        "too_much",
+        "too_large",
     ],
     ..OperationDoc::new("putConfig", "Stores a configuration, or a new revision of it.")
 };

@@ -44,7 +44,7 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 const SHOW: OperationDoc = OperationDoc {
-    problems: &["no_accounts", "no_person"],
+    problems: &["no_accounts", "user_required"],
     ..OperationDoc::new("getFactors", "Shows which second factors the caller has set up.")
 };
 
@@ -58,7 +58,7 @@ async fn show(
 const BEGIN: OperationDoc = OperationDoc {
     description: "The key is for an authenticator app, whose first code is sent to `confirmTotp`; until then nothing changes. It \
              requires a browser session that was opened with a password.",
-    problems: &["factor_exists", "no_password_session", "secret_key_unavailable", "no_accounts", "no_person"],
+    problems: &["factor_exists", "no_password_session", "secret_key_unavailable", "no_accounts", "user_required"],
     ..OperationDoc::new("beginTotp", "Creates a key for an authenticator app of the caller.")
 };
 
@@ -74,11 +74,11 @@ const CONFIRM: OperationDoc = OperationDoc {
              are only in this response.",
     problems: &[
         "wrong_code",
-        "no_enrolment",
+        "enrollment_not_started",
         "no_password_session",
         "secret_key_unavailable",
         "no_accounts",
-        "no_person",
+        "user_required",
     ],
     ..OperationDoc::new("confirmTotp", "Enables the caller's authenticator app with its first code.")
 };
@@ -93,7 +93,7 @@ async fn confirm(
 
 const REMOVE: OperationDoc = OperationDoc {
     description: "Recovery codes are deleted with the last second factor.",
-    problems: &["factor_not_found", "no_password_session", "no_accounts", "no_person"],
+    problems: &["factor_not_found", "no_password_session", "no_accounts", "user_required"],
     ..OperationDoc::new("removeTotp", "Removes the caller's authenticator app.")
 };
 
@@ -108,7 +108,7 @@ async fn remove(
 const BEGIN_PASSKEY: OperationDoc = OperationDoc {
     description: "The options are for `navigator.credentials.create()`, whose result is sent to `confirmPasskey` within ten minutes. It requires \
              a browser session that was opened with a password, over HTTPS or on the server's host, under a host name.",
-    problems: &["no_passkeys_here", "too_much", "no_password_session", "no_accounts", "no_person"],
+    problems: &["passkeys_unavailable", "too_large", "no_password_session", "no_accounts", "user_required"],
     ..OperationDoc::new("beginPasskey", "Starts to add a passkey of the caller.")
 };
 
@@ -133,10 +133,10 @@ const CONFIRM_PASSKEY: OperationDoc = OperationDoc {
         "passkey_expired",
         "passkey_exists",
         "out_of_range",
-        "too_much",
+        "too_large",
         "no_password_session",
         "no_accounts",
-        "no_person",
+        "user_required",
     ],
     ..OperationDoc::new("confirmPasskey", "Adds the passkey that the caller's browser has created.")
 };
@@ -151,7 +151,7 @@ async fn confirm_passkey(
 
 const REMOVE_PASSKEY: OperationDoc = OperationDoc {
     description: "Recovery codes are deleted with the last second factor.",
-    problems: &["passkey_not_found", "no_password_session", "no_accounts", "no_person"],
+    problems: &["passkey_not_found", "no_password_session", "no_accounts", "user_required"],
     ..OperationDoc::new("removePasskey", "Removes a passkey of the caller.")
 };
 
@@ -167,7 +167,7 @@ async fn remove_passkey(
 
 const RENEW: OperationDoc = OperationDoc {
     description: "The previous ones stop working.",
-    problems: &["factor_not_found", "no_password_session", "no_accounts", "no_person"],
+    problems: &["factor_not_found", "no_password_session", "no_accounts", "user_required"],
     ..OperationDoc::new("renewRecoveryCodes", "Creates new recovery codes for the caller.")
 };
 
@@ -180,7 +180,7 @@ async fn renew(
 
 const NOTICES: OperationDoc = OperationDoc {
     description: "Unfamiliar sign-ins, and changes of the password and second factors.",
-    problems: &["no_accounts", "no_person"],
+    problems: &["no_accounts", "user_required"],
     ..OperationDoc::new("listNotices", "Lists the unread notices about the caller's account, newest first.")
 };
 
@@ -193,7 +193,7 @@ async fn notices(
 
 const READ: OperationDoc = OperationDoc {
     description: "The audit log keeps the events.",
-    problems: &["no_accounts", "no_person"],
+    problems: &["no_accounts", "user_required"],
     ..OperationDoc::new("readNotices", "Marks the caller's notices as read, up to a given time.")
 };
 

@@ -45,7 +45,7 @@ impl ApiError {
 
     /// The body did not arrive completely.
     pub fn body_interrupted(why: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "broken_body", format!("The body did not arrive: {why}."))
+        Self::new(StatusCode::BAD_REQUEST, "incomplete_body", format!("The body did not arrive: {why}."))
     }
 
     /// The body is not the expected JSON.
@@ -86,10 +86,10 @@ impl ApiError {
     }
 
     /// The worker token is invalid.
-    pub fn worker_token_refused() -> Self {
+    pub fn worker_token_invalid() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
-            "worker_token_refused",
+            "worker_token_invalid",
             "Invalid token: it may have been rotated, or its worker deleted. Create a worker, or rotate its token, and use the new one.",
         )
     }
@@ -130,7 +130,7 @@ impl ApiError {
     /// Returns the authentication scheme for `WWW-Authenticate`.
     fn auth_scheme(code: &str) -> &'static str {
         match code {
-            "worker_token_missing" | "worker_token_refused" | "worker_token_expired" | "worker_token_spent" => {
+            "worker_token_missing" | "worker_token_invalid" | "worker_token_expired" | "worker_retired" => {
                 "X-Worker-Token"
             }
             _ => "Bearer",
@@ -286,7 +286,7 @@ fn store_problem(error: &StoreError) -> ApiError {
     match error {
         StoreError::Conflict => ApiError::new(
             StatusCode::CONFLICT,
-            "changed_meanwhile",
+            "concurrent_change",
             "This was changed by someone else at the same time. Reload and try again.",
         ),
         StoreError::Refused | StoreError::Unavailable(_) => {
@@ -332,8 +332,8 @@ pub fn unknown_host() -> ApiError {
 }
 
 /// The request has several `Host` headers.
-pub fn several_hosts() -> ApiError {
-    ApiError::new(StatusCode::BAD_REQUEST, "several_hosts", "The request has more than one `Host` header. Send one.")
+pub fn multiple_hosts() -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "multiple_hosts", "The request has more than one `Host` header. Send one.")
 }
 
 /// The handler panicked.

@@ -43,7 +43,7 @@ const PUT: OperationDoc = OperationDoc {
         "password_needed",
         "invalid_secret_name",
         "out_of_range",
-        "too_much",
+        "too_large",
         "permission_denied",
         "secret_key_unavailable",
     ],

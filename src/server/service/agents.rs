@@ -19,7 +19,7 @@ use serde_json::json;
 use super::Core;
 use super::desired::load_desired;
 use super::error::{InvalidInput, ServiceError};
-use super::gpus::{self, apply_gpu_reports, check_telemetry, withheld_details};
+use super::gpus::{self, apply_gpu_reports, check_telemetry, unavailable_details};
 use super::host_health::{self, apply_host_health};
 use super::registration::{MAX_GPUS, parse_capability};
 use super::token_conflict::{host_of_peer, host_of_stream};
@@ -183,12 +183,12 @@ impl Core {
         self.record_readings(&stored.worker, &heartbeat.telemetry, &held);
         // What is known here may be outdated: only the transaction decides whether to reject the agent or stop attempts.
         let known = &stored.worker;
-        let unfit = host_health::checked_reason(heartbeat.unfit.as_deref());
+        let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
         let news = |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
         let mut doubtful = known.check_heartbeat().is_err()
             || word.as_ref().is_some_and(news)
             || self.changes_gpu_availability(known, &said);
-        doubtful |= self.changes_host_health(known, unfit.as_deref());
+        doubtful |= self.changes_host_health(known, unhealthy_reason.as_deref());
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge_claim(self.now(), &stored.worker, &held, claim, job.as_ref());
@@ -196,7 +196,7 @@ impl Core {
         }
         if doubtful {
             drop(tx);
-            return self.reclaim(caller, worker, claims, word, (said, unfit)).await;
+            return self.reclaim(caller, worker, claims, word, (said, unhealthy_reason)).await;
         }
         let desired = load_desired(self, &mut *tx, &stored, &claims).await?;
         drop(tx);
@@ -218,7 +218,7 @@ impl Core {
         self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (worker, claims, word, (gpus, unfit)) = &*input;
+                let (worker, claims, word, (gpus, unhealthy_reason)) = &*input;
                 let stored = unit.worker(worker).await?;
                 stored.worker.check_heartbeat()?;
                 accept_claims(unit, &stored.worker, claims).await?;
@@ -226,7 +226,7 @@ impl Core {
                     apply_heartbeat_claim(unit, &stored.worker, word).await?;
                 }
                 apply_gpu_reports(unit, worker, gpus).await?;
-                apply_host_health(unit, worker, unfit.as_deref()).await?;
+                apply_host_health(unit, worker, unhealthy_reason.as_deref()).await?;
                 let stored = unit.worker(worker).await?;
                 Ok(HeartbeatResponse { desired: load_desired(unit.core, unit.tx, &stored, claims).await? })
             })
@@ -331,11 +331,11 @@ async fn register_in(
     if old_token_ended {
         detail["old_token_ended"] = json!(true);
     }
-    if capability.withheld_gpu_count() > 0 {
-        detail["withheld"] = json!(withheld_details(&capability.gpus));
+    if capability.unavailable_gpu_count() > 0 {
+        detail["unavailable"] = json!(unavailable_details(&capability.gpus));
     }
     if let Some(why) = &capability.unhealthy_reason {
-        detail["unfit"] = json!(why);
+        detail["unhealthy_reason"] = json!(why);
     }
     unit.core.check_change_rate(&before, &after)?;
     unit.save_worker(&before, &after, AuditAction::WorkerRegistered, &detail).await?;

@@ -57,16 +57,16 @@ impl Core {
         // The line only points to the error in the log.
         let line = report.error_line.and_then(|line| i64::try_from(line).ok()).filter(|line| *line > 0);
         let points = report.progress.as_ref().map(|point| parse_points(std::slice::from_ref(point))).transpose()?;
-        let unfit = checked_reason(report.unfit.as_deref()).filter(|_| report.status == "requeue");
+        let unhealthy_reason = checked_reason(report.unhealthy_reason.as_deref()).filter(|_| report.status == "requeue");
         let report = parse_report(&report)?;
         let (worker, word, who) =
             (attempt_ref.worker.clone(), AgentClaim::from_report(&attempt_ref.job, &report), caller.clone());
         let subject = AttemptRef { attempt, ..attempt_ref };
-        let input = Arc::new((subject, report, word.clone(), resumed, line, points.unwrap_or_default(), unfit));
+        let input = Arc::new((subject, report, word.clone(), resumed, line, points.unwrap_or_default(), unhealthy_reason));
         let reported = self.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, word, resumed, line, points, unfit) = &*input;
+                let (subject, report, word, resumed, line, points, unhealthy_reason) = &*input;
                 let (before, attempt) = load_current(unit, subject).await?;
                 let report = classify_report(unit, subject, &before, report.clone()).await?;
                 let line = line.filter(|_| matches!(report, AttemptReport::Failed { .. }));
@@ -86,8 +86,8 @@ impl Core {
                 if after.has_ended() && !before.has_ended() {
                     retire_if_ephemeral(unit, &subject.worker).await?;
                 }
-                if unfit.is_some() && unit.tx.worker(&subject.worker).await?.is_some() {
-                    apply_host_health(unit, &subject.worker, unfit.as_deref()).await?;
+                if unhealthy_reason.is_some() && unit.tx.worker(&subject.worker).await?.is_some() {
+                    apply_host_health(unit, &subject.worker, unhealthy_reason.as_deref()).await?;
                 }
                 if before.active_lease().is_some() && after.active_lease().is_none() {
                     release_worker(unit, &subject.worker).await?;
@@ -274,7 +274,7 @@ fn parse_report(report: &StatusReport) -> Result<AttemptReport, ServiceError> {
         "completed" => AttemptReport::Completed,
         "failed" => AttemptReport::Failed { exit_code: report.exit_code, error: error() },
         "cancelled" => AttemptReport::Cancelled,
-        "requeue" if report.unfit.is_some() => AttemptReport::HostUnhealthy { error: error() },
+        "requeue" if report.unhealthy_reason.is_some() => AttemptReport::HostUnhealthy { error: error() },
         "requeue" => AttemptReport::Requeue { error: error() },
         other => return Err(InvalidInput::Status(other.chars().take(40).collect()).into()),
     })

@@ -257,13 +257,13 @@ pub fn bundle_bytes(files: &BTreeMap<String, String>) -> Vec<u8> {
 
 /// Validates a bundle: names, sizes, that `config.json` is an object, and that it has no code unless that is allowed.
 pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidField> {
-    let too_much =
+    let too_large =
         |what, limit: usize| vec![InvalidField::new("files", InvalidInput::TooMuch { what, limit: limit as u64 })];
     if bundle.files.len() > MAX_FILES {
-        return too_much("files", MAX_FILES);
+        return too_large("files", MAX_FILES);
     }
     if bundle.files.values().map(String::len).sum::<usize>() > MAX_BUNDLE {
-        return too_much("bytes in a configuration", MAX_BUNDLE);
+        return too_large("bytes in a configuration", MAX_BUNDLE);
     }
     let named = bundle.files.keys().filter_map(|path| {
         let said = || truncate_path(path);

@@ -23,8 +23,8 @@ pub async fn load_desired(
     claims: &[AttemptClaim],
 ) -> Result<DesiredState, ServiceError> {
     let id = &worker.worker.id;
-    let (drain, spent) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
-    let mut desired = DesiredState { drain, spent, ..DesiredState::default() };
+    let (drain, retired) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
+    let mut desired = DesiredState { drain, retired, ..DesiredState::default() };
     let held = tx.leased_jobs(Some(id)).await?;
     for job in &held {
         match &job.state {

@@ -18,7 +18,7 @@ use crate::store::fleet_state::FleetState;
 pub struct FleetMetrics {
     /// The number of workers per state.
     pub workers: BTreeMap<WorkerStatus, u64>,
-    /// The number of GPUs of connected workers per state; a withheld one counts as that, even if allocated.
+    /// The number of GPUs of connected workers per state; a unavailable one counts as that, even if allocated.
     pub gpus: BTreeMap<GpuState, u64>,
     /// The number of jobs per state, without final states.
     pub jobs: BTreeMap<JobStatus, u64>,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use app::domain::audit::AuditAction;
 use app::domain::gpu::{
-    Gpu, GpuReport, GpuReportChange, MemoryKind, Withheld, WithheldReason, changed_gpus, report_change,
+    Gpu, GpuReport, GpuReportChange, MemoryKind, Unavailable, UnavailableReason, changed_gpus, report_change,
 };
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
@@ -154,7 +154,7 @@ pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
 pub fn gpu_reports(telemetry: &[GpuTelemetry]) -> Vec<GpuReport> {
     let word = |reading: &GpuReading| GpuReport {
         uuid: reading.uuid.clone(),
-        withheld: withheld_from_wire(reading.withheld.as_ref()),
+        unavailable: unavailable_from_wire(reading.unavailable.as_ref()),
     };
     telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
 }
@@ -169,19 +169,19 @@ pub async fn apply_gpu_reports(
     let before = unit.worker(worker).await?.worker;
     let after = before.clone().gpus_reported(reported);
     let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    let (mut withheld, mut given_back) = (Vec::new(), Vec::new());
+    let (mut unavailable, mut given_back) = (Vec::new(), Vec::new());
     for (gpu, now) in changed_gpus(known, reported)
-        .filter(|(gpu, now)| is_quarantine(gpu.withheld.as_ref()) || is_quarantine(now.as_ref()))
+        .filter(|(gpu, now)| is_quarantine(gpu.unavailable.as_ref()) || is_quarantine(now.as_ref()))
     {
-        match (now, &gpu.withheld) {
-            (Some(why), _) => withheld.push(withheld_detail(gpu, why)),
-            (None, why) => given_back.extend(why.as_ref().map(|why| withheld_detail(gpu, why))),
+        match (now, &gpu.unavailable) {
+            (Some(why), _) => unavailable.push(unavailable_detail(gpu, why)),
+            (None, why) => given_back.extend(why.as_ref().map(|why| unavailable_detail(gpu, why))),
         }
     }
-    if withheld.is_empty() && given_back.is_empty() {
+    if unavailable.is_empty() && given_back.is_empty() {
         unit.save_worker_unrecorded(&before, &after).await?;
     } else {
-        let detail = json!({"withheld": withheld, "given_back": given_back});
+        let detail = json!({"unavailable": unavailable, "given_back": given_back});
         unit.save_worker(&before, &after, AuditAction::WorkerGpus, &detail).await?;
     }
     if before != after {
@@ -190,24 +190,24 @@ pub async fn apply_gpu_reports(
     Ok(())
 }
 
-/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes withheld is written immediately: no job may
+/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes unavailable is written immediately: no job may
 /// get it.
 fn leaves_quarantine(worker: &Worker, reported: &[GpuReport]) -> bool {
     let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    let held = |word: &GpuReport| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.withheld.as_ref()));
-    reported.iter().any(|word| !is_quarantine(word.withheld.as_ref()) && held(word))
+    let held = |word: &GpuReport| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.unavailable.as_ref()));
+    reported.iter().any(|word| !is_quarantine(word.unavailable.as_ref()) && held(word))
 }
 
-fn is_quarantine(withheld: Option<&Withheld>) -> bool {
-    withheld.is_some_and(|withheld| withheld.reason == WithheldReason::Quarantined)
+fn is_quarantine(unavailable: Option<&Unavailable>) -> bool {
+    unavailable.is_some_and(|unavailable| unavailable.reason == UnavailableReason::Quarantined)
 }
 
-/// The withheld ones of these GPUs, for the audit log.
-pub fn withheld_details(gpus: &[Gpu]) -> Vec<Value> {
-    gpus.iter().filter_map(|gpu| Some(withheld_detail(gpu, gpu.withheld.as_ref()?))).collect()
+/// The unavailable ones of these GPUs, for the audit log.
+pub fn unavailable_details(gpus: &[Gpu]) -> Vec<Value> {
+    gpus.iter().filter_map(|gpu| Some(unavailable_detail(gpu, gpu.unavailable.as_ref()?))).collect()
 }
 
-fn withheld_detail(gpu: &Gpu, why: &Withheld) -> Value {
+fn unavailable_detail(gpu: &Gpu, why: &Unavailable) -> Value {
     json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
 }
 
@@ -280,7 +280,7 @@ pub fn gpu_from_wire(gpu: &wire::Gpu) -> Gpu {
             wire::MemoryKind::Unified => MemoryKind::Unified,
         }),
         part_of: gpu.part_of.clone(),
-        withheld: withheld_from_wire(gpu.withheld.as_ref()),
+        unavailable: unavailable_from_wire(gpu.unavailable.as_ref()),
     }
 }
 
@@ -296,12 +296,12 @@ pub fn gpu_to_wire(gpu: &Gpu) -> wire::Gpu {
             MemoryKind::Unified => wire::MemoryKind::Unified,
         }),
         part_of: gpu.part_of.clone(),
-        withheld: gpu.withheld.as_ref().map(|withheld| wire::Withheld {
-            reason: match withheld.reason {
-                WithheldReason::Quarantined => wire::WithheldReason::Quarantined,
-                WithheldReason::InUse => wire::WithheldReason::InUse,
+        unavailable: gpu.unavailable.as_ref().map(|unavailable| wire::Unavailable {
+            reason: match unavailable.reason {
+                UnavailableReason::Quarantined => wire::UnavailableReason::Quarantined,
+                UnavailableReason::InUse => wire::UnavailableReason::InUse,
             },
-            detail: withheld.detail.clone(),
+            detail: unavailable.detail.clone(),
         }),
     }
 }
@@ -311,11 +311,11 @@ pub(super) fn truncate_detail(words: &str) -> String {
     words.chars().filter(|c| !is_control_or_invisible(*c)).take(MAX_DETAIL).collect()
 }
 
-fn withheld_from_wire(reported: Option<&wire::Withheld>) -> Option<Withheld> {
-    reported.map(|said| Withheld {
+fn unavailable_from_wire(reported: Option<&wire::Unavailable>) -> Option<Unavailable> {
+    reported.map(|said| Unavailable {
         reason: match said.reason {
-            wire::WithheldReason::Quarantined => WithheldReason::Quarantined,
-            wire::WithheldReason::InUse => WithheldReason::InUse,
+            wire::UnavailableReason::Quarantined => UnavailableReason::Quarantined,
+            wire::UnavailableReason::InUse => UnavailableReason::InUse,
         },
         detail: truncate_detail(&said.detail),
     })

@@ -12,8 +12,8 @@ use super::gpus::truncate_detail;
 use super::unit_of_work::UnitOfWork;
 
 /// The stated reason, validated and shortened.
-pub fn checked_reason(unfit: Option<&str>) -> Option<String> {
-    unfit.map(truncate_detail)
+pub fn checked_reason(unhealthy_reason: Option<&str>) -> Option<String> {
+    unhealthy_reason.map(truncate_detail)
 }
 
 /// Writes a changed health of a worker's host, and plans.
@@ -24,7 +24,7 @@ pub async fn apply_host_health(
 ) -> Result<(), ServiceError> {
     let before = unit.worker(worker).await?.worker;
     let after = before.clone().host_health_reported(why.map(str::to_owned));
-    unit.save_worker(&before, &after, AuditAction::WorkerHostHealth, &json!({ "unfit": why })).await?;
+    unit.save_worker(&before, &after, AuditAction::WorkerHostHealth, &json!({ "unhealthy_reason": why })).await?;
     if before != after {
         unit.request_planning();
     }
@@ -33,14 +33,14 @@ pub async fn apply_host_health(
 
 impl Core {
     /// Returns whether the health is to be written. A change of the reason only is rate-limited.
-    pub(super) fn changes_host_health(&self, worker: &Worker, unfit: Option<&str>) -> bool {
+    pub(super) fn changes_host_health(&self, worker: &Worker, unhealthy_reason: Option<&str>) -> bool {
         let Some(capability) = worker.capability() else { return false };
         let known = capability.unhealthy_reason.as_deref();
-        if known.is_some() && unfit.is_none() {
+        if known.is_some() && unhealthy_reason.is_none() {
             // Each change is written; a host that alternates stays unhealthy until the rate limit allows another one.
             return self.check_worker_change_rate(&worker.id).is_ok();
         }
-        known.is_some() != unfit.is_some()
-            || (known != unfit && self.gpu_readings.may_update_detail(&worker.id, self.now()))
+        known.is_some() != unhealthy_reason.is_some()
+            || (known != unhealthy_reason && self.gpu_readings.may_update_detail(&worker.id, self.now()))
     }
 }

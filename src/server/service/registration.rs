@@ -52,7 +52,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
         install_id: register.install_id.clone(),
         tls_verify: register.tls_verify,
         max_jobs: max_jobs(register)?,
-        unhealthy_reason: host_health::checked_reason(register.unfit.as_deref()),
+        unhealthy_reason: host_health::checked_reason(register.unhealthy_reason.as_deref()),
         sandbox: register.sandbox.as_ref().map(checked_sandbox),
         paths: register.paths.clone(),
         gpus,

@@ -55,7 +55,7 @@ impl Core {
             sealed,
             updated_at: self.now(),
             updated_by: principal.name.clone(),
-            given_at: None,
+            delivered_at: None,
         });
         let whose = change_topic(principal, put.shared);
         self.change(caller, move |unit| {
@@ -200,6 +200,6 @@ fn secret_view(secret: StoredSecret) -> SecretView {
         name: secret.name,
         updated_at: secret.updated_at,
         updated_by: secret.updated_by,
-        given_at: secret.given_at,
+        delivered_at: secret.delivered_at,
     }
 }

@@ -84,7 +84,7 @@ impl Core {
                 .map(|(n, (day, time))| UsageDay {
                     day: *day,
                     gpu_hours: in_hours(*time),
-                    gpu_hours_there: there.as_ref().map(|there| in_hours(there.days[n].1)),
+                    gpu_hours_available: there.as_ref().map(|there| in_hours(there.days[n].1)),
                 })
                 .collect(),
             week: (0_u8..7)
@@ -95,7 +95,7 @@ impl Core {
                     weekday: day + 1,
                     hour,
                     gpu_hours: in_hours(time),
-                    gpu_hours_there: hours(place),
+                    gpu_hours_available: hours(place),
                 })
                 .collect(),
             fleet: fleet.as_ref().zip(there.as_ref()).map(|(fleet, there)| UsageFleet {
@@ -143,19 +143,19 @@ async fn load_presence(
 
 fn presence_change(sighting: &PresenceEvent) -> Option<(Timestamp, WorkerId, PresenceChange)> {
     let detail: Value = serde_json::from_str(&sighting.detail).unwrap_or_default();
-    let unfit = detail["unfit"].is_string();
+    let unhealthy = detail["unhealthy_reason"].is_string();
     let action = PRESENCE_ACTIONS.into_iter().find(|action| action.as_str() == sighting.action)?;
     let change = match action {
         AuditAction::WorkerRegistered => {
             let gpus = detail["gpus"].as_array().map_or(0, Vec::len);
-            PresenceChange::Registered { gpus: u32::try_from(gpus).unwrap_or(u32::MAX), unfit }
+            PresenceChange::Registered { gpus: u32::try_from(gpus).unwrap_or(u32::MAX), unhealthy }
         }
         AuditAction::WorkerOnline => PresenceChange::Online,
         AuditAction::WorkerConnecting => PresenceChange::Connecting,
         AuditAction::WorkerDrained => PresenceChange::Drained,
         AuditAction::WorkerResumed => PresenceChange::Resumed,
         AuditAction::WorkerRetired => PresenceChange::Retired,
-        AuditAction::WorkerHostHealth => PresenceChange::HostHealth { unfit },
+        AuditAction::WorkerHostHealth => PresenceChange::HostHealth { unhealthy },
         _ => PresenceChange::Offline,
     };
     Some((sighting.at, WorkerId::parse(&sighting.worker).ok()?, change))
@@ -169,7 +169,7 @@ fn current_presence(stored: &StoredWorker) -> Vec<(Timestamp, WorkerId, Presence
         ConnectionState::NeverConnected | ConnectionState::Offline { .. } => return Vec::new(),
     };
     let gpus = u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX);
-    let registered = PresenceChange::Registered { gpus, unfit: capability.unhealthy_reason.is_some() };
+    let registered = PresenceChange::Registered { gpus, unhealthy: capability.unhealthy_reason.is_some() };
     let further = [listens.then_some(PresenceChange::Online), worker.drain.as_ref().map(|_| PresenceChange::Drained)];
     let all = [Some(registered)].into_iter().chain(further).flatten();
     all.map(|change| (since, worker.id.clone(), change)).collect()

@@ -17,7 +17,7 @@ pub struct StoredSecret {
     pub updated_at: Timestamp,
     pub updated_by: String,
     /// When a job last got it.
-    pub given_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
 }
 
 #[async_trait]

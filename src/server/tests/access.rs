@@ -39,7 +39,7 @@ async fn allowed_operations(server: &TestServer, by: &Actor, job: &str, expected
 #[tokio::test]
 async fn each_operation_allows_the_callers_in_the_matrix() {
     let server = TestServer::start().await;
-    let strange = &["not_authenticated", "worker_token_missing", "worker_token_refused"];
+    let strange = &["not_authenticated", "worker_token_missing", "worker_token_invalid"];
     let known = &["permission_denied", "worker_token_missing"];
     let mut columns = Vec::new();
     for role in ["viewer", "researcher", "lead", "admin"] {

@@ -118,7 +118,7 @@ async fn agent_session_can_report_but_not_use_job_token_routes() {
     server
         .post(&session, "/api/workers/register", json!({"protocol": 1}))
         .await
-        .expect_problem(401, "worker_token_refused");
+        .expect_problem(401, "worker_token_invalid");
 }
 
 #[tokio::test]
@@ -186,9 +186,9 @@ async fn hub_token_in_an_older_agents_offer_is_recorded() {
     assert_eq!(events.next_offer().await.hf_token.as_deref(), Some("hf_0123456789"));
 
     let entries =
-        server.get(&Actor::Admin, "/api/audit?action=secret.given").await.expect_status(200)["entries"].clone();
+        server.get(&Actor::Admin, "/api/audit?action=secret.delivered").await.expect_status(200)["entries"].clone();
     let detail = json!({"attempt": 1, "names": ["HF_TOKEN"], "worker": id, "with_offer": true});
     assert_eq!((&entries[0]["target"], &entries[0]["detail"]), (&job, &detail), "{entries}");
     let secrets = server.get(&Actor::Admin, "/api/secrets").await.expect_status(200);
-    assert!(secrets["secrets"][0]["given_at"].is_string(), "{secrets}");
+    assert!(secrets["secrets"][0]["delivered_at"].is_string(), "{secrets}");
 }

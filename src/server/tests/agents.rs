@@ -74,7 +74,7 @@ async fn invalid_requests_are_rejected_and_change_nothing() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     let register = async |body| server.post(&key, "/api/workers/register", body).await;
-    register(json!({"gpu_count": 65})).await.expect_problem(422, "too_much");
+    register(json!({"gpu_count": 65})).await.expect_problem(422, "too_large");
     register(json!({"gpu_name": "x\u{7}", "gpu_count": 1})).await.expect_problem(422, "invalid_name");
     register(json!({"host": "x".repeat(300)})).await.expect_problem(422, "invalid_name");
     register(json!({"labels": {"": "x"}})).await.expect_problem(422, "invalid_labels");
@@ -249,9 +249,9 @@ async fn agent_of_a_retired_ephemeral_worker_is_notified() {
     let job = server.submit("digits").await;
     events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    assert!(!server.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await.spent);
+    assert!(!server.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await.retired);
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    assert!(server.heartbeat(&key, json!([])).await.spent);
+    assert!(server.heartbeat(&key, json!([])).await.retired);
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ async fn deletion_of_a_worker_is_found_by_its_name() {
         });
         told.collect::<Vec<_>>()
     };
-    let life = ["worker.deleted", "worker.drained", "worker.edited", "worker.created"];
+    let life = ["worker.deleted", "worker.drained", "worker.updated", "worker.created"];
     for name in ["delos", "eos"] {
         let found = told(&format!("target={name}")).await;
         assert_eq!(found.iter().map(|(action, _)| action.as_str()).collect::<Vec<_>>(), life, "{name}");
@@ -120,7 +120,7 @@ async fn signing_in_user_is_the_actor() {
     let told = entries(&server, "?actor=ada&action=access.logged_in").await;
     let told: Vec<_> = told.iter().map(|entry| (&entry["actor"], &entry["target"])).collect();
     assert_eq!(told, [(&json!("ada"), &json!("ada")); 2], "when she was made, and again");
-    let refused = entries(&server, "?target=ada&action=access.login_refused").await;
+    let refused = entries(&server, "?target=ada&action=access.login_failed").await;
     assert_eq!(refused.len(), 1);
     assert_ne!(refused[0]["actor"], "ada", "who gives a wrong password may be anybody");
     let browser = server.add_user("eve", "admin").await;
@@ -250,24 +250,24 @@ async fn rejected_registrations_are_recorded_with_claim_address_and_reason() {
         let request = request.extension(Peer([192, 0, 2, 7].into())).body(Body::from(body.to_owned()));
         read_response(server.send(request.expect("a request")).await).await
     };
-    register("wt_made-up", r#"{"name": "gpu-9"}"#).await.expect_problem(401, "worker_token_refused");
-    register("wt_made-up", r#"{"name": "<b>"}"#).await.expect_problem(401, "worker_token_refused");
+    register("wt_made-up", r#"{"name": "gpu-9"}"#).await.expect_problem(401, "worker_token_invalid");
+    register("wt_made-up", r#"{"name": "<b>"}"#).await.expect_problem(401, "worker_token_invalid");
     let (id, Actor::Worker(agent)) = server.create_worker("gpu-1").await else { panic!("a worker's key") };
     let token = agent.token();
     register(token, "{").await.expect_problem(400, "invalid_json");
     server.clock.advance(Millis::from_secs(61));
-    register(token, r#"{"gpu_count": 65}"#).await.expect_problem(422, "too_much");
-    let told = entries(&server, "?action=worker.registration_refused").await;
+    register(token, r#"{"gpu_count": 65}"#).await.expect_problem(422, "too_large");
+    let told = entries(&server, "?action=worker.registration_rejected").await;
     let told: Vec<_> = told
         .iter()
         .map(|entry| (entry["actor"].clone(), entry["target"].clone(), entry["detail"]["reason"].clone()))
         .collect();
     let by = json!(format!("worker:{id}"));
     let expected = [
-        (by.clone(), json!(id), json!("too_much")),
+        (by.clone(), json!(id), json!("too_large")),
         (by, json!(id), json!("invalid_json")),
-        (json!("unknown"), json!(""), json!("worker_token_refused")),
-        (json!("unknown"), json!("gpu-9"), json!("worker_token_refused")),
+        (json!("unknown"), json!(""), json!("worker_token_invalid")),
+        (json!("unknown"), json!("gpu-9"), json!("worker_token_invalid")),
     ];
     assert_eq!(told, expected);
     assert_eq!(entries(&server, "?target=gpu-9").await[0]["detail"]["peer"], "192.0.2.7");
@@ -279,17 +279,17 @@ async fn flood_of_rejections_leaves_few_entries_with_counts() {
     for _ in 0..50 {
         log_in(&server, "st_made-up").await;
     }
-    assert_eq!(entries(&server, "?action=access.login_refused").await.len(), 3);
+    assert_eq!(entries(&server, "?action=access.login_failed").await.len(), 3);
     server.clock.advance(Millis::from_secs(60));
     server.app.core.flush_suppressed().await;
-    let told = entries(&server, "?action=access.login_refused").await;
+    let told = entries(&server, "?action=access.login_failed").await;
     assert_eq!((told.len(), &told[0]["detail"]), (4, &json!({"left_out": 47, "peers": 1})));
     for _ in 0..5 {
         log_in(&server, "st_made-up").await;
     }
     server.clock.advance(Millis::from_secs(60));
     log_in(&server, "st_made-up").await;
-    assert_eq!(entries(&server, "?action=access.login_refused").await[0]["detail"]["left_out_before"], 2);
+    assert_eq!(entries(&server, "?action=access.login_failed").await[0]["detail"]["left_out_before"], 2);
 }
 
 #[tokio::test]

@@ -56,5 +56,5 @@ async fn passkeys_are_limited_per_user() {
             .expect_status(201);
     }
     let begun = server.post(&ada.browser, "/api/account/passkeys", json!({})).await;
-    begun.expect_problem(422, "too_much");
+    begun.expect_problem(422, "too_large");
 }

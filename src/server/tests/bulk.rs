@@ -58,7 +58,7 @@ async fn several_workers_are_drained_and_resumed_with_audit_entries() {
     assert_eq!(entries(&server, "worker.resumed").await, 2);
     assert_eq!(bulk("drain", json!([])).await.expect_status(200), json!({"results": []}));
     let many: Vec<String> = (0..501).map(|n| format!("w_{n}")).collect();
-    bulk("drain", json!(many)).await.expect_problem(422, "too_much");
+    bulk("drain", json!(many)).await.expect_problem(422, "too_large");
     bulk("explode", json!([a])).await.expect_problem(404, "no_such_route");
 }
 
@@ -70,7 +70,7 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     let drain = "/api/admin/workers/bulk/drain";
     let (ids, long) = (json!([a, b]), "x".repeat(501));
     let too_long = json!({"ids": ids, "reason": long});
-    server.post(&Actor::Admin, drain, too_long).await.expect_problem(422, "too_much");
+    server.post(&Actor::Admin, drain, too_long).await.expect_problem(422, "too_large");
     let too_late = json!({"ids": ids, "deadline_seconds": 2_592_001});
     server.post(&Actor::Admin, drain, too_late).await.expect_problem(422, "out_of_range");
     let body = json!({"ids": ids, "reason": " new switch ", "deadline_seconds": 600});

@@ -241,7 +241,7 @@ async fn invalid_input_is_rejected() {
     let twice = json!([file_entry("checkpoint-5/a", "one"), file_entry("checkpoint-5/a", "one")]);
     story.report_checkpoint("checkpoint-5", twice).await.expect_problem(422, "invalid_path");
     let many: Vec<Value> = (0..4_097).map(|n| file_entry(&format!("checkpoint-5/{n}"), "one")).collect();
-    story.report_checkpoint("checkpoint-5", json!(many)).await.expect_problem(422, "too_much");
+    story.report_checkpoint("checkpoint-5", json!(many)).await.expect_problem(422, "too_large");
     story.report_checkpoint("checkpoint-5", one).await.expect_status(200);
     let story = story.lose_and_restart().await;
     for path in ["checkpoint-5/b", "checkpoint-5", "checkpoint-5/%2e%2e/a", "%2e%2e/%2e%2e/key"] {
@@ -255,14 +255,14 @@ async fn old_attempt_cannot_read_or_report_checkpoints() {
     story.save_checkpoint(5, "five").await;
     let (old, path) = (Actor::Job(job_token(&story)), story.path(""));
     let story = story.lose_and_restart().await;
-    story.server.get(&old, &format!("{path}checkpoint")).await.expect_problem(409, "old_attempt");
+    story.server.get(&old, &format!("{path}checkpoint")).await.expect_problem(409, "stale_attempt");
     story
         .server
         .get(&old, &format!("{path}checkpoint/checkpoint-5/model.bin"))
         .await
-        .expect_problem(409, "old_attempt");
+        .expect_problem(409, "stale_attempt");
     let body = json!({"name": "checkpoint-5", "files": [file_entry("checkpoint-5/model.bin", "five")]});
-    story.server.post(&old, &format!("{path}checkpoint"), body.clone()).await.expect_problem(409, "old_attempt");
+    story.server.post(&old, &format!("{path}checkpoint"), body.clone()).await.expect_problem(409, "stale_attempt");
     story.report("completed").await;
     story.server.post(&story.token, &format!("{path}checkpoint"), body).await.expect_problem(409, "job_ended");
 }

@@ -37,8 +37,8 @@ async fn invalid_configuration_is_rejected_with_the_reason() {
     put(json!({"config.json": "{}", "../evil": ""})).await.expect_problem(422, "invalid_path");
     put(json!({"config.json": "{}", "/etc/passwd": ""})).await.expect_problem(422, "invalid_path");
     let many: std::collections::BTreeMap<_, _> = (0..201).map(|n| (n.to_string(), "")).collect();
-    put(json!(many)).await.expect_problem(422, "too_much");
-    put(json!({"config.json": "x".repeat(9 << 20)})).await.expect_problem(422, "too_much");
+    put(json!(many)).await.expect_problem(422, "too_large");
+    put(json!({"config.json": "x".repeat(9 << 20)})).await.expect_problem(422, "too_large");
     put(json!({"config.json": "x".repeat(17 << 20)})).await.expect_problem(413, "body_too_large");
     assert_eq!(server.get(&Actor::Admin, "/api/configs").await.expect_status(200)["configs"], json!([]));
     let body = json!({"files": {"config.json": "{}"}}).to_string();

@@ -101,7 +101,7 @@ async fn expired_offer_goes_to_another_worker_and_late_answer_is_rejected() {
     server
         .report_status(&slow, &job, json!({"status": "starting", "attempt": 1}))
         .await
-        .expect_problem(409, "old_attempt");
+        .expect_problem(409, "stale_attempt");
     server.report_status(&quick, &job, json!({"status": "starting", "attempt": 2})).await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["attempts"][0]["outcome"], &view["status"]), (&json!("expired"), &json!("starting")));

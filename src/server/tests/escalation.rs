@@ -209,7 +209,7 @@ async fn rotated_local_worker_token_survives_a_restart() {
     let second = core.local_worker("local-here").await.expect("there");
     assert!(shown == json!(second) && second != first);
     let beat = async |token: &str| server.post(&Actor::worker(token), "/api/workers/register", json!({})).await;
-    beat(&first).await.expect_problem(401, "worker_token_refused");
+    beat(&first).await.expect_problem(401, "worker_token_invalid");
     beat(&second).await.expect_status(200);
     let trail = server.get(&Actor::Admin, "/api/audit?action=worker.token_rotated").await.expect_status(200);
     assert_eq!(trail["entries"].as_array().expect("entries").len(), 1, "{trail:#}");

@@ -84,7 +84,7 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
     assert_eq!((&nobody["verdict"], &nobody["workers"]), (&json!("no_workers"), &json!([])));
     let (id, _, _one) = with_gpus(&server, "small", 1, 1).await;
     let never = explain(&server, &waits).await;
-    assert_eq!(never["verdict"], "never");
+    assert_eq!(never["verdict"], "unsatisfiable");
     let blockers = &never["workers"][0]["blockers"];
     assert_eq!((&blockers[0]["code"], &blockers[1]["code"]), (&json!("label"), &json!("gpu_count")));
     assert_eq!(blockers[0]["text"], "The job requires team=nlp, and this worker has no label team.");
@@ -125,7 +125,7 @@ async fn dry_run_previews_without_submitting() {
     assert_eq!((&fits["dry_run"], &fits["allocated_worker_id"]), (&json!(true), &json!(id)));
     assert_eq!((&fits["queue_position"], &fits["explanation"]["verdict"]), (&json!(null), &json!("fits")));
     let waits = ask(json!({"gpu_count": 3})).await.expect_status(200);
-    assert_eq!((&waits["queue_position"], &waits["explanation"]["verdict"]), (&json!(1), &json!("never")));
+    assert_eq!((&waits["queue_position"], &waits["explanation"]["verdict"]), (&json!(1), &json!("unsatisfiable")));
     ask(json!({"priority": 51})).await.expect_problem(422, "out_of_range");
     ask(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["total"], 0);

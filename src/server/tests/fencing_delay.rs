@@ -66,7 +66,7 @@ impl ExclusiveScenario {
         assert_eq!(self.status().await, "queued", "a trainer of it may run");
         let path = format!("/api/queue/{}/explain", self.job);
         let explained = self.server.get(&Actor::Admin, &path).await.expect_status(200);
-        assert_eq!(explained["verdict"], "kept_back", "{explained}");
+        assert_eq!(explained["verdict"], "held", "{explained}");
         assert!(
             explained["until"].is_string()
                 && explained["text"].as_str().is_some_and(|t| t.starts_with("Exclusive job"))
@@ -103,7 +103,7 @@ async fn older_agents_get_no_exclusive_jobs_and_that_is_explained() {
     let job = submit(&server).await;
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
     let blocker = &explained["workers"][0]["blockers"][0];
-    assert_eq!((&explained["verdict"], &blocker["code"]), (&json!("away"), &json!("cannot_stop")), "{explained}");
+    assert_eq!((&explained["verdict"], &blocker["code"]), (&json!("worker_unavailable"), &json!("cannot_stop")), "{explained}");
     assert!(blocker["change"].as_str().is_some_and(|change| change.contains("simpletuner-worker")));
     let plain = server.submit("digits").await;
     assert_eq!(server.job_status(&plain).await, "offered", "others go there");
@@ -195,7 +195,7 @@ async fn while_its_lost_attempt_is_answered() {
     story.advance(11).await;
     assert_eq!(story.status().await, "offered");
     let late = server.call(&story.token, "PUT", &format!("{base}/logs?attempt=1&offset=4"), "late").await;
-    late.expect_problem(409, "old_attempt");
+    late.expect_problem(409, "stale_attempt");
 }
 
 #[tokio::test]

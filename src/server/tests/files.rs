@@ -99,7 +99,7 @@ async fn progress_becomes_a_percentage_and_a_chart() {
     let steps: Vec<_> =
         series["points"].as_array().expect("a list").iter().map(|point| point["step"].clone()).collect();
     assert_eq!(steps, [1, 2, 50]);
-    post(json!(vec![point(1, 1.0); 501])).await.expect_problem(422, "too_much");
+    post(json!(vec![point(1, 1.0); 501])).await.expect_problem(422, "too_large");
     post(json!([{"step": 1, "at": "yesterday"}])).await.expect_problem(400, "invalid_json");
     let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     assert_eq!(listed["workers"][0]["jobs"][0]["percent"], 25.0);

@@ -10,12 +10,12 @@ async fn ask(server: &TestServer, query: &str) -> Value {
 }
 
 /// Connects a worker with this many GPUs, the last of which is unavailable for a reason.
-async fn host(server: &TestServer, name: &str, count: u32, withheld: Option<&str>) -> (Actor, EventStreamReader) {
+async fn host(server: &TestServer, name: &str, count: u32, unavailable: Option<&str>) -> (Actor, EventStreamReader) {
     let (_, key) = server.create_worker(name).await;
     let gpu = |n: u32| {
         let mut gpu = json!({"index": n, "uuid": format!("{name}-{n}"), "name": "A100", "vram_gb": 80.0});
-        if let Some(reason) = withheld.filter(|_| n + 1 == count) {
-            gpu["withheld"] = json!({"reason": reason, "detail": "process 4711"});
+        if let Some(reason) = unavailable.filter(|_| n + 1 == count) {
+            gpu["unavailable"] = json!({"reason": reason, "detail": "process 4711"});
         }
         gpu
     };

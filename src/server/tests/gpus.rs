@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::harness::{Actor, EventStreamReader, TestServer};
 
-/// The GPUs of a host: the first `withheld` of them are in use by other processes.
-fn gpus(count: u32, withheld: u32) -> Vec<Value> {
+/// The GPUs of a host: the first `unavailable` of them are in use by other processes.
+fn gpus(count: u32, unavailable: u32) -> Vec<Value> {
     let gpu = |n: u32| {
         let mut gpu = json!({"index": n, "uuid": format!("GPU-{n}"), "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated"});
-        if n < withheld {
-            gpu["withheld"] = in_use();
+        if n < unavailable {
+            gpu["unavailable"] = in_use();
         }
         gpu
     };
@@ -53,7 +53,7 @@ async fn send_gpus(server: &TestServer, key: &Actor, gpus: Value) {
 
 /// Returns the details of audit entries about GPUs, newest first.
 async fn recorded_details(server: &TestServer) -> Vec<Value> {
-    let page = server.get(&Actor::Admin, "/api/audit?action=worker.gpus").await.expect_status(200);
+    let page = server.get(&Actor::Admin, "/api/audit?action=worker.gpus_changed").await.expect_status(200);
     page["entries"].as_array().expect("a list").clone()
 }
 
@@ -61,18 +61,18 @@ async fn recorded_details(server: &TestServer) -> Vec<Value> {
 async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     let server = TestServer::start().await;
     let mut four = gpus(4, 0);
-    (four[1]["withheld"], four[3]["withheld"]) = (quarantined(), in_use());
+    (four[1]["unavailable"], four[3]["unavailable"]) = (quarantined(), in_use());
     let (id, _, mut events) = online(&server, four, 4).await;
     let ask = async |count: u32, dry_run: bool| {
         let body = json!({"config_name": "digits", "gpu_count": count, "dry_run": dry_run});
         server.post(&Actor::Admin, "/api/queue/submit", body).await.json()
     };
     let waits = ask(3, true).await["explanation"].clone();
-    assert_eq!(waits["verdict"], "away");
+    assert_eq!(waits["verdict"], "worker_unavailable");
     let blocker = &waits["workers"][0]["blockers"][0];
     assert_eq!(
         (&blocker["code"], &blocker["wanted"], &blocker["found"]),
-        (&json!("gpus_withheld"), &json!("3"), &json!("2"))
+        (&json!("gpus_unavailable"), &json!("3"), &json!("2"))
     );
     assert_eq!(
         blocker["text"],
@@ -88,24 +88,24 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     assert_eq!(worker["jobs"][0]["gpus"], 2);
     let overview = server.get(&server.add_user("ada", "admin").await, "/").await.text();
     assert!(overview.contains("2 in use"), "not the whole host: {overview}");
-    assert_eq!((&worker["gpus_withheld"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
+    assert_eq!((&worker["gpus_unavailable"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
     let gpu = json!({
-        "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "withheld": in_use(),
+        "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "unavailable": in_use(),
         "state": "in_use", "job_id": null, "reading": null
     });
     assert_eq!(worker["gpus"][3], gpu);
     let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["workers"][0].clone();
-    assert_eq!((&listed["gpus_withheld"], listed.get("gpus")), (&json!(2), None), "lists are short");
+    assert_eq!((&listed["gpus_unavailable"], listed.get("gpus")), (&json!(2), None), "lists are short");
 }
 
 #[tokio::test]
 async fn explanation_lists_a_few_of_many_unavailable_gpus() {
     let server = TestServer::start().await;
     let mut six = gpus(6, 6);
-    six[0]["withheld"] = json!({"reason": "in_use", "detail": ""});
-    six[3]["withheld"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
-    six[1]["withheld"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
-    six[2]["withheld"] = json!({"reason": "quarantined", "detail": ""});
+    six[0]["unavailable"] = json!({"reason": "in_use", "detail": ""});
+    six[3]["unavailable"] = json!({"reason": "in_use", "detail": "used by process 4711 (python)"});
+    six[1]["unavailable"] = json!({"reason": "quarantined", "detail": "It did not pass the test."});
+    six[2]["unavailable"] = json!({"reason": "quarantined", "detail": ""});
     let (_, _, _events) = online(&server, six, 1).await;
     let job = server.submit("digits").await;
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
@@ -117,7 +117,7 @@ async fn explanation_lists_a_few_of_many_unavailable_gpus() {
          The same applies to 2 more."
     );
     let third = json!({"index": 3, "reason": "in_use", "detail": "used by process 4711 (python)"});
-    assert_eq!(blocker["withheld"][3], third, "the page tells all of them, in its reader's language");
+    assert_eq!(blocker["unavailable"][3], third, "the page tells all of them, in its reader's language");
     let all_in_use = |text: &Value| text.as_str().is_some_and(|text| text.starts_with("End the process that uses"));
     assert!(all_in_use(&blocker["change"]), "{blocker}");
 }
@@ -137,14 +137,14 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     let first = server.submit("digits").await;
     assert_eq!(events.next_offer().await.job_id.as_str(), first);
     server.report_status(&key, &first, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    send_gpus(&server, &key, json!([{"uuid": "GPU-0", "withheld": quarantined()}])).await;
+    send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": quarantined()}])).await;
     let gpu = worker_view(&server, &id).await["gpus"][0].clone();
-    assert_eq!((&gpu["withheld"], &gpu["job_id"]), (&quarantined(), &json!(first)), "who has it keeps it");
+    assert_eq!((&gpu["unavailable"], &gpu["job_id"]), (&quarantined(), &json!(first)), "who has it keeps it");
     assert_eq!(server.job_status(&first).await, "running");
     let waits = server.submit("digits").await;
     server.report_status(&key, &first, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     let explained = server.get(&Actor::Admin, &format!("/api/queue/{waits}/explain")).await.expect_status(200);
-    assert_eq!((&explained["verdict"], server.job_status(&waits).await.as_str()), (&json!("away"), "queued"));
+    assert_eq!((&explained["verdict"], server.job_status(&waits).await.as_str()), (&json!("worker_unavailable"), "queued"));
     assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 is quarantined: XID 79")));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
     assert_eq!(events.next_offer().await.job_id.as_str(), waits, "given back, it is planned");
@@ -155,8 +155,8 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     assert_eq!(
         details,
         [
-            &json!({"withheld": [], "given_back": entry(&quarantined())}),
-            &json!({"withheld": entry(&quarantined()), "given_back": []})
+            &json!({"unavailable": [], "given_back": entry(&quarantined())}),
+            &json!({"unavailable": entry(&quarantined()), "given_back": []})
         ]
     );
     assert!(trail.iter().all(|entry| entry["target"] == json!(id) && entry["actor"] == json!(format!("worker:{id}"))));
@@ -169,20 +169,20 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
     let commits = || server.app.core.metrics.commits.sizes.snapshot().count;
     let (before, version) = (commits(), server.app.core.notifier.version());
     assert!(before > 0, "they are counted");
-    let same = json!([{"uuid": "GPU-0", "withheld": in_use(), "power_watts": 300.0}, {"uuid": "GPU-1"}]);
+    let same = json!([{"uuid": "GPU-0", "unavailable": in_use(), "power_watts": 300.0}, {"uuid": "GPU-1"}]);
     send_gpus(&server, &key, same).await;
-    send_gpus(&server, &key, json!([{"uuid": "GPU-9", "withheld": in_use()}])).await;
+    send_gpus(&server, &key, json!([{"uuid": "GPU-9", "unavailable": in_use()}])).await;
     send_gpus(&server, &key, json!([])).await;
     server.post(&key, "/api/workers/heartbeat", json!({"telemetry": []})).await.expect_status(200);
-    let older = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-1", "withheld": in_use()}]});
+    let older = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-1", "unavailable": in_use()}]});
     let newer = json!({"at": "2024-01-15T10:30:05Z", "gpus": [{"uuid": "GPU-1"}]});
     server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [older, newer]})).await.expect_status(200);
     assert_eq!((commits(), server.app.core.notifier.version()), (before, version));
     assert_eq!(
-        (recorded_details(&server).await.len(), &worker_view(&server, &id).await["gpus_withheld"]),
+        (recorded_details(&server).await.len(), &worker_view(&server, &id).await["gpus_unavailable"]),
         (0, &json!(1))
     );
-    send_gpus(&server, &key, json!([{"uuid": "GPU-0", "withheld": quarantined()}])).await;
+    send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": quarantined()}])).await;
     assert_eq!((commits(), recorded_details(&server).await.len()), (before + 1, 1), "another reason is news");
 }
 
@@ -190,11 +190,11 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
 async fn changing_processes_are_shown_but_not_audited() {
     let server = TestServer::start().await;
     let (id, key, _events) = online(&server, gpus(1, 0), 1).await;
-    let shown = async || worker_view(&server, &id).await["gpus"][0]["withheld"]["detail"].clone();
+    let shown = async || worker_view(&server, &id).await["gpus"][0]["unavailable"]["detail"].clone();
     let uses = async |seconds: i64, process: u32| {
         server.clock.advance(Millis::from_secs(seconds));
-        let withheld = json!({"reason": "in_use", "detail": format!("process {process}")});
-        send_gpus(&server, &key, json!([{"uuid": "GPU-0", "withheld": withheld}])).await;
+        let unavailable = json!({"reason": "in_use", "detail": format!("process {process}")});
+        send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": unavailable}])).await;
         shown().await
     };
     assert_eq!(uses(0, 1).await, json!("process 1"));
@@ -207,11 +207,11 @@ async fn changing_processes_are_shown_but_not_audited() {
         (Value::Null, vec![]),
         "that it is given back does not wait"
     );
-    for withheld in [quarantined(), in_use()] {
-        send_gpus(&server, &key, json!([{"uuid": "GPU-0", "withheld": withheld}])).await;
+    for unavailable in [quarantined(), in_use()] {
+        send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": unavailable}])).await;
     }
     let trail = recorded_details(&server).await;
-    let reasons: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]["withheld"][0]["reason"]).collect();
+    let reasons: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]["unavailable"][0]["reason"]).collect();
     assert_eq!(reasons, ["in_use", "quarantined"], "that a quarantine begins and ends is on record");
 }
 
@@ -224,7 +224,7 @@ async fn valid_readings_are_shown_with_the_servers_time() {
     let long = json!({"reason": "quarantined", "detail": format!("XID\u{7} 79 {}", "x".repeat(300))});
     let said = json!([
         {"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0, "power_watts": 390.5,
-         "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2, "withheld": long},
+         "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593, "ecc_errors": 2, "unavailable": long},
         {"uuid": "GPU-1", "utilization_percent": 101.0, "memory_used_gb": -1.0, "temperature_celsius": 4e9, "power_watts": -0.1,
          "power_limit_watts": 1e300, "clock_mhz": 4_000_000_000_u32, "memory_clock_mhz": 100_001},
         {"uuid": "GPU-9", "temperature_celsius": 50.0}
@@ -243,7 +243,7 @@ async fn valid_readings_are_shown_with_the_servers_time() {
     let nothing = shown["gpus"][1]["reading"].as_object().expect("a reading");
     assert!(nothing.iter().all(|(name, value)| name == "at" || value.is_null()), "{nothing:?}");
     assert_eq!(shown["gpus"].as_array().map(Vec::len), Some(2));
-    let detail = shown["gpus"][0]["withheld"]["detail"].as_str().expect("text");
+    let detail = shown["gpus"][0]["unavailable"]["detail"].as_str().expect("text");
     assert!(detail.starts_with("XID 79 xxx") && detail.chars().count() == 256, "cut, not refused: {detail}");
 }
 
@@ -255,12 +255,12 @@ async fn too_much_telemetry_is_rejected() {
     let beat =
         async |telemetry: Value| server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await;
     beat(json!(vec![moment(64); 12])).await.expect_status(200);
-    beat(json!(vec![moment(1); 13])).await.expect_problem(422, "too_much");
-    beat(json!([moment(65)])).await.expect_problem(422, "too_much");
+    beat(json!(vec![moment(1); 13])).await.expect_problem(422, "too_large");
+    beat(json!([moment(65)])).await.expect_problem(422, "too_large");
     let detail = json!({
         "uuid": "x".repeat(256), "utilization_percent": 100.0, "memory_used_gb": 79.25, "temperature_celsius": 65.0,
         "power_watts": 700.0, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619,
-        "withheld": {"reason": "in_use", "detail": "ä".repeat(256)}
+        "unavailable": {"reason": "in_use", "detail": "ä".repeat(256)}
     });
     let largest = json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![detail; 64]});
     beat(json!(vec![largest; 12])).await.expect_status(200);
@@ -271,18 +271,18 @@ async fn registered_values_are_truncated_or_rejected() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     let mut one = gpus(1, 1);
-    one[0]["withheld"]["detail"] = json!(format!("\n{}", "x".repeat(500)));
+    one[0]["unavailable"]["detail"] = json!(format!("\n{}", "x".repeat(500)));
     one[0]["part_of"] = json!("GPU-9");
     one[0]["memory_kind"] = json!("unified");
     register(&server, &key, one.clone(), 1).await;
     let gpu = worker_view(&server, &id).await["gpus"][0].clone();
     assert_eq!((&gpu["part_of"], &gpu["memory_kind"]), (&json!("GPU-9"), &json!("unified")));
-    assert_eq!(gpu["withheld"], json!({"reason": "in_use", "detail": "x".repeat(256)}));
+    assert_eq!(gpu["unavailable"], json!({"reason": "in_use", "detail": "x".repeat(256)}));
     one[0]["part_of"] = json!("x".repeat(257));
     let body = json!({"protocol": 1, "gpus": one});
     server.post(&key, "/api/workers/register", body).await.expect_problem(422, "invalid_name");
     let trail = server.get(&Actor::Admin, "/api/audit?action=worker.registered").await.expect_status(200);
-    assert_eq!(trail["entries"][0]["detail"]["withheld"][0]["reason"], "in_use");
+    assert_eq!(trail["entries"][0]["detail"]["unavailable"][0]["reason"], "in_use");
 }
 
 #[tokio::test]
@@ -344,14 +344,14 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
     let page = async |path: &str| server.get(&ada, path).await.text().replace('\u{a0}', " ");
     let path = format!("/admin/workers/{id}?show=gpus");
     let before = page(&path).await;
-    assert!(before.contains("no reading") && before.contains(">Free<") && !before.contains("GPU withheld"), "{before}");
+    assert!(before.contains("no reading") && before.contains(">Free<") && !before.contains("GPU unavailable"), "{before}");
     let job = server.submit("digits").await;
     let held = events.next_offer().await.gpus.remove(0);
     let broken = if held == "GPU-1" { "GPU-2" } else { "GPU-1" };
     let full = json!({"uuid": held, "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
         "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
     let why = json!({"reason": "quarantined", "detail": "XID 79 <fallen>"});
-    send_gpus(&server, &key, json!([full, {"uuid": broken, "withheld": why}])).await;
+    send_gpus(&server, &key, json!([full, {"uuid": broken, "unavailable": why}])).await;
     let shown = page(&path).await;
     let said = [
         "61.5 / 80 GB",
@@ -366,12 +366,12 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
         "Part of GPU-9",
         "Shares the host’s memory",
         "13.0",
-        "1 GPU withheld",
+        "1 GPU unavailable",
     ];
     for words in said.into_iter().chain([format!("href=\"/jobs/{job}\"").as_str()]) {
         assert!(shown.contains(words), "{words} in\n{shown}");
     }
-    assert!(page("/admin/workers").await.contains("1 GPU withheld"));
+    assert!(page("/admin/workers").await.contains("1 GPU unavailable"));
     drop(events);
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let gone = page(&path).await;
@@ -394,7 +394,7 @@ async fn metrics_count_gpus_by_state() {
         "states are there before there are any"
     );
     let mut four = gpus(4, 1);
-    four[3]["withheld"] = quarantined();
+    four[3]["unavailable"] = quarantined();
     let (_, key, mut events) = online(&server, four, 4).await;
     let job = server.submit("digits").await;
     events.next_offer().await;

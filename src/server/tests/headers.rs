@@ -214,7 +214,7 @@ async fn request_with_two_hosts_is_rejected() {
     for hosts in [["localhost:8001", "evil.example"], ["localhost:8001", "localhost:8001"]] {
         let request = Request::builder().uri("/healthz").header(header::HOST, hosts[0]).header(header::HOST, hosts[1]);
         let answer = read_response(server.send(request.body(Body::empty()).expect("a request")).await).await;
-        answer.expect_problem(400, "several_hosts");
+        answer.expect_problem(400, "multiple_hosts");
     }
 }
 

@@ -147,7 +147,7 @@ fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
                         json!(5),
                         json!([{"index": 0}]),
                         json!([{"index": 0, "uuid": "u\u{7}", "name": "n"}]),
-                        json!([{"index": 0, "uuid": "u", "name": "n", "withheld": {"reason": "banana"}}]),
+                        json!([{"index": 0, "uuid": "u", "name": "n", "unavailable": {"reason": "banana"}}]),
                     ],
                 ),
                 ("attempts", attempts()),

@@ -174,7 +174,7 @@ async fn unassigned_run_of_an_older_agent_is_stopped() {
         let stop = events.next_of_type("job_cancel").await;
         assert_eq!((&stop["job_id"], &stop["reason"]), (&json!(job), &json!("superseded")), "until it stops");
     }
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 1, "what is known is not written again");
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1, "what is known is not written again");
     assert_eq!(
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"],
         "busy"
@@ -184,7 +184,7 @@ async fn unassigned_run_of_an_older_agent_is_stopped() {
     let says = explained["workers"].as_array().expect("a list").iter().find(|says| says["worker_id"] == id);
     let blocker = &says.expect("every worker answers")["blockers"][0];
     let text = format!("The agent runs {job}, which is not assigned to it; stop requested.");
-    assert_eq!((&blocker["code"], &blocker["text"]), (&json!("astray"), &json!(text)));
+    assert_eq!((&blocker["code"], &blocker["text"]), (&json!("unassigned_run"), &json!(text)));
     heartbeat_idle(&server, &key).await;
     assert_eq!(only_offer(&mut events).await, next, "nothing is cancelled after a newer offer");
     assert_eq!(server.job_status(&job).await, "running", "the assigned run continues");
@@ -210,13 +210,13 @@ async fn rejected_report_is_answered_on_the_stream() {
     report(&server, &key, &job, "starting").await.expect_problem(409, "job_ended");
     report(&server, &key, &job, "training").await.expect_problem(409, "job_ended");
     assert_eq!(events.next_of_type("job_cancel").await["job_id"], job);
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 1);
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1);
     let next = server.submit("digits").await;
     assert_eq!(server.job_status(&next).await, "queued");
     report(&server, &key, &job, "failed").await.expect_problem(409, "job_ended");
     assert_eq!(only_offer(&mut events).await, next);
     report(&server, &key, "j_none", "training").await.expect_problem(404, "job_not_found");
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 3, "it reported an unknown run");
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 3, "it reported an unknown run");
     report(&server, &key, &next, "starting").await.expect_status(200);
     report(&server, &key, &next, "completed").await.expect_status(200);
     server.advance(Millis::from_secs(2)).await;
@@ -253,7 +253,7 @@ async fn accepted_job_is_no_unassigned_run() {
     report(&server, &key, &job, "starting").await.expect_status(200);
     heartbeat_busy(&server, &key, &old).await;
     report(&server, &key, &old, "training").await.expect_problem(409, "job_ended");
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 0);
     report(&server, &key, &job, "completed").await.expect_status(200);
     server.advance(Millis::from_secs(2)).await;
     let next = server.submit("digits").await;
@@ -273,7 +273,7 @@ async fn heartbeat_accepts_an_offer_whose_reports_were_lost() {
     report(&server, &key, &job, "completed").await.expect_status(200);
     let view = server.job(&job).await;
     assert_eq!((&view["status"], &view["attempt"]), (&json!("completed"), &json!(1)));
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 0);
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 0);
 }
 
 #[tokio::test]
@@ -286,6 +286,6 @@ async fn rejected_report_accepts_no_newer_offer() {
     server.advance(Millis::from_secs(30)).await;
     assert_eq!(events.next_offer().await.attempt.0, 2);
     let old = json!({"status": "starting", "attempt": 1});
-    post(&server, &key, &format!("/api/workers/job/{job}/status"), old).await.expect_problem(409, "old_attempt");
+    post(&server, &key, &format!("/api/workers/job/{job}/status"), old).await.expect_problem(409, "stale_attempt");
     assert_eq!(server.job_status(&job).await, "offered");
 }

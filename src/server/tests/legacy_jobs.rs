@@ -181,7 +181,7 @@ async fn agent_that_does_not_start_its_job_loses_it() {
     assert_eq!(view["status"], "queued", "{view:#}");
     heartbeat_busy(&server, &key, &job).await;
     assert_eq!(events.next_of_type("job_cancel").await["job_id"], job, "it is asked to stop");
-    assert_eq!(recorded(&server, &id, "worker.astray").await, 1);
+    assert_eq!(recorded(&server, &id, "worker.unassigned_run").await, 1);
 }
 
 #[tokio::test]

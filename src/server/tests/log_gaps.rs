@@ -120,7 +120,7 @@ async fn log_size_limit_includes_gaps_and_the_job_can_end() {
     let put = async |query: &str| server.call(&token, "PUT", &path(&job, query), "12345").await;
     put("offset=0").await.expect_status(200);
     for query in ["offset=9996&dropped=9991", "offset=9996", "offset=18446744073709551615&dropped=9991"] {
-        put(query).await.expect_problem(422, "too_much");
+        put(query).await.expect_problem(422, "too_large");
     }
     assert_eq!(server.job(&job).await["attempts"][0]["log_bytes"], 5, "nothing was claimed");
     put("offset=9995&dropped=9990").await.expect_status(200);
@@ -141,7 +141,7 @@ async fn gaps_per_log_are_limited() {
     let length = log_gaps::MAX_GAPS as u64 * 5_000;
     std::fs::File::options().write(true).open(&log).expect("there").set_len(length).expect("a disk");
     let next = format!("offset={}&dropped=5000", length + 5_000);
-    put(&next, "one too many").await.expect_problem(422, "too_much");
+    put(&next, "one too many").await.expect_problem(422, "too_large");
     let known = format!("offset={}&dropped=4999", length - 1);
     put(&known, "").await.expect_status(200);
     assert_eq!(put(&format!("offset={length}"), "goes on").await.expect_status(200)["durable"], length + 7);

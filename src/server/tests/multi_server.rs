@@ -84,14 +84,14 @@ async fn gpu_reports_apply_on_both_servers() {
     let (id, key) = a.create_worker("gpu-1").await;
     let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
     a.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.expect_status(200);
-    let withheld = json!({"reason": "in_use", "detail": "process 4711 (python)"});
-    let gpu = json!({"uuid": "GPU-0", "temperature_celsius": 50.0, "withheld": withheld});
+    let unavailable = json!({"reason": "in_use", "detail": "process 4711 (python)"});
+    let gpu = json!({"uuid": "GPU-0", "temperature_celsius": 50.0, "unavailable": unavailable});
     let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
     a.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
     let [here, there] = [a.get(&Actor::Admin, &path).await, b.get(&Actor::Admin, &path).await]
         .map(|page| page.expect_status(200)["gpus"][0].clone());
-    assert_eq!((&here["withheld"], &there["withheld"]), (&withheld, &withheld));
+    assert_eq!((&here["unavailable"], &there["unavailable"]), (&unavailable, &unavailable));
     assert_eq!((&here["reading"]["temperature_celsius"], &there["reading"]), (&json!(50.0), &json!(null)));
     b.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     until("the goodbye", async || a.get(&Actor::Admin, &path).await.expect_status(200)["status"] == "offline").await;

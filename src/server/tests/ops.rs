@@ -129,7 +129,7 @@ async fn job_durations_are_measured() {
     server.submit("digits").await;
     server.clock.advance(Millis::from_secs(40));
     server.get(&Actor::Token("st_wrong".to_owned()), "/api/queue").await.expect_problem(401, "wrong_token");
-    server.get(&Actor::worker("wt_wrong"), "/api/workers/queue").await.expect_problem(401, "worker_token_refused");
+    server.get(&Actor::worker("wt_wrong"), "/api/workers/queue").await.expect_problem(401, "worker_token_invalid");
     let page = server.get(&Actor::Admin, "/metrics").await.text();
     for (name, expected) in [
         ("simpletuner_workers{state=\"busy\"}", 1.0),

@@ -27,7 +27,7 @@ async fn worker_with_bad_gpu(server: &TestServer) -> (String, Actor) {
     let error = json!({"reason": "quarantined", "detail": "XID 79"});
     let gpus = json!([
         {"index": 0, "uuid": "G0", "name": "A100", "vram_gb": 80},
-        {"index": 1, "uuid": "G1", "name": "A100", "vram_gb": 80, "withheld": error},
+        {"index": 1, "uuid": "G1", "name": "A100", "vram_gb": 80, "unavailable": error},
     ]);
     let body =
         json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "tls_verify": false});
@@ -53,12 +53,12 @@ async fn overview_counts_and_lists_alerts_by_severity() {
     let (id, key) = worker_with_bad_gpu(&server).await;
     let events = server.open_stream(&key).await;
     let now = overview(&server).await;
-    assert_eq!(alerts(&now), [("gpus_withheld", "warning"), ("unverified", "warning")]);
+    assert_eq!(alerts(&now), [("gpus_unavailable", "warning"), ("tls_unverified", "warning")]);
     let first = &now["attention"][0];
     assert_eq!((&first["worker_id"], &first["count"]), (&json!(id), &json!(1)));
     assert!(first["detail"].as_str().is_some_and(|detail| detail.starts_with("GPU 1")), "{first}");
     assert_eq!((&now["gpus"], &now["gpus_measured"]), (&gpus(1, 1, 0), &json!(0)));
-    let readings = json!([{"uuid": "G0", "utilization_percent": 40.0}, {"uuid": "G1", "withheld": {"reason": "quarantined", "detail": "XID 79"}}]);
+    let readings = json!([{"uuid": "G0", "utilization_percent": 40.0}, {"uuid": "G1", "unavailable": {"reason": "quarantined", "detail": "XID 79"}}]);
     let telemetry = json!({"telemetry": [{"at": "2024-01-15T10:30:00Z", "gpus": readings}]});
     server.post(&key, "/api/workers/heartbeat", telemetry).await.expect_status(200);
     assert_eq!(overview(&server).await["gpus_measured"], 1);

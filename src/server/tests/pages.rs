@@ -156,7 +156,7 @@ async fn unhealthy_host_shows_its_reason_everywhere() {
     let cookies = log_in(&server).await;
     let (id, key) = server.create_worker("cpu-1").await;
     let body =
-        json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "unfit": "the disk of <b> is full"});
+        json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "unhealthy_reason": "the disk of <b> is full"});
     server.post(&key, "/api/workers/register", body).await.expect_status(200);
     let words = "Its agent takes no new job: the disk of &lt;b&gt; is full. It takes";
     let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
@@ -328,7 +328,7 @@ async fn flash_message_is_shown_by_the_page_once() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
     let (to, cookies) = post(&server, &session, "/ui/secrets", "name=HF_TOKEN&value=hf_0123456789").await;
-    let asks = axum::http::Request::get(&to).header("cookie", &cookies).header("x-simpletuner-parts", "1");
+    let asks = axum::http::Request::get(&to).header("cookie", &cookies).header("x-simpletuner-fragments", "1");
     let parts = read_response(server.send(asks.body(axum::body::Body::empty()).expect("a request")).await).await.text();
     assert!(parts.contains("HF_TOKEN") && !parts.contains("The secret is kept"));
     assert!(page(&server, &cookies, &to).await.contains("The secret is kept"));

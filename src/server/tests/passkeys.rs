@@ -125,7 +125,7 @@ async fn invalid_assertions_are_rejected_and_noticed() {
     }
     assert_eq!(notices(&server, &browser).await[0], "wrong_passkey");
     assert_eq!(
-        recorded_details(&server, "access.login_refused").await.last().expect("some")["reason"],
+        recorded_details(&server, "access.login_failed").await.last().expect("some")["reason"],
         "wrong_passkey"
     );
 }
@@ -141,7 +141,7 @@ async fn decreasing_counter_is_rejected_and_recorded() {
     server.clock.advance(Millis::from_secs(1));
     assert!(log_in(&server, "ada", &mut copy).await.is_none());
     assert_eq!(notices(&server, &browser).await[0], "passkey_copied");
-    assert_eq!(recorded_details(&server, "access.login_refused").await[0]["reason"], "passkey_copied");
+    assert_eq!(recorded_details(&server, "access.login_failed").await[0]["reason"], "passkey_copied");
     assert!(log_in(&server, "ada", &mut key).await.is_some(), "its owner continues");
     // Two concurrent sign-ins: the later response was compared with a counter that is outdated by then.
     let (_, slow) = log_in_with_password(&server, "ada", "").await;
@@ -279,7 +279,7 @@ async fn passkeys_require_https_and_a_host_name() {
         let problem: Value = serde_json::from_str(&problem).expect("a problem");
         assert_eq!(
             (status, &problem["code"], &problem["why"]),
-            (StatusCode::CONFLICT, &json!("no_passkeys_here"), &json!(why))
+            (StatusCode::CONFLICT, &json!("passkeys_unavailable"), &json!(why))
         );
         let (_, page) = call_with_host(&server, &ada, host, "GET", "/account").await;
         assert!(page.contains(said) && !page.contains("action=\"/ui/account/passkeys\""), "{host}: {page}");

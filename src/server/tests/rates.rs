@@ -132,7 +132,7 @@ async fn invalid_tokens_are_rate_limited() {
         let path = if name == "x-api-key" { "/api/queue" } else { path };
         ask(&server, "192.0.2.1", path, (name, "made-up")).await.expect_problem(429, "too_many_requests");
     }
-    ask(&server, "192.0.2.2", path, ("x-worker-token", "made-up")).await.expect_problem(401, "worker_token_refused");
+    ask(&server, "192.0.2.2", path, ("x-worker-token", "made-up")).await.expect_problem(401, "worker_token_invalid");
     ask(&server, "192.0.2.1", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
 }
 
@@ -151,7 +151,7 @@ async fn current_password_guesses_are_rate_limited() {
     let form = server.call(&ada, "POST", "/ui/account/password", format!("old={PASSWORD}&new=another-password")).await;
     assert_eq!(form.status, 303);
     assert!(log_in(&server, "192.0.2.1", "ada", "another-password").await.eq(&false), "nor by the form");
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_refused").await.text();
+    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
     assert!(trail.contains("wrong_password"), "{trail}");
     server.clock.advance(Millis::from_secs(60));
     guess(PASSWORD).await.expect_status(200);
@@ -183,7 +183,7 @@ async fn password_guesses_are_limited_without_locking_out_the_owner() {
     }
     assert!(!log_in(&server, "203.0.113.1", "bob", PASSWORD).await, "too many from this network");
     assert!(log_in(&server, "203.0.113.2", "bob", PASSWORD).await);
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_refused").await.text();
+    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
     assert!(trail.contains("too_many_requests"), "{trail}");
 }
 

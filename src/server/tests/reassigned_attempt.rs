@@ -100,7 +100,7 @@ async fn upload_during_reassignment_replaces_nothing() {
     story.reassign().await;
     send.send(Ok(" late")).await.expect("it listens");
     drop(send);
-    super::harness::read_response(put.await.expect("no panic")).await.expect_problem(409, "old_attempt");
+    super::harness::read_response(put.await.expect("no panic")).await.expect_problem(409, "stale_attempt");
     assert_eq!(story.get().await.text(), "what was there");
     story.wait_for_count(1).await;
 }
@@ -132,7 +132,7 @@ async fn files_per_job_are_limited_in_number() {
     let story = ReassignScenario::start_with(2).await;
     story.put("model.bin", "one").await.expect_status(200);
     story.put("b", "two").await.expect_status(200);
-    story.put("c", "three").await.expect_problem(422, "too_much");
+    story.put("c", "three").await.expect_problem(422, "too_large");
     story.put("model.bin", "one anew").await.expect_status(200);
     assert_eq!(story.get().await.text(), "one anew");
     let listed =

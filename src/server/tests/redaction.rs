@@ -13,8 +13,8 @@ const PRIVATE: [&str; 9] = [
     "tls_verify",
     "token_conflict",
     "token_expires_at",
-    "token_made_at",
-    "token_made_by",
+    "token_created_at",
+    "token_created_by",
     "token_unused_ends_at",
 ];
 

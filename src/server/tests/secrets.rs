@@ -43,12 +43,12 @@ async fn job_gets_named_secrets_own_before_shared() {
     assert_eq!(given, json!({"HF_TOKEN": VALUE, "WANDB_API_KEY": "wandb_for_everybody"}));
 
     let listed = server.get(&ada, "/api/secrets").await.expect_status(200);
-    let row = |secret: &Value| (secret["name"].clone(), secret["shared"].clone(), secret["given_at"].is_null());
+    let row = |secret: &Value| (secret["name"].clone(), secret["shared"].clone(), secret["delivered_at"].is_null());
     let rows: Vec<_> = listed["secrets"].as_array().expect("a list").iter().map(row).collect();
     let expected = [("HF_TOKEN", true, true), ("HF_TOKEN", false, false), ("WANDB_API_KEY", true, false)];
     assert_eq!(rows, expected.map(|(name, shared, never)| (json!(name), json!(shared), never)));
     let events = server.get(&ada, &format!("/api/queue/{job}/events")).await.text();
-    assert!(events.contains("secret.given") && events.contains("WANDB_API_KEY"), "{events}");
+    assert!(events.contains("secret.delivered") && events.contains("WANDB_API_KEY"), "{events}");
 }
 
 #[tokio::test]
@@ -65,13 +65,13 @@ async fn job_gets_only_named_secrets() {
     let dry = json!({"config_name": "digits", "secrets": ["NOBODYS_KEY"], "dry_run": true});
     server.post(&ada, "/api/queue/submit", dry).await.expect_problem(404, "secret_not_found");
     let many: Vec<String> = (0..65).map(|n| format!("A{n}_KEY")).collect();
-    server.post(&ada, "/api/queue/submit", wanted(json!(many))).await.expect_problem(422, "too_much");
+    server.post(&ada, "/api/queue/submit", wanted(json!(many))).await.expect_problem(422, "too_large");
 
     let (job, key) = offered(&server, &ada, json!({"secrets": ["wandb_api_key"]})).await;
     assert_eq!(fetch_job_secrets(&server, &key, &job).await, json!({"WANDB_API_KEY": VALUE}));
     server.call(&ada, "DELETE", "/api/secrets/WANDB_API_KEY", "").await.expect_status(200);
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
-    server.call(&key, "POST", &path, "").await.expect_problem(409, "secret_gone");
+    server.call(&key, "POST", &path, "").await.expect_problem(409, "secret_deleted");
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn invalid_secret_names_and_values() {
     server
         .call(&Actor::Admin, "PUT", "/api/secrets/ONE_MORE_KEY", put(json!(VALUE)))
         .await
-        .expect_problem(422, "too_much");
+        .expect_problem(422, "too_large");
     put_secret(&server, &Actor::Admin, "A0_KEY", VALUE, false).await;
 }
 
@@ -187,7 +187,7 @@ async fn lost_key_is_reported_and_a_new_value_fixes_it() {
         sealed,
         updated_at: server.app.core.now(),
         updated_by: "admin".to_owned(),
-        given_at: None,
+        delivered_at: None,
     };
     let write: TransactionWork = Box::new(move |tx| {
         let forged = forged.clone();

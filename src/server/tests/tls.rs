@@ -310,7 +310,7 @@ async fn plain_http_gets_an_error_on_the_tls_port() {
     let answer = get_root(&mut plain).await;
     assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("write https://"), "{answer}");
     let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON");
-    assert_eq!(body["code"], "speak_tls");
+    assert_eq!(body["code"], "tls_required");
 
     let mut junk = TcpStream::connect(address).await.expect("connected");
     junk.write_all(b"\x16\x03\x01\x00\x05junk!").await.expect("sent");

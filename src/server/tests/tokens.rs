@@ -72,7 +72,7 @@ async fn expired_token_is_rejected_and_its_stream_ends() {
     server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_expired");
     server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_expired");
     assert_eq!(reasons(&server, "access.denied").await, ["worker_token_expired"]);
-    assert_eq!(reasons(&server, "worker.registration_refused").await, ["worker_token_expired"]);
+    assert_eq!(reasons(&server, "worker.registration_rejected").await, ["worker_token_expired"]);
     let fresh = rotate(&server, &id, json!({})).await;
     assert_eq!(view(&server, &id).await["token_expires_at"], json!(null), "no other expiry was requested");
     server.register(&fresh, json!([])).await;
@@ -96,7 +96,7 @@ async fn token_lifetimes_are_validated() {
     make(both).await.expect_problem(422, "out_of_range");
     make(json!({"name": "x", "expires_in_seconds": u32::MAX})).await.expect_problem(422, "out_of_range");
     make(json!({"name": "x", "allowed_networks": ["10.0.0.0/33"]})).await.expect_problem(422, "invalid_network");
-    make(json!({"name": "x", "allowed_networks": vec!["::1"; 33]})).await.expect_problem(422, "too_much");
+    make(json!({"name": "x", "allowed_networks": vec!["::1"; 33]})).await.expect_problem(422, "too_large");
     let (id, _) = create(&server, json!({"name": "x", "expires_at": "2024-06-01T00:00:00Z"})).await;
     assert_eq!(view(&server, &id).await["token_expires_at"], "2024-06-01T00:00:00.000Z");
     let path = format!("/api/admin/workers/{id}/token");
@@ -116,12 +116,12 @@ async fn overlap_keeps_the_old_token_until_the_new_one_is_used() {
     server.register(&new, json!([])).await;
     assert!(ended(events).await, "the old one's stream");
     server.post(&old, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "not_registered");
-    server.post(&old, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_refused");
+    server.post(&old, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_invalid");
     assert_eq!(view(&server, &id).await["old_token_ends_at"], json!(null));
 
     let newest = rotate(&server, &id, json!({"overlap_seconds": 600})).await;
     server.clock.advance(Millis::from_secs(600));
-    server.post(&new, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_refused");
+    server.post(&new, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_invalid");
     server.register(&newest, json!([])).await;
 }
 
@@ -138,7 +138,7 @@ async fn pending_request_with_a_rotated_token_is_rejected() {
         rotate(&server, &id, json!({})).await
     };
     let (answer, _) = tokio::join!(wait, rotated);
-    answer.expect_problem(401, "worker_token_refused");
+    answer.expect_problem(401, "worker_token_invalid");
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     from(&server, &key, "192.0.2.1", "POST", "/api/workers/heartbeat", json!({}))
         .await
         .expect_problem(403, "network_not_allowed");
-    assert_eq!(reasons(&server, "worker.registration_refused").await, ["network_not_allowed"; 3]);
+    assert_eq!(reasons(&server, "worker.registration_rejected").await, ["network_not_allowed"; 3]);
     assert_eq!(reasons(&server, "access.denied").await, ["network_not_allowed"]);
 
     let stream = EventStreamReader::new(server.open_stream_from(&key, [10, 1, 0, 9]).await);
@@ -178,10 +178,10 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     let mut rung = server.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
     let cut = Actor::worker("wt_cut");
-    from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_refused");
+    from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
     rung.changed().await.expect("the waiting page is notified");
     let told = refusal().await;
-    assert_eq!((&told["reason"], &told["from"]), (&json!("worker_token_refused"), &json!("192.0.2.9")));
+    assert_eq!((&told["reason"], &told["from"]), (&json!("worker_token_invalid"), &json!("192.0.2.9")));
     from(&server, &key, "192.0.2.1", "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
     let told = refusal().await;
     assert_eq!((&told["reason"], &told["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
@@ -190,8 +190,8 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     server.clock.advance(Millis::from_secs(1));
     let new = rotate(&server, &id, json!({})).await;
     assert_eq!(refusal().await, json!(null));
-    from(&server, &key, "10.1.0.1", "POST", path, register.clone()).await.expect_problem(401, "worker_token_refused");
-    assert_eq!(refusal().await["reason"], "worker_token_refused");
+    from(&server, &key, "10.1.0.1", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
+    assert_eq!(refusal().await["reason"], "worker_token_invalid");
     from(&server, &new, "10.1.0.1", "POST", path, register).await.expect_status(200);
     assert_eq!(refusal().await, json!(null), "it is here");
 }
@@ -272,14 +272,14 @@ async fn page_waits_for_the_agent_after_a_rotation() {
     let shown = pages::page(&server, &cookies, &to).await;
     assert!(shown.contains("Waiting for first contact") && !shown.contains("contact is-here"), "{shown}");
     let before = view(&server, &id).await;
-    assert!(before["registered_at"].as_str() < before["token_made_at"].as_str(), "{before}");
+    assert!(before["registered_at"].as_str() < before["token_created_at"].as_str(), "{before}");
 
     let (_, after) = shown.split_once("SIMPLETUNER_WORKER_TOKEN=").expect("the command to copy");
     let token: String = after.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
     server.clock.advance(Millis::from_secs(1));
     server.register(&Actor::worker(token), json!([])).await;
     let came = view(&server, &id).await;
-    assert!(came["registered_at"].as_str() > came["token_made_at"].as_str(), "{came}");
+    assert!(came["registered_at"].as_str() > came["token_created_at"].as_str(), "{came}");
 }
 
 #[tokio::test]
@@ -303,9 +303,9 @@ async fn a_job_token_is_for_one_attempt() {
     server.advance(Millis::from_secs(10)).await;
     let second = Actor::Job(others.next_offer().await.upload_token);
     for what in ["logs?attempt=1&offset=1", "artifacts/late.bin?attempt=1"] {
-        put(&first, what).await.expect_problem(409, "old_attempt");
+        put(&first, what).await.expect_problem(409, "stale_attempt");
     }
-    report(&first, json!({"status": "completed", "attempt": 1})).await.expect_problem(409, "old_attempt");
+    report(&first, json!({"status": "completed", "attempt": 1})).await.expect_problem(409, "stale_attempt");
     report(&second, json!({"status": "completed", "attempt": 2})).await.expect_status(200);
     // A lost report may be repeated; other reports are rejected.
     report(&second, json!({"status": "completed", "attempt": 2})).await.expect_status(200);

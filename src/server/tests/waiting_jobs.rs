@@ -74,7 +74,7 @@ async fn never_connected_workers_do_not_match() {
     let explained = explain(&server, &waits).await;
     assert_eq!(explained["workers"], preview["explanation"]["workers"]);
     for said in [&explained, &preview["explanation"]] {
-        assert_eq!((&said["verdict"], &said["summary"]["text"]), (&json!("never"), &json!(WHY)));
+        assert_eq!((&said["verdict"], &said["summary"]["text"]), (&json!("unsatisfiable"), &json!(WHY)));
         let text = said["text"].as_str().expect("text");
         assert!(text.starts_with("GPU requirements not met") && text.contains("Closest match is large"), "{text}");
         let answers = said["workers"].as_array().expect("a list");
@@ -117,7 +117,7 @@ async fn never_connected_worker_is_the_advice_without_others() {
     labelled(&server, "never-1", "graz").await;
     let (waits, _) = submit(&server, json!({"gpu_count": 16})).await;
     let explained = explain(&server, &waits).await;
-    assert_eq!((&explained["verdict"], &waits["warning"]), (&json!("away"), &json!(null)));
+    assert_eq!((&explained["verdict"], &waits["warning"]), (&json!("worker_unavailable"), &json!(null)));
     assert_eq!(explained["summary"]["text"], "1 worker: 0 have connected before.");
     assert_eq!(server.job(waits["job_id"].as_str().expect("text")).await.get("fits_none"), None);
 }
@@ -145,7 +145,7 @@ async fn disabled_local_worker_explains_local_jobs() {
     assert_eq!(explain(&server, &waits).await["text"], WHY);
     server.app.core.local_worker("local-here").await.expect("made");
     assert!(!page(&server, &cookies, "/train").await.contains(missing));
-    assert_eq!(explain(&server, &waits).await["verdict"], "away");
+    assert_eq!(explain(&server, &waits).await["verdict"], "worker_unavailable");
 }
 
 #[tokio::test]

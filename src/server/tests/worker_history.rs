@@ -135,11 +135,11 @@ async fn token_shows_creator_and_time() {
     let (id, _) = server.create_worker("gpu-1").await;
     let path = format!("/api/admin/workers/{id}");
     let made = server.get(&Actor::Admin, &path).await.expect_status(200);
-    assert_eq!((&made["token_made_at"], &made["token_made_by"]), (&made["created_at"], &json!("admin/bootstrap")));
+    assert_eq!((&made["token_created_at"], &made["token_created_by"]), (&made["created_at"], &json!("admin/bootstrap")));
     server.advance(Millis::from_secs(90)).await;
     let ada = server.add_user("ada", "admin").await;
     server.post(&ada, &format!("{path}/token"), json!({})).await.expect_status(200);
     let turned = server.get(&Actor::Admin, &path).await.expect_status(200);
-    assert_eq!(turned["token_made_by"], "ada");
-    assert_ne!(turned["token_made_at"], made["token_made_at"]);
+    assert_eq!(turned["token_created_by"], "ada");
+    assert_ne!(turned["token_created_at"], made["token_created_at"]);
 }

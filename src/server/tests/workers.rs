@@ -254,7 +254,7 @@ async fn only_offline_workers_are_deleted() {
     server.call(&Actor::Admin, "DELETE", &path, "").await.expect_problem(404, "worker_not_found");
     server.get(&Actor::Admin, &path).await.expect_problem(404, "worker_not_found");
     server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(409, "not_registered");
-    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_refused");
+    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_invalid");
     let (never_seen, _) = server.create_worker("gpu-2").await;
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{never_seen}"), "").await.expect_status(200);
 }
@@ -267,7 +267,7 @@ async fn worker_of_a_crashed_agent_is_deleted_unless_it_runs_a_job() {
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}/delete")).await.text();
     assert!(!page.contains("<button disabled"), "{page}");
     server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{id}"), "").await.expect_status(200);
-    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_refused");
+    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_invalid");
 
     server.put_config("digits").await;
     let (id, key, mut events) = server.connect_worker("gpu-2").await;
@@ -296,7 +296,7 @@ async fn rotated_token_is_rejected_and_its_streams_end() {
     let rotated =
         server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.expect_status(200);
     assert!(events.next().await.is_none(), "the open stream ends");
-    server.post(&old, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_refused");
+    server.post(&old, "/api/workers/heartbeat", json!({})).await.expect_problem(401, "worker_token_invalid");
     let new = Actor::worker(rotated["token"].as_str().expect("text"));
     server.register(&new, json!([])).await;
     server
@@ -353,7 +353,7 @@ async fn ephemeral_worker_runs_one_job() {
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(view["status"], "draining");
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_token_spent");
+    server.post(&key, "/api/workers/register", json!({})).await.expect_problem(401, "worker_retired");
 }
 
 #[tokio::test]
@@ -380,7 +380,7 @@ async fn ephemeral_worker_finishes_parallel_jobs() {
         ("running", "queued")
     );
     server.report_status(&key, &second, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
-    server.post(&key, "/api/workers/register", hello(json!([]))).await.expect_problem(401, "worker_token_spent");
+    server.post(&key, "/api/workers/register", hello(json!([]))).await.expect_problem(401, "worker_retired");
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ impl AttemptRunner {
         fitness.record_exit(evidence);
         let never_began = exit.host_fault && self.started_at.get().is_none();
         match fitness.unhealthy_reason().filter(|_| failed_at_once || never_began) {
-            Some(why) => StatusReport { unfit: Some(why), ..self.as_requeued(report) },
+            Some(why) => StatusReport { unhealthy_reason: Some(why), ..self.as_requeued(report) },
             None => report,
         }
     }

@@ -133,7 +133,7 @@ fn to_gpu(index: u32, card: &DrmCard, shared: bool) -> Gpu {
         vram_gb: total.map(memory_size_gb),
         memory_kind: if shared { Some(MemoryKind::Unified) } else { total.map(|_| MemoryKind::Dedicated) },
         part_of: None,
-        withheld: None,
+        unavailable: None,
     }
 }
 
@@ -150,7 +150,7 @@ fn read_gpu(gpu: &AmdGpu) -> GpuReading {
         clock_mhz: active_clock(&card.device_file("pp_dpm_sclk")),
         memory_clock_mhz: active_clock(&card.device_file("pp_dpm_mclk")),
         ecc_errors: uncorrected_errors(&card.device_file("ras")),
-        withheld: None,
+        unavailable: None,
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
                 clock_mhz: Some(1700),
                 memory_clock_mhz: Some(1600),
                 ecc_errors: Some(3),
-                withheld: None,
+                unavailable: None,
             }
         );
         assert_eq!(

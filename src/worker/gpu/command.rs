@@ -80,9 +80,9 @@ fn format_table(
         let Gpu { index, uuid, name, .. } = gpu;
         let memory = gpu.vram_gb.map_or_else(|| "shared memory".to_owned(), |gb| format!("{gb} GB"));
         let reason = quarantined.get(uuid).map(|entry| entry.reason.as_str()).or(broken.get(uuid).map(String::as_str));
-        let state = match (health.withheld_reason(uuid, reason), holders.get(uuid)) {
-            (Some(withheld), _) if quarantined.contains_key(uuid) => format!("in quarantine: {}", withheld.detail),
-            (Some(withheld), _) => format!("withheld: {}", withheld.detail),
+        let state = match (health.unavailable_reason(uuid, reason), holders.get(uuid)) {
+            (Some(unavailable), _) if quarantined.contains_key(uuid) => format!("in quarantine: {}", unavailable.detail),
+            (Some(unavailable), _) => format!("unavailable: {}", unavailable.detail),
             (None, Some(job)) => format!("held by {job}"),
             (None, None) => "free".to_owned(),
         };
@@ -105,7 +105,7 @@ mod tests {
         let text = format_table(&two(), &health, &QuarantineEntries::new(), &broken, &holders);
         assert_eq!(
             text,
-            "0  GPU-0abc  A100, 80 GB  withheld: XID 79\n1  GPU-1abc  A100, 80 GB  held by j_1 attempt 2\n"
+            "0  GPU-0abc  A100, 80 GB  unavailable: XID 79\n1  GPU-1abc  A100, 80 GB  held by j_1 attempt 2\n"
         );
         assert!(
             format_table(&Hardware::cpu_only(), &health, &QuarantineEntries::new(), &broken, &holders)

@@ -127,7 +127,7 @@ impl GpuProvider for FakeProvider {
             vram_gb: made.vram_gb,
             memory_kind: made.memory_kind,
             part_of: made.part_of,
-            withheld: None,
+            unavailable: None,
         };
         Ok(Hardware {
             gpus: (0..).zip(file.gpus).map(gpu).collect(),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use app::domain::time::Timestamp;
-use app::protocol::gpu::{Gpu, GpuReading, GpuTelemetry, Withheld};
+use app::protocol::gpu::{Gpu, GpuReading, GpuTelemetry, Unavailable};
 use tokio::sync::{Notify, oneshot};
 
 use super::health::{GpuFailure, GpuHealth, GpuPoll, mark_missing_as_lost};
@@ -45,7 +45,7 @@ struct MonitorShared {
     state: Mutex<MonitorState>,
     /// Held during disk I/O, so never taken by the agent's loop.
     quarantine: Mutex<Quarantine>,
-    /// Notified when withheld GPUs change.
+    /// Notified when unavailable GPUs change.
     changed: Notify,
     /// Notified when there are GPUs that did not exist at the start.
     gpus_added: Notify,
@@ -60,7 +60,7 @@ struct MonitorState {
     reservations: BTreeMap<String, usize>,
     /// From the last poll.
     readings: BTreeMap<String, GpuReading>,
-    withheld: BTreeMap<String, Withheld>,
+    unavailable: BTreeMap<String, Unavailable>,
     last_poll: Instant,
     is_unresponsive: bool,
 }
@@ -100,7 +100,7 @@ impl GpuMonitor {
         let (hardware, board) = settled.get_or_init(|| {
             let (hardware, board) = MonitorShared::new(hardware_cache::load(&config.work_dir), config);
             let count = hardware.gpus.len();
-            tracing::error!("the GPU driver does not respond; the {count} known GPU(s) are withheld until it does");
+            tracing::error!("the GPU driver does not respond; the {count} known GPU(s) are unavailable until it does");
             board.mark_unresponsive(&mut board.state(), STARTUP_TIMEOUT);
             (hardware, board)
         });
@@ -110,7 +110,7 @@ impl GpuMonitor {
     /// The GPUs with their current availability.
     pub fn with_availability(&self, gpus: &[Gpu]) -> Vec<Gpu> {
         let state = self.shared.state();
-        let marked = |gpu: &Gpu| Gpu { withheld: state.withheld.get(&gpu.uuid).cloned(), ..gpu.clone() };
+        let marked = |gpu: &Gpu| Gpu { unavailable: state.unavailable.get(&gpu.uuid).cloned(), ..gpu.clone() };
         gpus.iter().map(marked).collect()
     }
 
@@ -128,7 +128,7 @@ impl GpuMonitor {
         self.shared.state().telemetry.acknowledge(batch);
     }
 
-    /// Waits until withheld GPUs have changed since the last call.
+    /// Waits until unavailable GPUs have changed since the last call.
     pub async fn changed(&self) {
         self.shared.changed.notified().await;
     }
@@ -178,7 +178,7 @@ impl GpuMonitor {
     pub(super) fn record_foreign_use(&self, uuid: &str, processes: &[GpuProcess]) {
         let mut state = self.shared.state();
         state.health.record_foreign_use(uuid, processes);
-        self.shared.refresh_withheld(&mut state, clock::now(), false);
+        self.shared.refresh_unavailable(&mut state, clock::now(), false);
     }
 }
 
@@ -212,7 +212,7 @@ impl MonitorShared {
             telemetry: TelemetryBuffer::default(),
             reservations: BTreeMap::new(),
             readings: BTreeMap::new(),
-            withheld: BTreeMap::new(),
+            unavailable: BTreeMap::new(),
             last_poll: Instant::now(),
             is_unresponsive: false,
         };
@@ -252,11 +252,11 @@ impl MonitorShared {
     /// Records that no poll has finished for this long: the state of all GPUs is unknown.
     fn mark_unresponsive(&self, state: &mut MonitorState, silence: Duration) {
         let detail = format!("the driver has not responded for {} s", silence.as_secs());
-        tracing::error!("{detail}; the GPUs are withheld until it does");
+        tracing::error!("{detail}; the GPUs are unavailable until it does");
         state.is_unresponsive = true;
         state.health.mark_unresponsive(&detail);
         state.readings.clear();
-        self.refresh_withheld(state, clock::now(), false);
+        self.refresh_unavailable(state, clock::now(), false);
     }
 
     /// Saves failures, and reads which GPUs a user has released.
@@ -272,25 +272,25 @@ impl MonitorShared {
         };
         let mut state = self.state();
         state.quarantined = quarantined;
-        self.refresh_withheld(&mut state, now, is_moment);
+        self.refresh_unavailable(&mut state, now, is_moment);
     }
 
-    /// Updates which GPUs are withheld, and notifies about changes.
-    fn refresh_withheld(&self, state: &mut MonitorState, now: Timestamp, is_moment: bool) {
-        let withheld: BTreeMap<String, Withheld> = self
+    /// Updates which GPUs are unavailable, and notifies about changes.
+    fn refresh_unavailable(&self, state: &mut MonitorState, now: Timestamp, is_moment: bool) {
+        let unavailable: BTreeMap<String, Unavailable> = self
             .known_uuids
             .iter()
             .filter_map(|uuid| {
                 let quarantined = state.quarantined.get(uuid).map(String::as_str);
-                Some((uuid.clone(), state.health.withheld_reason(uuid, quarantined)?))
+                Some((uuid.clone(), state.health.unavailable_reason(uuid, quarantined)?))
             })
             .collect();
-        let changed = withheld != state.withheld;
-        state.withheld = withheld;
+        let changed = unavailable != state.unavailable;
+        state.unavailable = unavailable;
         if is_moment || changed {
             let reading = |uuid: &String| GpuReading {
                 uuid: uuid.clone(),
-                withheld: state.withheld.get(uuid).cloned(),
+                unavailable: state.unavailable.get(uuid).cloned(),
                 ..state.readings.get(uuid).cloned().unwrap_or_default()
             };
             let gpus = self.known_uuids.iter().map(reading).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::protocol::gpu::{GpuReading, Withheld, WithheldReason};
+use app::protocol::gpu::{GpuReading, Unavailable, UnavailableReason};
 
 use super::provider::{GpuFault, GpuProcess, GpuSnapshot, format_processes};
 use super::xid::{XidSeverity, classify_xid};
@@ -66,12 +66,12 @@ impl GpuHealth {
     }
 
     /// Why no job may get this GPU.
-    pub fn withheld_reason(&self, uuid: &str, quarantined: Option<&str>) -> Option<Withheld> {
+    pub fn unavailable_reason(&self, uuid: &str, quarantined: Option<&str>) -> Option<Unavailable> {
         let in_use = self.gpus.get(uuid).and_then(|standing| standing.in_use.clone());
         // Reasons that only a user can clear come first.
         let broken = quarantined.map(str::to_owned).or_else(|| self.driver_error.clone());
-        let quarantined = broken.map(|detail| Withheld { reason: WithheldReason::Quarantined, detail });
-        quarantined.or_else(|| in_use.map(|detail| Withheld { reason: WithheldReason::InUse, detail }))
+        let quarantined = broken.map(|detail| Unavailable { reason: UnavailableReason::Quarantined, detail });
+        quarantined.or_else(|| in_use.map(|detail| Unavailable { reason: UnavailableReason::InUse, detail }))
     }
 }
 
@@ -123,8 +123,8 @@ mod tests {
         Ok(vec![GpuSnapshot { reading, processes: Some(processes), faults: faults.to_vec() }])
     }
 
-    fn reason(health: &GpuHealth) -> Option<(WithheldReason, String)> {
-        health.withheld_reason("GPU-1", None).map(|withheld| (withheld.reason, withheld.detail))
+    fn reason(health: &GpuHealth) -> Option<(UnavailableReason, String)> {
+        health.unavailable_reason("GPU-1", None).map(|unavailable| (unavailable.reason, unavailable.detail))
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         health.record(&poll_result(&[7], None, &[]), &ours);
         assert_eq!(reason(&health), None);
         health.record(&poll_result(&[7], None, &[]), &nobody);
-        assert_eq!(reason(&health), Some((WithheldReason::InUse, "used by process 7 (x)".to_owned())));
+        assert_eq!(reason(&health), Some((UnavailableReason::InUse, "used by process 7 (x)".to_owned())));
         // Granted although it was reported: the process was there before.
         health.record(&poll_result(&[7], None, &[]), &ours);
         assert!(reason(&health).is_some());
@@ -163,13 +163,13 @@ mod tests {
     fn gpus_are_available_again_when_the_driver_responds() {
         let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
         assert_eq!(gate.record(&Err("gone".to_owned()), &nobody), []);
-        assert_eq!(reason(&gate), Some((WithheldReason::Quarantined, "the driver does not respond: gone".to_owned())));
+        assert_eq!(reason(&gate), Some((UnavailableReason::Quarantined, "the driver does not respond: gone".to_owned())));
         gate.record(&poll_result(&[], None, &[]), &nobody);
         assert_eq!(reason(&gate), None);
         gate.mark_unresponsive("no answer for 15 s");
         assert!(reason(&gate).is_some_and(|(_, detail)| detail == "no answer for 15 s"));
         assert_eq!(
-            gate.withheld_reason("GPU-1", Some("XID 79")).map(|withheld| withheld.detail),
+            gate.unavailable_reason("GPU-1", Some("XID 79")).map(|unavailable| unavailable.detail),
             Some("XID 79".to_owned())
         );
     }

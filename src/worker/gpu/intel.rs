@@ -104,7 +104,7 @@ fn to_gpu(index: u32, card: &DrmCard) -> Gpu {
         vram_gb: total.map(memory_size_gb),
         memory_kind: total.map(|_| MemoryKind::Dedicated),
         part_of: None,
-        withheld: None,
+        unavailable: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::protocol::gpu::{Withheld, WithheldReason};
+use app::protocol::gpu::{Unavailable, UnavailableReason};
 use tokio::time::Instant;
 
 use super::GpuMonitor;
@@ -17,10 +17,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PreflightIssue {
-    /// To be withheld from now on.
+    /// To be unavailable from now on.
     Broken(GpuFailure),
-    /// Already withheld; the offer was created before that.
-    AlreadyWithheld(String, Withheld),
+    /// Already unavailable; the offer was created before that.
+    AlreadyUnavailable(String, Unavailable),
     /// Used by a foreign process.
     InUse(String, Vec<GpuProcess>),
     /// The driver as a whole fails, possibly temporarily.
@@ -29,7 +29,7 @@ enum PreflightIssue {
 
 impl GpuMonitor {
     /// Checks whether a job may start on these GPUs: the driver responds for each, none is in quarantine, and no
-    /// foreign process uses them. Unhealthy ones are withheld, so that the next job does not get them either.
+    /// foreign process uses them. Unhealthy ones are unavailable, so that the next job does not get them either.
     ///
     /// # Errors
     /// A message for the job's page.
@@ -52,7 +52,7 @@ impl GpuMonitor {
             match finding {
                 PreflightIssue::Broken(found) => broken.push(found),
                 PreflightIssue::InUse(uuid, users) => self.record_foreign_use(&uuid, &users),
-                PreflightIssue::AlreadyWithheld(..) | PreflightIssue::DriverError(..) => {}
+                PreflightIssue::AlreadyUnavailable(..) | PreflightIssue::DriverError(..) => {}
             }
         }
         self.quarantine(broken).await;
@@ -60,7 +60,7 @@ impl GpuMonitor {
     }
 
     /// Waits until no process of an ended job uses these GPUs. Foreign processes are not waited for. A GPU that is not
-    /// free in time is withheld.
+    /// free in time is unavailable.
     pub async fn wait_until_free(&self, granted: &[String], is_stranger: impl Fn(u32) -> bool) {
         let ours = self.known_uuids(granted);
         let deadline = Instant::now() + RELEASE_TIMEOUT;
@@ -130,8 +130,8 @@ fn find_issues(
 ) -> Vec<PreflightIssue> {
     let of = |uuid: &String| -> Option<PreflightIssue> {
         if let Some(detail) = quarantined(uuid) {
-            let withheld = Withheld { reason: WithheldReason::Quarantined, detail };
-            return Some(PreflightIssue::AlreadyWithheld(uuid.clone(), withheld));
+            let unavailable = Unavailable { reason: UnavailableReason::Quarantined, detail };
+            return Some(PreflightIssue::AlreadyUnavailable(uuid.clone(), unavailable));
         }
         let broken = |detail: String| Some(PreflightIssue::Broken(GpuFailure { uuid: uuid.clone(), detail }));
         let seen = match poll {
@@ -152,7 +152,7 @@ fn find_issues(
 fn describe_issues(findings: &[PreflightIssue]) -> String {
     let words = |finding: &PreflightIssue| match finding {
         PreflightIssue::Broken(GpuFailure { uuid, detail }) => format!("{uuid}: {detail}"),
-        PreflightIssue::AlreadyWithheld(uuid, withheld) => format!("{uuid} is in quarantine: {}", withheld.detail),
+        PreflightIssue::AlreadyUnavailable(uuid, unavailable) => format!("{uuid} is in quarantine: {}", unavailable.detail),
         PreflightIssue::InUse(uuid, users) => format!("{uuid} is {}", describe_use(users)),
         PreflightIssue::DriverError(uuid, why) => format!("{uuid}: the driver does not respond: {why}"),
     };

@@ -166,5 +166,5 @@ fn push_gpu(device: &Device, part_of: Option<String>, gpus: &mut Vec<Gpu>) {
         Err(_) => (None, None),
     };
     let index = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
-    gpus.push(Gpu { index, uuid, name, vram_gb, memory_kind, part_of, withheld: None });
+    gpus.push(Gpu { index, uuid, name, vram_gb, memory_kind, part_of, unavailable: None });
 }

@@ -1,4 +1,4 @@
-//! GPUs that stay withheld until the host is rebooted or a user releases them: `quarantine.json` in the work directory,
+//! GPUs that stay unavailable until the host is rebooted or a user releases them: `quarantine.json` in the work directory,
 //! so that it survives restarts and upgrades of the agent.
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl Quarantine {
     /// Adds a GPU; an existing entry keeps its first reason.
     ///
     /// # Errors
-    /// On an I/O error: the GPU is withheld nevertheless, until this agent exits.
+    /// On an I/O error: the GPU is unavailable nevertheless, until this agent exits.
     pub fn add(&mut self, failure: &GpuFailure, now: Timestamp) -> io::Result<()> {
         if self.entries().contains_key(&failure.uuid) {
             return Ok(());

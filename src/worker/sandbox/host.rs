@@ -339,8 +339,8 @@ fn program_files(command: &[String], search: &OsStr, work_dir: &Path) -> Vec<Pat
     // Programs in `bin` or `shims` of an installation, such as a virtual environment or pyenv, need the rest of it.
     let installations = needed.iter().filter_map(|path| installation_root(path)).filter(|path| !is_too_much(path));
     let needed: BTreeSet<PathBuf> = installations.map(Path::to_owned).chain(needed.iter().cloned()).collect();
-    let (too_much, files): (Vec<_>, Vec<_>) = needed.into_iter().partition(|path| is_too_much(path));
-    for path in too_much {
+    let (too_large, files): (Vec<_>, Vec<_>) = needed.into_iter().partition(|path| is_too_much(path));
+    for path in too_large {
         tracing::warn!(
             path = %path.display(),
             "the trainer's files are in a directory that jobs cannot get as a whole; move them, or name them with \

@@ -80,7 +80,7 @@ async fn send_heartbeat(session: &AgentSession) -> Result<(), OrchestratorError>
         current_job_id: attempts.first().map(|running| running.job_id.clone()),
         attempts,
         telemetry: telemetry.samples.clone(),
-        unfit: session.context.unhealthy_reason(),
+        unhealthy_reason: session.context.unhealthy_reason(),
     };
     let sent = clock::boot_ms();
     let answer = session.context.api.heartbeat(&body).await?;

@@ -237,7 +237,7 @@ impl AgentSession {
             install_id: Some(self.context.install_id.clone()),
             tls_verify: (config.url.scheme() == "https").then_some(config.trust != ServerTrust::AcceptAny),
             max_jobs: Some(config.max_jobs.resolve(hardware.gpus.len())),
-            unfit: self.context.unhealthy_reason(),
+            unhealthy_reason: self.context.unhealthy_reason(),
             sandbox: Some(self.context.sandbox_report()),
             paths: Some(config.host_directories.keys().cloned().collect()),
             attempts,

@@ -14,8 +14,8 @@ fn config() -> Value {
 }
 
 /// The unhealthy reason in the newest heartbeat, if any.
-fn unfit(shared: &FakeState) -> Option<&str> {
-    shared.heartbeats.last().and_then(|beat| beat["unfit"].as_str())
+fn unhealthy_reason(shared: &FakeState) -> Option<&str> {
+    shared.heartbeats.last().and_then(|beat| beat["unhealthy_reason"].as_str())
 }
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
     // No disk has so much.
     let host = TestHost::with_script("exit 0")?.flags(&["--persistent", "--keep-free", "1000000TiB"]);
     let agent = host.start(&fake)?;
-    let why = fake.wait_until("a registration", |shared| Some(shared.registrations.first()?["unfit"].clone())).await;
+    let why = fake.wait_until("a registration", |shared| Some(shared.registrations.first()?["unhealthy_reason"].clone())).await;
     let place = format!("is free on the disk of {}/state", host.path().display());
     assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&place)), "{why}");
     fake.offer("j_1", 1, &config());
@@ -34,7 +34,7 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
         format!("the worker has no disk space for a job: {}", why.as_str().unwrap_or_default())
     );
     assert_eq!(fake.reported_statuses(), ["starting", "requeue"]);
-    fake.wait_until("a heartbeat with the reason", |shared| (unfit(shared) == why.as_str()).then_some(())).await;
+    fake.wait_until("a heartbeat with the reason", |shared| (unhealthy_reason(shared) == why.as_str()).then_some(())).await;
     agent.signal(Signal::SIGTERM)?;
     let (_, said) = agent.wait_for_exit().await?;
     let (_, report) = host.command(&["doctor", "--keep-free", "1000000TiB"]).await?;
@@ -65,12 +65,12 @@ async fn finished_job_is_pruned_for_the_next() -> io::Result<()> {
     assert_eq!(report["job_id"], "j_2");
     let error = report["error"].as_str().unwrap_or_default();
     assert!(error.contains("no disk space for a job: less than 48 MiB is free on the disk of "), "{error}");
-    fake.wait_until("a heartbeat with the reason", |shared| unfit(shared).map(drop)).await;
+    fake.wait_until("a heartbeat with the reason", |shared| unhealthy_reason(shared).map(drop)).await;
     assert!(dir.exists(), "it runs");
     std::fs::write(dir.join("control/go"), "")?;
     fake.wait_for_status("completed").await;
     wait_until("room", || (!dir.exists()).then_some(())).await;
-    fake.wait_until("a heartbeat without a reason", |shared| unfit(shared).is_none().then_some(())).await;
+    fake.wait_until("a heartbeat without a reason", |shared| unhealthy_reason(shared).is_none().then_some(())).await;
     fake.offer("j_3", 1, &config());
     fake.wait_until("the next job", |shared| {
         shared.statuses.iter().find(|said| said["job_id"] == "j_3" && said["status"] == "completed").map(drop)

@@ -62,19 +62,19 @@ fn newest(shared: &FakeState, from: usize) -> Option<Value> {
     Some(moment["gpus"][0].clone())
 }
 
-/// Waits until the first GPU is withheld for this reason, and returns the detail.
-async fn wait_until_withheld(fake: &FakeOrchestrator, reason: &str) -> String {
+/// Waits until the first GPU is unavailable for this reason, and returns the detail.
+async fn wait_until_unavailable(fake: &FakeOrchestrator, reason: &str) -> String {
     let found = fake.wait_until(reason, |shared| {
         let gpu = newest(shared, 0)?;
-        (gpu["withheld"]["reason"] == reason).then(|| gpu["withheld"]["detail"].clone())
+        (gpu["unavailable"]["reason"] == reason).then(|| gpu["unavailable"]["detail"].clone())
     });
     found.await.as_str().unwrap_or_default().to_owned()
 }
 
-/// Waits for a new heartbeat in which the first GPU is not withheld.
+/// Waits for a new heartbeat in which the first GPU is not unavailable.
 async fn wait_until_free(fake: &FakeOrchestrator) {
     let beats = fake.state().heartbeats.len();
-    let is_free = |shared: &mut FakeState| newest(shared, beats)?["withheld"].is_null().then_some(());
+    let is_free = |shared: &mut FakeState| newest(shared, beats)?["unavailable"].is_null().then_some(());
     fake.wait_until("a free GPU", is_free).await;
 }
 
@@ -154,7 +154,7 @@ async fn foreign_process_withholds_a_gpu_immediately() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.wait_until("a registration", |shared| shared.registrations.first().cloned()).await;
     gpus.set("processes", json!([{"pid": 4711, "name": "blender"}]))?;
-    assert_eq!(wait_until_withheld(&fake, "in_use").await, "used by process 4711 (blender)");
+    assert_eq!(wait_until_unavailable(&fake, "in_use").await, "used by process 4711 (blender)");
     gpus.set("processes", json!([]))?;
     wait_until_free(&fake).await;
     agent.kill().await
@@ -175,17 +175,17 @@ async fn severe_error_quarantines_until_release() -> io::Result<()> {
     };
     fake.wait_until("two polls", seen).await;
     assert!(
-        newest(&fake.state(), 0).is_some_and(|gpu| gpu["withheld"].is_null()),
+        newest(&fake.state(), 0).is_some_and(|gpu| gpu["unavailable"].is_null()),
         "a program's fault is the program's"
     );
     gpus.set("xids", json!([31, 79]))?;
-    assert_eq!(wait_until_withheld(&fake, "quarantined").await, "XID 79: it has fallen off the bus");
+    assert_eq!(wait_until_unavailable(&fake, "quarantined").await, "XID 79: it has fallen off the bus");
     agent.kill().await?;
 
     gpus.set("xids", json!([]))?;
     let agent = host.start(&fake)?;
     let again = fake.wait_until("a second registration", |shared| shared.registrations.get(1).cloned()).await;
-    assert_eq!(again["gpus"][0]["withheld"]["detail"], "XID 79: it has fallen off the bus");
+    assert_eq!(again["gpus"][0]["unavailable"]["detail"], "XID 79: it has fallen off the bus");
     let (code, said) = host.command(&["gpus"]).await?;
     assert!(code == Some(0) && said.contains("GPU-1  H100, 80 GB  in quarantine: XID 79"), "{said}");
     let (code, said) = host.command(&["gpus", "release", "GPU-2"]).await?;
@@ -210,7 +210,7 @@ async fn unhealthy_gpu_requeues_its_job_and_gets_no_other() -> io::Result<()> {
         "{report}"
     );
     assert_eq!(fake.reported_statuses(), ["starting", "requeue"]);
-    assert_eq!(wait_until_withheld(&fake, "in_use").await, "used by process 4711 (blender)");
+    assert_eq!(wait_until_unavailable(&fake, "in_use").await, "used by process 4711 (blender)");
     assert!(!host.attempt("j_1", 1).join("supervisor.json").exists() && fake.state().log.is_empty());
 
     // No process is left, but the driver does not respond.
@@ -221,7 +221,7 @@ async fn unhealthy_gpu_requeues_its_job_and_gets_no_other() -> io::Result<()> {
     fake.offer_with_gpus(&["GPU-1"], "j_2", 1, &config());
     let report = fake.wait_for_status("requeue").await;
     assert!(report["error"].as_str().is_some_and(|error| error.contains("did not respond within 5 s")), "{report}");
-    assert_eq!(wait_until_withheld(&fake, "quarantined").await, "it did not respond within 5 s before a job");
+    assert_eq!(wait_until_unavailable(&fake, "quarantined").await, "it did not respond within 5 s before a job");
     assert!(!host.attempt("j_2", 1).join("supervisor.json").exists());
     agent.kill().await
 }
@@ -243,7 +243,7 @@ async fn end_is_reported_when_the_gpu_is_free() -> io::Result<()> {
     gpus.set("processes", json!([{"pid": ELSEWHERE}]))?;
     gpus.set("reading", json!({"power_watts": 300.0}))?;
     fake.wait_until("a look", |shared| (newest(shared, 0)?["power_watts"] == 300.0).then_some(())).await;
-    assert!(newest(&fake.state(), 0).is_some_and(|gpu| gpu["withheld"].is_null()));
+    assert!(newest(&fake.state(), 0).is_some_and(|gpu| gpu["unavailable"].is_null()));
     fake.stop("j_1", 1, "cancelled");
     let dir = host.attempt("j_1", 1);
     wait_until("the trainer's end", || dir.join("exit.json").exists().then_some(())).await;
@@ -268,12 +268,12 @@ async fn foreign_process_delays_no_end_but_blocks_the_next_job() -> io::Result<(
     gpus.set("processes", json!([{"pid": stranger, "name": "blender"}]))?;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
-    assert_eq!(wait_until_withheld(&fake, "in_use").await, format!("used by process {stranger} (blender)"));
+    assert_eq!(wait_until_unavailable(&fake, "in_use").await, format!("used by process {stranger} (blender)"));
     agent.kill().await
 }
 
 #[tokio::test]
-async fn gpu_with_unreleased_memory_is_withheld() -> io::Result<()> {
+async fn gpu_with_unreleased_memory_is_unavailable() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let mut host = TestHost::with_script("while [ ! -e ../control/go ]; do sleep 0.02; done")?.flags(&["--persistent"]);
     let mut gpus = FakeGpus::one(&mut host)?;
@@ -283,7 +283,7 @@ async fn gpu_with_unreleased_memory_is_withheld() -> io::Result<()> {
     gpus.set("processes", json!([{"pid": ELSEWHERE, "name": "python3"}]))?;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
-    let detail = wait_until_withheld(&fake, "quarantined").await;
+    let detail = wait_until_unavailable(&fake, "quarantined").await;
     assert_eq!(detail, "its memory is still in use by process 2147483001 (python3), 30 s after its job ended");
     agent.kill().await
 }
@@ -296,7 +296,7 @@ async fn hung_driver_does_not_delay_heartbeats() -> io::Result<()> {
     let agent = host.start(&fake)?;
     fake.wait_until("telemetry", |shared| newest(shared, 0)).await;
     gpus.hang(true)?;
-    assert_eq!(wait_until_withheld(&fake, "quarantined").await, "the driver has not responded for 15 s");
+    assert_eq!(wait_until_unavailable(&fake, "quarantined").await, "the driver has not responded for 15 s");
     let silent = fake.state().heartbeats.len();
     wait_for_heartbeats(&fake, 3).await;
     let told = |beat: &Value| beat["telemetry"].is_array();
@@ -319,7 +319,7 @@ async fn driver_not_loaded_yet_keeps_known_gpus() -> io::Result<()> {
     let agent = host.start(&fake)?;
     let again = fake.wait_until("a second registration", |shared| shared.registrations.get(1).cloned()).await;
     assert_eq!((&again["gpus"][0]["uuid"], &again["accelerator_type"]), (&json!("GPU-1"), &json!("cuda")));
-    assert!(again["gpus"][0]["withheld"].is_object(), "{again}");
+    assert!(again["gpus"][0]["unavailable"].is_object(), "{again}");
     std::fs::write(&gpus.path, there)?;
     wait_until_free(&fake).await;
     agent.kill().await
@@ -337,7 +337,7 @@ async fn agent_started_with_hung_driver_withholds_known_gpus() -> io::Result<()>
     let agent = host.start(&fake)?;
     let again = fake.wait_until("a second registration", |shared| shared.registrations.get(1).cloned()).await;
     assert_eq!((&again["gpus"][0]["uuid"], &again["accelerator_type"]), (&json!("GPU-1"), &json!("cuda")));
-    assert_eq!(again["gpus"][0]["withheld"]["detail"], "the driver has not responded for 20 s");
+    assert_eq!(again["gpus"][0]["unavailable"]["detail"], "the driver has not responded for 20 s");
     gpus.hang(false)?;
     wait_until_free(&fake).await;
     agent.kill().await

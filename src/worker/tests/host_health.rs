@@ -14,7 +14,7 @@ fn config() -> Value {
 
 /// Waits until a heartbeat contains this.
 async fn wait_for_heartbeat(fake: &FakeOrchestrator, what: &str, says: impl Fn(Option<&str>) -> bool) {
-    fake.wait_until(what, |shared| says(shared.heartbeats.last()?["unfit"].as_str()).then_some(())).await;
+    fake.wait_until(what, |shared| says(shared.heartbeats.last()?["unhealthy_reason"].as_str()).then_some(())).await;
 }
 
 /// Offers a job with this configuration and returns its final report.
@@ -39,18 +39,18 @@ async fn host_without_trainer_accepts_no_jobs_until_it_is_installed() -> io::Res
     let register = fake.wait_until("a registration", |shared| shared.registrations.first().cloned()).await;
     let advice = "install it on this host, or set another with --trainer";
     let why = format!("the trainer is missing: the program {program:?} does not exist or cannot be started ({advice})");
-    assert_eq!(register["unfit"], why);
+    assert_eq!(register["unhealthy_reason"], why);
     let report = end_of(&fake, "j_1", "a").await;
-    assert_eq!((text(&report["status"]), text(&report["unfit"])), ("requeue", why.as_str()));
+    assert_eq!((text(&report["status"]), text(&report["unhealthy_reason"])), ("requeue", why.as_str()));
     std::fs::write(&program, "#!/bin/sh\nexit 0\n")?;
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
-    let is_fit = |register: &Value| register["unfit"].is_null();
+    let is_fit = |register: &Value| register["unhealthy_reason"].is_null();
     fake.wait_until("a healthy host", |shared| shared.registrations.iter().any(is_fit).then_some(())).await;
     assert_eq!(end_of(&fake, "j_2", "a").await["status"], "completed");
     std::fs::remove_file(&program)?;
     let report = end_of(&fake, "j_3", "a").await;
     assert_eq!(
-        (text(&report["status"]), text(&report["unfit"])),
+        (text(&report["status"]), text(&report["unhealthy_reason"])),
         ("requeue", why.as_str()),
         "it was removed meanwhile"
     );
@@ -72,16 +72,16 @@ async fn third_immediate_failure_in_a_row_requeues_the_job() -> io::Result<()> {
     ] {
         let report = end_of(&fake, job, config).await;
         assert_eq!(report["status"], status, "{report}");
-        let why = text(&report["unfit"]);
+        let why = text(&report["unhealthy_reason"]);
         assert_eq!(why.contains("3 configurations in a row failed within 10 s"), status == "requeue", "{report}");
     }
-    wait_for_heartbeat(&fake, "unfit", |unfit| unfit.is_some()).await;
+    wait_for_heartbeat(&fake, "unhealthy_reason", |unhealthy_reason| unhealthy_reason.is_some()).await;
     assert_eq!(fake.state().statuses.iter().filter(|report| report["job_id"] == "j_6").count(), 2, "it never ran");
     fake.state().drain = true;
     let told = fake.state().heartbeats.len() + 2;
     fake.wait_until("the drain", |shared| (shared.heartbeats.len() >= told).then_some(())).await;
     fake.state().drain = false;
-    wait_for_heartbeat(&fake, "a healthy host", |unfit| unfit.is_none()).await;
+    wait_for_heartbeat(&fake, "a healthy host", |unhealthy_reason| unhealthy_reason.is_none()).await;
     assert_eq!(end_of(&fake, "j_7", "e").await["status"], "failed");
     agent.kill().await
 }

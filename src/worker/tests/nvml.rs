@@ -47,9 +47,9 @@ fn newest(shared: &FakeState, from: usize, gpu: usize) -> Option<Value> {
     Some(moment["gpus"][gpu].clone())
 }
 
-async fn wait_until_withheld(fake: &FakeOrchestrator, detail: &str) {
+async fn wait_until_unavailable(fake: &FakeOrchestrator, detail: &str) {
     let is_said = |shared: &mut FakeState| {
-        let said = newest(shared, 0, 0)?["withheld"]["detail"].as_str()?.to_owned();
+        let said = newest(shared, 0, 0)?["unavailable"]["detail"].as_str()?.to_owned();
         said.contains(detail).then_some(())
     };
     fake.wait_until(detail, is_said).await;
@@ -91,7 +91,7 @@ async fn gpus_are_read_independently() -> io::Result<()> {
     assert_eq!(other(1), Some(json!({"uuid": "GPU-shared", "temperature_celsius": 41.0})));
     assert_eq!(other(2), Some(json!({"uuid": "MIG-part", "memory_used_gb": 1.5, "temperature_celsius": 41.0})));
     driver.write("processes", &std::process::id().to_string())?;
-    wait_until_withheld(&fake, &format!("used by process {} (", std::process::id())).await;
+    wait_until_unavailable(&fake, &format!("used by process {} (", std::process::id())).await;
     assert_eq!(driver.start_count(), 1);
     agent.kill().await
 }
@@ -126,16 +126,16 @@ async fn replaced_driver_is_reloaded_and_lost_gpu_stays_known() -> io::Result<()
     driver.write("generation", "2")?;
     fake.wait_until("the library to be reloaded", |_| (driver.start_count() == 2).then_some(())).await;
     let after = next_heartbeat(&fake).await;
-    assert!(after["withheld"].is_null() && after["temperature_celsius"] == 41.0, "{after}");
+    assert!(after["unavailable"].is_null() && after["temperature_celsius"] == 41.0, "{after}");
 
     // Errors are also received from the new one.
     driver.write("xid", "48")?;
-    wait_until_withheld(&fake, "XID 48: an uncorrectable memory error").await;
-    assert!(newest(&fake.state(), 0, 1).is_some_and(|other| other["withheld"].is_null()));
+    wait_until_unavailable(&fake, "XID 48: an uncorrectable memory error").await;
+    assert!(newest(&fake.state(), 0, 1).is_some_and(|other| other["unavailable"].is_null()));
     let (code, said) = host.command(&["gpus", "release", "GPU-whole"]).await?;
     assert_eq!(code, Some(0), "{said}");
     driver.write("lost", "")?;
-    wait_until_withheld(&fake, "it no longer responds: device fell off the bus").await;
+    wait_until_unavailable(&fake, "it no longer responds: device fell off the bus").await;
     assert_eq!(driver.start_count(), 2);
     agent.kill().await
 }

@@ -323,7 +323,7 @@ async fn a_host_that_cannot_confine_as_its_owner_wants_takes_no_job() -> io::Res
     let agent = host.start(&fake)?;
     let why = fake
         .wait_until("a registration", |shared| {
-            Some(shared.registrations.first()?["unfit"].as_str().unwrap_or("fit").to_owned())
+            Some(shared.registrations.first()?["unhealthy_reason"].as_str().unwrap_or("fit").to_owned())
         })
         .await;
     assert!(why.contains("--sandbox-min") && why.contains("namespaces"), "{why}");

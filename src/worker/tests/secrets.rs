@@ -118,7 +118,7 @@ async fn invalid_secret_names_do_not_reach_the_trainer() -> io::Result<()> {
 
 #[tokio::test]
 async fn missing_secret_fails_the_job_with_a_reason() -> io::Result<()> {
-    let (fake, _host) = run("echo never", |shared| shared.secrets_error = Some("secret_gone")).await?;
+    let (fake, _host) = run("echo never", |shared| shared.secrets_error = Some("secret_deleted")).await?;
     assert_eq!(fake.reported_statuses(), ["starting", "failed"]);
     assert!(fake.state().log.is_empty());
     Ok(())

@@ -201,12 +201,12 @@ fn drain_and_shutdown_exit_when_idle() {
 
 #[test]
 fn agent_exits_when_the_worker_is_retired() {
-    let spent = || desired(DesiredState { spent: true, ..DesiredState::default() });
+    let retired = || desired(DesiredState { retired: true, ..DesiredState::default() });
     for persistent in [true, false] {
-        assert_eq!(agent(persistent).handle(spent()), [exit_with(0)]);
+        assert_eq!(agent(persistent).handle(retired()), [exit_with(0)]);
         let mut busy = agent(persistent);
         busy.handle(AgentInput::Offer(offer("j_1", 1)));
-        assert_eq!(busy.handle(spent()), []);
+        assert_eq!(busy.handle(retired()), []);
         assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(0)]);
     }
 }
@@ -375,7 +375,7 @@ fn ephemeral_worker_exits_with_its_last_attempt() {
     agent.handle(AgentInput::Offer(offer("j_1", 1)));
     agent.handle(AgentInput::Offer(offer("j_2", 1)));
     agent.handle(AgentInput::Offer(offer("j_3", 1)));
-    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "it is spent, and takes nothing new");
+    assert_eq!(agent.handle(AgentInput::Ended(key("j_1", 1), true)), [], "it is retired, and accepts nothing new");
     assert_eq!(agent.handle(AgentInput::Offer(offer("j_4", 1))), []);
     assert_eq!(agent.handle(AgentInput::Ended(key("j_2", 1), true)), [exit_with(0)]);
 }

@@ -80,7 +80,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
     match event {
         "job.completed" => ("status status-good", Glyph::CheckCircle),
         "job.failed" => ("status status-bad", Glyph::CrossCircle),
-        "job.requeued" | "job.kept_back" => ("status status-warn", Glyph::Warning),
+        "job.requeued" | "job.held" => ("status status-warn", Glyph::Warning),
         "job.cancelling" | "job.cancelled" => ("status status-off", Glyph::StopCircle),
         "job.running" | "job.starting" => ("status status-active", Glyph::Play),
         "job.offered" | "job.offer_expired" => ("status status-wait", Glyph::HalfCircle),
@@ -104,21 +104,21 @@ fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
     match event.event.as_str() {
         "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
         "job.submitted" => words.submitted.with(&[&detail("config"), &detail("revision")]),
-        "job.prioritised" => words.prioritised.with(&[&detail("before"), &detail("after")]),
+        "job.priority_changed" => words.prioritised.with(&[&detail("before"), &detail("after")]),
         "job.offered" => words.offered.with(both),
         "job.offer_expired" => words.offer_expired.with(both),
         "job.starting" => words.starting.with(both),
         "job.running" => words.running.with(both),
-        "job.kept_back" => {
+        "job.held" => {
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
-            words.kept_back.of(until.unwrap_or_else(|| detail("until")))
+            words.held.of(until.unwrap_or_else(|| detail("until")))
         }
         "job.requeued" => words.requeued.with(&[&attempt, &reason()]),
         "job.cancelling" => words.cancelling.of(worker),
         "job.cancelled" => words.cancelled.to_owned(),
         "job.completed" => words.completed.with(both),
         "job.failed" => words.failed.of(reason()),
-        "secret.given" => words.secrets_given.with(&[&attempt, &join_names(&event.detail["names"])]),
+        "secret.delivered" => words.secrets_given.with(&[&attempt, &join_names(&event.detail["names"])]),
         other => other.to_owned(),
     }
 }

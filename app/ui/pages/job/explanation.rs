@@ -117,14 +117,14 @@ fn describe_verdict(why: &ExplanationView, now: Timestamp) -> String {
             words.fits.of(name.map_or("", |answer| answer.name.as_str()))
         }
         VerdictCode::BackOff => words.backs_off.of(rest(why.until)),
-        VerdictCode::KeptBack => words.kept_back.of(rest(why.until)),
+        VerdictCode::Held => words.held.of(rest(why.until)),
         VerdictCode::Limited => match why.limit {
             Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
             limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
         },
         VerdictCode::Busy => words.busy.to_owned(),
-        VerdictCode::Away => words.away.to_owned(),
-        VerdictCode::Never => words.never.to_owned(),
+        VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
+        VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),
         VerdictCode::NoLocalWorker => words.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
     }

@@ -93,7 +93,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
         "worker.registered" | "worker.resumed" => ("status status-active", Glyph::Play),
         "worker.offline" => ("status status-bad", Glyph::CrossCircle),
         "worker.token_in_use" => ("status status-bad", Glyph::Warning),
-        "worker.gpus" | "worker.fitness" | "worker.astray" => ("status status-warn", Glyph::Warning),
+        "worker.gpus_changed" | "worker.health_changed" | "worker.unassigned_run" => ("status status-warn", Glyph::Warning),
         "worker.drained" => ("status status-warn", Glyph::Drain),
         "worker.token_rotated" => ("status status-wait", Glyph::Key),
         "worker.connecting" => ("status status-wait", Glyph::HalfCircle),
@@ -114,7 +114,7 @@ fn event_details(event: &AuditTrailEvent) -> Vec<String> {
         "worker.created" => vec![ends("token_expires_at"), unused()],
         "worker.registered" => {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
-            vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unfit")]
+            vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unhealthy_reason")]
         }
         "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_gone.to_owned())],
         "worker.offline" => vec![text("cause").map(|cause| match cause.as_str() {
@@ -123,17 +123,17 @@ fn event_details(event: &AuditTrailEvent) -> Vec<String> {
             _ => cause,
         })],
         "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
-        "worker.gpus" => vec![
-            gpu_list_text(&detail["withheld"]).map(|gpus| words.withheld.of(gpus)),
+        "worker.gpus_changed" => vec![
+            gpu_list_text(&detail["unavailable"]).map(|gpus| words.unavailable.of(gpus)),
             gpu_list_text(&detail["given_back"]).map(|gpus| words.given_back.of(gpus)),
         ],
-        "worker.fitness" => vec![text("unfit").or_else(|| Some(words.fit_again.to_owned()))],
+        "worker.health_changed" => vec![text("unhealthy_reason").or_else(|| Some(words.fit_again.to_owned()))],
         "worker.token_rotated" => {
             let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
             vec![ends("expires_at"), unused(), old]
         }
         "worker.token_in_use" => vec![text("host").map(|host| words.from_host.of(host))],
-        "worker.astray" => vec![text("job_id").map(|job| short_id(&job))],
+        "worker.unassigned_run" => vec![text("job_id").map(|job| short_id(&job))],
         _ => Vec::new(),
     };
     details.into_iter().flatten().collect()
@@ -183,12 +183,12 @@ mod tests {
         );
         assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["It said goodbye."]);
         assert_eq!(told("worker.offline", json!({"cause": "odd"})), ["odd"]);
-        let broken = json!({"withheld": [{"index": 3, "detail": "XID 79"}], "given_back": []});
-        assert_eq!(told("worker.gpus", broken), ["Withheld: GPU 3 (XID 79)"]);
-        assert_eq!(told("worker.fitness", json!({"unfit": null})), ["It takes jobs again."]);
+        let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "given_back": []});
+        assert_eq!(told("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
+        assert_eq!(told("worker.health_changed", json!({"unhealthy_reason": null})), ["It takes jobs again."]);
         assert_eq!(told("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);
-        for odd in [Value::Null, json!([]), json!("text"), json!({"gpus": 5, "withheld": [1], "reason": {}})] {
-            assert!(told("worker.registered", odd.clone()).is_empty() && told("worker.gpus", odd).is_empty());
+        for odd in [Value::Null, json!([]), json!("text"), json!({"gpus": 5, "unavailable": [1], "reason": {}})] {
+            assert!(told("worker.registered", odd.clone()).is_empty() && told("worker.gpus_changed", odd).is_empty());
         }
     }
 }

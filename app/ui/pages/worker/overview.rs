@@ -35,8 +35,8 @@ pub(super) struct WorkerOnboarding {
 pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<WorkerOnboarding>) -> impl IntoView {
     let words = &t().worker;
     let unverified = Memo::new(move |_| worker.with(|worker| worker.tls_verify == Some(false)));
-    let unfit = Memo::new(move |_| {
-        worker.with(|worker| worker.unfit.clone().filter(|_| worker.status != WorkerStatus::Offline))
+    let unhealthy_reason = Memo::new(move |_| {
+        worker.with(|worker| worker.unhealthy_reason.clone().filter(|_| worker.status != WorkerStatus::Offline))
     });
     let administers = has_permission(Permission::AdminWorkers);
     let arrives = arrival.filter(|_| administers).map(|WorkerOnboarding { new_token }| {
@@ -47,8 +47,8 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
     });
     view! {
         {move || unverified.get().then(|| view! { <p class="mb-4 max-w-prose text-muted">{words.unverified_hint}</p> })}
-        {move || unfit.get().map(|why| view! {
-            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.unfit_because.of(&why)}</p>
+        {move || unhealthy_reason.get().map(|why| view! {
+            <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.unhealthy_because.of(&why)}</p>
         })}
         <TokenAlarm worker=worker/>
         <div class="space-y-6">

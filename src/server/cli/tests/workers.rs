@@ -120,13 +120,13 @@ async fn gpus_are_shown_with_readings_and_reasons() {
     let _stream = harness.server.open_stream(&key).await;
     harness.server.put_config("digits").await;
     let job = harness.server.submit("digits").await;
-    let withheld = json!({"reason": "in_use", "detail": "process 4711 (python\u{1b})"});
+    let unavailable = json!({"reason": "in_use", "detail": "process 4711 (python\u{1b})"});
     let full = json!({"uuid": "GPU-0", "utilization_percent": 97.0, "memory_used_gb": 61.5, "temperature_celsius": 71.0,
         "power_watts": 390.0, "power_limit_watts": 400.0, "clock_mhz": 1410, "memory_clock_mhz": 1593});
-    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "withheld": withheld}]});
+    let moment = json!({"at": "2024-01-15T10:30:00Z", "gpus": [full, {"uuid": "GPU-1", "unavailable": unavailable}]});
     harness
         .server
-        .post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment], "unfit": "full"}))
+        .post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment], "unhealthy_reason": "full"}))
         .await
         .expect_status(200);
     let shown = harness.run(&["workers", "show", "gpu-1"]).await.expect_success();
@@ -141,7 +141,7 @@ GPU  MODEL  STATE                          MEMORY        USE  TEMP   POWER      
     );
     assert!(shown.ends_with(&table), "{shown}\n{table}");
     assert_eq!(
-        harness.run(&["workers", "show", "gpu-1", "--json"]).await.json()["gpus"][1]["withheld"]["reason"],
+        harness.run(&["workers", "show", "gpu-1", "--json"]).await.json()["gpus"][1]["unavailable"]["reason"],
         "in_use"
     );
 }

@@ -80,7 +80,7 @@ async fn list(
 const CREATE: OperationDoc = OperationDoc {
     description: "The token is only in this response, so a repeated request cannot return it: \
              the unique name prevents a second one.",
-    problems: &["invalid_name", "invalid_labels", "invalid_network", "out_of_range", "too_much", "name_taken"],
+    problems: &["invalid_name", "invalid_labels", "invalid_network", "out_of_range", "too_large", "name_taken"],
     ..OperationDoc::new("createWorker", "Creates a worker and its token.")
 };
 
@@ -174,7 +174,7 @@ const EDIT: OperationDoc = OperationDoc {
         "invalid_name",
         "invalid_labels",
         "invalid_network",
-        "too_much",
+        "too_large",
         "name_taken",
     ],
     ..OperationDoc::new("editWorker", "Changes a worker's name, type or labels; omitted fields keep their values.")
@@ -196,7 +196,7 @@ async fn edit(
 }
 
 const DRAIN: OperationDoc = OperationDoc {
-    problems: &["worker_not_found", "out_of_range", "too_much"],
+    problems: &["worker_not_found", "out_of_range", "too_large"],
     ..OperationDoc::new("drainWorker", "Drains a worker: running jobs finish, and it gets no new ones.")
 };
 

@@ -228,7 +228,7 @@ fn group_by_status(names: &BTreeSet<&'static str>) -> BTreeMap<u16, Vec<&'static
 impl DeclaredRoute {
     /// Returns all problems that the route can return, those of its guards included.
     pub fn problems(&self) -> BTreeSet<&'static str> {
-        let mut all: BTreeSet<&'static str> = ["several_hosts", "unknown_host", "internal_error"].into();
+        let mut all: BTreeSet<&'static str> = ["multiple_hosts", "unknown_host", "internal_error"].into();
         all.extend(self.doc.problems.iter().chain(&self.signature.problems).copied());
         let changes = self.method != Method::GET;
         if changes {
@@ -238,7 +238,7 @@ impl DeclaredRoute {
         all.insert("too_many_requests");
         if self.access != RouteAccess::Anyone {
             all.extend(["database_unavailable", "inconsistent_row"]);
-            all.extend(changes.then_some("changed_meanwhile"));
+            all.extend(changes.then_some("concurrent_change"));
         }
         all.extend(self.parameters().next().is_some().then_some("not_found"));
         all
@@ -291,8 +291,8 @@ impl RouteAccess {
             }
             Self::Registration => &[
                 "worker_token_missing",
-                "worker_token_refused",
-                "worker_token_spent",
+                "worker_token_invalid",
+                "worker_retired",
                 "worker_token_expired",
                 "network_not_allowed",
                 "worker_not_found",
@@ -301,8 +301,8 @@ impl RouteAccess {
                 "not_registered",
                 "token_in_use",
                 "worker_token_missing",
-                "worker_token_refused",
-                "worker_token_spent",
+                "worker_token_invalid",
+                "worker_retired",
                 "worker_token_expired",
                 "network_not_allowed",
                 "worker_not_found",
@@ -312,8 +312,8 @@ impl RouteAccess {
                 "not_registered",
                 "token_in_use",
                 "worker_token_missing",
-                "worker_token_refused",
-                "worker_token_spent",
+                "worker_token_invalid",
+                "worker_retired",
                 "worker_token_expired",
                 "network_not_allowed",
                 "worker_not_found",

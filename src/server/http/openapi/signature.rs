@@ -54,7 +54,7 @@ impl<T> DescribeInput for Extension<T> {}
 impl<T> DescribeInput for Path<T> {}
 impl<T> DescribeInput for Form<T> {
     fn describe(signature: &mut Signature) {
-        signature.problems.extend(["broken_body", "body_too_slow", "body_too_large"]);
+        signature.problems.extend(["incomplete_body", "body_too_slow", "body_too_large"]);
     }
 }
 
@@ -91,7 +91,7 @@ impl<T: JsonSchema> DescribeInput for OptionalJson<T> {
 
 fn describe_json_body(signature: &mut Signature, schema: SchemaOf, required: bool) {
     signature.body = Some((schema, required));
-    signature.problems.extend(["invalid_json", "broken_body", "body_too_slow", "body_too_large"]);
+    signature.problems.extend(["invalid_json", "incomplete_body", "body_too_slow", "body_too_large"]);
 }
 
 impl<T: JsonSchema> DescribeOutput for Json<T> {

@@ -58,7 +58,7 @@ pub fn access_problem(service_error: &ServiceError) -> ApiError {
         ),
         ServiceError::NoAccount => (
             S::CONFLICT,
-            "no_person",
+            "user_required",
             "The operator on the server's host has no account, and so no password, tokens or sessions. Name a user."
                 .to_owned(),
         ),
@@ -86,7 +86,7 @@ fn factor_problem(error: FactorError) -> ApiError {
              that you have not used.",
         ),
         FactorError::NoEnrollment => {
-            (S::NOT_FOUND, "no_enrolment", "No authenticator app is being set up. Start again on the account page.")
+            (S::NOT_FOUND, "enrollment_not_started", "No authenticator app is being set up. Start again on the account page.")
         }
         FactorError::AlreadyExists => (
             S::CONFLICT,
@@ -140,7 +140,7 @@ fn passkeys_unavailable(why: PasskeyOriginError) -> ApiError {
              localhost."
         }
     };
-    let mut error = ApiError::new(StatusCode::CONFLICT, "no_passkeys_here", detail);
+    let mut error = ApiError::new(StatusCode::CONFLICT, "passkeys_unavailable", detail);
     error.extra.insert("why".to_owned(), why.as_str().into());
     error
 }

@@ -23,11 +23,11 @@ const fn problem_code(name: &'static str, statuses: &'static [u16], meaning: &'s
 
 /// All problem codes, by status.
 pub const CODES: &[ProblemCode] = &[
-    problem_code("broken_body", &[400], "The body did not arrive completely."),
+    problem_code("incomplete_body", &[400], "The body did not arrive completely."),
     problem_code("invalid_json", &[400], "The body is not the JSON that the route expects."),
     problem_code("invalid_query", &[400], "The query string is not what the route expects."),
-    problem_code("speak_tls", &[400], "The server requires HTTPS, and the request was plain HTTP."),
-    problem_code("several_hosts", &[400], "The request has more than one `Host` header."),
+    problem_code("tls_required", &[400], "The server requires HTTPS, and the request was plain HTTP."),
+    problem_code("multiple_hosts", &[400], "The request has more than one `Host` header."),
     problem_code(
         "upload_refused",
         &[400, 413],
@@ -35,13 +35,13 @@ pub const CODES: &[ProblemCode] = &[
     ),
     problem_code("not_authenticated", &[401], "Not authenticated."),
     problem_code(
-        "worker_token_refused",
+        "worker_token_invalid",
         &[401],
         "Invalid worker or job token: rotated, deleted, expired, or misspelled.",
     ),
     problem_code("worker_token_missing", &[401], "The request has no `X-Worker-Token` header."),
     problem_code("worker_token_expired", &[401], "The worker's token has expired: rotate it."),
-    problem_code("worker_token_spent", &[401], "The ephemeral worker of this token has run its job and is retired."),
+    problem_code("worker_retired", &[401], "The ephemeral worker of this token has run its job and is retired."),
     problem_code("wrong_password", &[401], "Wrong user name or password."),
     problem_code("wrong_token", &[401], "Invalid API token or code."),
     problem_code("config_not_yours", &[403], "The configuration belongs to another user; `owner` says to whom."),
@@ -65,10 +65,10 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("user_not_found", &[404], "User not found."),
     problem_code("factor_not_found", &[404], "The account has no second factor."),
     problem_code("passkey_not_found", &[404], "The account has no such passkey."),
-    problem_code("no_enrolment", &[404], "No authenticator app is being set up."),
+    problem_code("enrollment_not_started", &[404], "No authenticator app is being set up."),
     problem_code("worker_not_found", &[404], "Worker not found."),
     problem_code("method_not_allowed", &[405], "The path does not support the method."),
-    problem_code("changed_meanwhile", &[409], "Another change was faster. Load the current state, then try again."),
+    problem_code("concurrent_change", &[409], "Another change was faster. Load the current state, then try again."),
     problem_code(
         "config_changed",
         &[409],
@@ -81,7 +81,7 @@ pub const CODES: &[ProblemCode] = &[
     ),
     problem_code("factor_exists", &[409], "The account has an authenticator app already."),
     problem_code(
-        "no_passkeys_here",
+        "passkeys_unavailable",
         &[409],
         "Passkeys cannot be used at this address; `why` is `insecure` or `no_name`.",
     ),
@@ -99,11 +99,11 @@ pub const CODES: &[ProblemCode] = &[
     ),
     problem_code("name_taken", &[409], "The name is already in use."),
     problem_code("no_accounts", &[409], "The server runs without accounts."),
-    problem_code("no_person", &[409], "The operator on the server's host has no account."),
+    problem_code("user_required", &[409], "The operator on the server's host has no account."),
     problem_code("not_registered", &[409], "The worker must register first."),
     problem_code("not_your_attempt", &[409], "This worker does not hold the attempt: stop it."),
-    problem_code("old_attempt", &[409], "The job was given to another attempt: stop this one."),
-    problem_code("secret_gone", &[409], "The job names a secret that was deleted."),
+    problem_code("stale_attempt", &[409], "The job was given to another attempt: stop this one."),
+    problem_code("secret_deleted", &[409], "The job names a secret that was deleted."),
     problem_code("secret_unreadable", &[409], "A secret cannot be decrypted with the server's key."),
     problem_code("token_in_use", &[409], "Another running agent uses this token."),
     problem_code(
@@ -153,7 +153,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("passkey_copied", &[422], "The passkey's counter went backward: there may be a copy of it."),
     problem_code("wrong_passkey", &[422], "The passkey does not belong to the account, or signed something else."),
     problem_code("wrong_code", &[422], "The code of the second factor is wrong, or was used before."),
-    problem_code("too_much", &[422], "Something is too long or too many; `detail` says what."),
+    problem_code("too_large", &[422], "Something is too long or too many; `detail` says what."),
     problem_code("too_many_event_streams", &[429], "The user has reached the limit of open event streams: close some."),
     problem_code(
         "too_many_requests",

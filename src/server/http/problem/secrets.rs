@@ -14,7 +14,7 @@ pub fn secret_not_found(name: &str) -> ApiError {
 /// A secret of the job has been deleted.
 pub fn secret_removed(name: &str) -> ApiError {
     let detail = format!("The job names the secret {name:?}, which was deleted. Store it again, and retry the job.");
-    ApiError::new(StatusCode::CONFLICT, "secret_gone", detail)
+    ApiError::new(StatusCode::CONFLICT, "secret_deleted", detail)
 }
 
 /// A secret cannot be decrypted.

@@ -10,7 +10,7 @@ pub fn job_problem(error: &job::JobTransitionError) -> ApiError {
     let (code, detail) = match error {
         job::JobTransitionError::AlreadyEnded => ("job_ended", "The job has ended and cannot be changed.".to_owned()),
         job::JobTransitionError::StaleAttempt { current } => (
-            "old_attempt",
+            "stale_attempt",
             format!("The job was given to another attempt: {current} is the current one. Stop this attempt."),
         ),
         job::JobTransitionError::WrongWorker => {
@@ -41,7 +41,7 @@ pub fn worker_problem(error: worker::WorkerTransitionError) -> ApiError {
         worker::WorkerTransitionError::Retired => {
             return ApiError::new(
                 StatusCode::UNAUTHORIZED,
-                "worker_token_spent",
+                "worker_retired",
                 "This ephemeral worker has run its job, and its token is revoked. Create a new worker, or a persistent one.",
             );
         }

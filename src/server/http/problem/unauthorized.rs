@@ -100,7 +100,7 @@ pub fn limit_reached(limit: ResourceLimit) -> ApiError {
 /// The worker token was rejected.
 pub fn worker_token_problem(rejection: TokenRejection) -> ApiError {
     match rejection {
-        TokenRejection::Unknown => ApiError::worker_token_refused(),
+        TokenRejection::Unknown => ApiError::worker_token_invalid(),
         TokenRejection::SessionEnded => super::transitions::worker_problem(WorkerTransitionError::NotRegistered),
         TokenRejection::Expired => ApiError::new(
             StatusCode::UNAUTHORIZED,

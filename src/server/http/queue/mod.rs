@@ -111,7 +111,7 @@ const SUBMIT: OperationDoc = OperationDoc {
         "out_of_range",
         "invalid_labels",
         "invalid_name",
-        "too_much",
+        "too_large",
         "idempotency_key_reused",
     ],
     ..OperationDoc::new("submitJob", "Submits a job, or previews it.")
@@ -145,7 +145,7 @@ const RETRY: OperationDoc = OperationDoc {
         "job_not_ended",
         "config_not_found",
         "secret_not_found",
-        "too_much",
+        "too_large",
         "disk_full",
         "limit_reached",
         "idempotency_key_reused",

@@ -18,7 +18,7 @@ use crate::service::worker_tokens::WorkerAuth;
 use crate::state::AppState;
 
 pub const REGISTER: OperationDoc = OperationDoc {
-    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_much", "token_in_use", "older_agent_refused"],
+    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_large", "token_in_use", "older_agent_refused"],
     ..OperationDoc::new("register", "Registers an agent with its GPUs; returns the desired state.")
 };
 
@@ -48,7 +48,7 @@ pub async fn register(
 }
 
 pub const HEARTBEAT: OperationDoc = OperationDoc {
-    problems: &["invalid_status", "other_worker", "too_much", "not_registered", "token_in_use"],
+    problems: &["invalid_status", "other_worker", "too_large", "not_registered", "token_in_use"],
     ..OperationDoc::new("heartbeat", "Sends a heartbeat; returns the desired state.")
 };
 

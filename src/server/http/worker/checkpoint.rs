@@ -24,13 +24,13 @@ use crate::state::AppState;
 pub const COMPLETE_CHECKPOINT: OperationDoc = OperationDoc {
     description: "Sent after the last file, because an incomplete checkpoint cannot be resumed from.",
     problems: &[
-        "old_attempt",
+        "stale_attempt",
         "not_your_attempt",
         "job_ended",
         "checkpoint_incomplete",
         "invalid_path",
         "out_of_range",
-        "too_much",
+        "too_large",
     ],
     ..OperationDoc::new("noteCheckpoint", "Completes a checkpoint whose files were uploaded.")
 };
@@ -79,7 +79,7 @@ pub const RESUME_FILE: OperationDoc = OperationDoc {
         AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::new(206, "The requested bytes.", BYTES) },
     ],
     problems: &[
-        "old_attempt",
+        "stale_attempt",
         "not_your_attempt",
         "job_ended",
         "artifact_not_found",

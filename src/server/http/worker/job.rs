@@ -62,10 +62,10 @@ pub struct ArtifactParams {
 }
 
 /// Problems of a report about an attempt that is not the reporter's.
-pub const FENCED: &[&str] = &["old_attempt", "not_your_attempt", "job_ended"];
+pub const FENCED: &[&str] = &["stale_attempt", "not_your_attempt", "job_ended"];
 
 pub const STATUS: OperationDoc = OperationDoc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_much"],
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_large"],
     ..OperationDoc::new("reportStatus", "Reports the status of an attempt.")
 };
 
@@ -82,7 +82,7 @@ pub async fn status(
 }
 
 pub const PROGRESS: OperationDoc = OperationDoc {
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "too_much", "out_of_range", "disk_full"],
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "too_large", "out_of_range", "disk_full"],
     ..OperationDoc::new("reportProgress", "Reports metric points of an attempt.")
 };
 
@@ -102,14 +102,14 @@ pub const LOGS: OperationDoc = OperationDoc {
     description: "Chunks that were stored before are skipped; the response contains the stored size.",
     body: Some(ContentDoc::Bytes(&["application/octet-stream"])),
     problems: &[
-        "old_attempt",
+        "stale_attempt",
         "not_your_attempt",
         "job_ended",
         "log_gap",
         "out_of_range",
         "body_too_large",
-        "broken_body",
-        "too_much",
+        "incomplete_body",
+        "too_large",
         "disk_full",
         "files_unavailable",
     ],
@@ -139,14 +139,14 @@ pub const ARTIFACT: OperationDoc = OperationDoc {
         description: "SHA-256 of the whole file in hex; required for a file in chunks.",
     }],
     problems: &[
-        "old_attempt",
+        "stale_attempt",
         "not_your_attempt",
         "job_ended",
         "invalid_path",
         "upload_refused",
         "upload_gap",
         "out_of_range",
-        "too_much",
+        "too_large",
         "files_unavailable",
         "limit_reached",
         "disk_full",
@@ -197,7 +197,7 @@ pub struct UploadParams {
 
 pub const UPLOAD_PROGRESS: OperationDoc = OperationDoc {
     problems: &[
-        "old_attempt",
+        "stale_attempt",
         "not_your_attempt",
         "job_ended",
         "invalid_path",
@@ -239,7 +239,7 @@ pub async fn bundle(
 
 pub const SECRETS: OperationDoc = OperationDoc {
     answers: &[AnswerDoc::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
-    problems: &["old_attempt", "not_your_attempt", "job_ended", "secret_gone", "secret_unreadable"],
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "secret_deleted", "secret_unreadable"],
     ..OperationDoc::new("takeSecrets", "Returns the secrets of an attempt's job; recorded in the audit log.")
 };
 

@@ -279,14 +279,14 @@ impl Core {
             }
             (None, None) => return None,
         };
-        let proved_at = opened.session.as_ref().map(|session| session.reauthenticated_at);
+        let reauthenticated_at = opened.session.as_ref().map(|session| session.reauthenticated_at);
         let ticket = Some(credential.clone());
         Some(Principal {
             name: user.name.clone(),
             user: Some(user.id.clone()),
             via,
             permissions,
-            reauthenticated_at: proved_at,
+            reauthenticated_at: reauthenticated_at,
             unread_notices: user.unread_notices,
             credential: ticket,
         })

@@ -1,14 +1,14 @@
 //! Views of explanations: codes with parameters, and the same as text.
 
 use app::domain::explain::{self, ExplainVerdict, Explanation, WorkerExplanation};
-use app::domain::gpu::{Withheld, WithheldReason};
+use app::domain::gpu::{Unavailable, UnavailableReason};
 use app::domain::ids::JobId;
 use app::domain::job::{Job, JobTarget};
 use app::domain::matching::Blocker;
 use app::domain::plan::ReachedLimit;
 use app::domain::sandbox::SandboxLevel;
 use app::protocol::explain::{
-    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, VerdictCode, WithheldGpuView, WorkerExplanationView,
+    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, VerdictCode, UnavailableGpuView, WorkerExplanationView,
 };
 use app::protocol::gpu;
 use app::protocol::submit::{SubmitJob, SubmitPreviewResponse};
@@ -63,11 +63,11 @@ fn explanation_view(job: &Job, explanation: Explanation) -> ExplanationView {
         ExplainVerdict::NotWaiting => (VerdictCode::NotWaiting, None, None),
         ExplainVerdict::Fits { worker } => (VerdictCode::Fits, Some(worker), None),
         ExplainVerdict::BackOff { until } => (VerdictCode::BackOff, None, Some(until)),
-        ExplainVerdict::Held { until } => (VerdictCode::KeptBack, None, Some(until)),
+        ExplainVerdict::Held { until } => (VerdictCode::Held, None, Some(until)),
         ExplainVerdict::LimitReached(_) => (VerdictCode::Limited, None, None),
         ExplainVerdict::Busy => (VerdictCode::Busy, None, None),
-        ExplainVerdict::WorkerUnavailable => (VerdictCode::Away, None, None),
-        ExplainVerdict::Unsatisfiable => (VerdictCode::Never, None, None),
+        ExplainVerdict::WorkerUnavailable => (VerdictCode::WorkerUnavailable, None, None),
+        ExplainVerdict::Unsatisfiable => (VerdictCode::Unsatisfiable, None, None),
         ExplainVerdict::NoLocalWorker => (VerdictCode::NoLocalWorker, None, None),
         ExplainVerdict::NoWorkers => (VerdictCode::NoWorkers, None, None),
     };
@@ -136,8 +136,8 @@ fn worker_view(answer: WorkerExplanation) -> WorkerExplanationView {
 
 /// Builds a view from code, text and nearest change; callers add parameters.
 fn blocker_view(code: BlockerCode, text: impl Into<String>, change: impl Into<String>) -> BlockerView {
-    let (text, change, withheld) = (text.into(), change.into(), Vec::new());
-    BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, withheld, text, change }
+    let (text, change, unavailable) = (text.into(), change.into(), Vec::new());
+    BlockerView { code, key: None, wanted: None, found: None, why: None, gpus: None, unavailable, text, change }
 }
 
 fn sandbox(wanted: SandboxLevel, found: SandboxLevel, why: Option<&str>) -> BlockerView {
@@ -164,10 +164,10 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
         Blocker::Accelerator { wanted, found } => accelerator(wanted, found),
         Blocker::Gpus { wanted, found } => gpu_count(*wanted, *found),
         Blocker::Vram { wanted_gb, gpus, found_gb } => vram(*wanted_gb, *gpus, *found_gb),
-        Blocker::GpusWithheld { wanted, left, why } => gpus_withheld(*wanted, *left, why),
+        Blocker::GpusUnavailable { wanted, left, why } => gpus_unavailable(*wanted, *left, why),
         Blocker::Sandbox { wanted, found, why } => sandbox(*wanted, *found, why.as_deref()),
         Blocker::Retired => {
-            blocker_view(BlockerCode::Spent, "The ephemeral worker has run its job.", "Start another worker.")
+            blocker_view(BlockerCode::Retired, "The ephemeral worker has run its job.", "Start another worker.")
         }
         Blocker::CannotSelfStop => blocker_view(
             BlockerCode::CannotStop,
@@ -182,7 +182,7 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
         Blocker::HostUnhealthy { why } => found(
             why.clone(),
             blocker_view(
-                BlockerCode::Unfit,
+                BlockerCode::HostUnhealthy,
                 format!("The agent accepts no new jobs: {}.", why.trim_end_matches('.')),
                 "Fix the host; the agent then accepts jobs again.",
             ),
@@ -201,7 +201,7 @@ fn view_of_blocker(blocker: &Blocker) -> BlockerView {
         Blocker::UnassignedRun { job } => found(
             job.to_string(),
             blocker_view(
-                BlockerCode::Astray,
+                BlockerCode::UnassignedRun,
                 format!("The agent runs {job}, which is not assigned to it; stop requested."),
                 "Restart the agent if this persists.",
             ),
@@ -334,16 +334,16 @@ fn vram(wanted_gb: f64, count: u32, found_gb: Option<f64>) -> BlockerView {
 /// The maximum number of GPUs whose reasons are listed.
 const MAX_GPUS_LISTED: usize = 4;
 
-fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView {
+fn gpus_unavailable(wanted: u32, left: u32, why: &[(u32, Unavailable)]) -> BlockerView {
     let sentence = format!("The job requires {}, and {left} matching ones are usable.", format_gpu_count(wanted));
     let told = why
         .iter()
         .take(MAX_GPUS_LISTED)
-        .map(|(number, withheld)| format!("GPU {number} is {}.", withheld_words(withheld)));
+        .map(|(number, unavailable)| format!("GPU {number} is {}.", unavailable_words(unavailable)));
     let more = why.len().saturating_sub(MAX_GPUS_LISTED);
     let more = (more > 0).then(|| format!("The same applies to {more} more."));
     let text = std::iter::once(sentence).chain(told).chain(more).collect::<Vec<_>>().join(" ");
-    let is_in_use = |(_, withheld): &(u32, Withheld)| withheld.reason == WithheldReason::InUse;
+    let is_in_use = |(_, unavailable): &(u32, Unavailable)| unavailable.reason == UnavailableReason::InUse;
     let change = match (why.iter().any(is_in_use), why.iter().all(is_in_use)) {
         (_, true) => "End the process that uses the GPU on the host; it then becomes available automatically.",
         (true, false) => {
@@ -354,28 +354,28 @@ fn gpus_withheld(wanted: u32, left: u32, why: &[(u32, Withheld)]) -> BlockerView
     BlockerView {
         wanted: Some(wanted.to_string()),
         found: Some(left.to_string()),
-        withheld: why.iter().map(withheld_gpu).collect(),
-        ..blocker_view(BlockerCode::GpusWithheld, text, change.to_owned())
+        unavailable: why.iter().map(unavailable_gpu).collect(),
+        ..blocker_view(BlockerCode::GpusUnavailable, text, change.to_owned())
     }
 }
 
-fn withheld_gpu((index, withheld): &(u32, Withheld)) -> WithheldGpuView {
-    let reason = match withheld.reason {
-        WithheldReason::Quarantined => gpu::WithheldReason::Quarantined,
-        WithheldReason::InUse => gpu::WithheldReason::InUse,
+fn unavailable_gpu((index, unavailable): &(u32, Unavailable)) -> UnavailableGpuView {
+    let reason = match unavailable.reason {
+        UnavailableReason::Quarantined => gpu::UnavailableReason::Quarantined,
+        UnavailableReason::InUse => gpu::UnavailableReason::InUse,
     };
-    WithheldGpuView { index: *index, why: gpu::Withheld { reason, detail: withheld.detail.clone() } }
+    UnavailableGpuView { index: *index, why: gpu::Unavailable { reason, detail: unavailable.detail.clone() } }
 }
 
-fn withheld_words(withheld: &Withheld) -> String {
-    let detail = withheld.detail.trim().trim_end_matches('.');
+fn unavailable_words(unavailable: &Unavailable) -> String {
+    let detail = unavailable.detail.trim().trim_end_matches('.');
     // Agents report `used by process 7`, or only the user.
     let detail = detail.strip_prefix("used by ").unwrap_or(detail);
-    match (withheld.reason, detail) {
-        (WithheldReason::InUse, "") => "in use by a process that belongs to no job".to_owned(),
-        (WithheldReason::InUse, process) => format!("in use by {process}"),
-        (WithheldReason::Quarantined, "") => "quarantined".to_owned(),
-        (WithheldReason::Quarantined, error) => format!("quarantined: {error}"),
+    match (unavailable.reason, detail) {
+        (UnavailableReason::InUse, "") => "in use by a process that belongs to no job".to_owned(),
+        (UnavailableReason::InUse, process) => format!("in use by {process}"),
+        (UnavailableReason::Quarantined, "") => "quarantined".to_owned(),
+        (UnavailableReason::Quarantined, error) => format!("quarantined: {error}"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use app::domain::gpu::{Gpu, GpuAvailability, WithheldReason};
+use app::domain::gpu::{Gpu, GpuAvailability, UnavailableReason};
 use app::domain::job::Job;
 use app::domain::worker::Worker;
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition};
@@ -158,8 +158,8 @@ const fn gpu_state(standing: GpuAvailability) -> GpuState {
     match standing {
         GpuAvailability::Busy => GpuState::Busy,
         GpuAvailability::Free => GpuState::Free,
-        GpuAvailability::Withheld(WithheldReason::InUse) => GpuState::InUse,
-        GpuAvailability::Withheld(WithheldReason::Quarantined) => GpuState::Quarantined,
+        GpuAvailability::Unavailable(UnavailableReason::InUse) => GpuState::InUse,
+        GpuAvailability::Unavailable(UnavailableReason::Quarantined) => GpuState::Quarantined,
         GpuAvailability::NotConnected => GpuState::NotConnected,
     }
 }

@@ -191,9 +191,9 @@ fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
 
 fn alert_view(entry: Alert) -> AlertView {
     let severity = match entry.kind.severity() {
-        Severity::Alarm => overview::Severity::Alarm,
+        Severity::Critical => overview::Severity::Critical,
         Severity::Warning => overview::Severity::Warning,
-        Severity::Note => overview::Severity::Note,
+        Severity::Info => overview::Severity::Info,
     };
     let (worker_id, job_id, name, several) = match entry.subject {
         AlertSubject::Server => (None, None, None, None),
@@ -218,7 +218,7 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::DiskFull => plain(AlertCode::DiskFull),
         AlertKind::AuditNotShipped => plain(AlertCode::AuditNotShipped),
         AlertKind::TokenShared { host } => AlertView { detail: told(host), ..plain(AlertCode::TokenShared) },
-        AlertKind::TokenExpired => plain(AlertCode::TokenEnded),
+        AlertKind::TokenExpired => plain(AlertCode::TokenExpired),
         AlertKind::OfflineWithJob { job } => AlertView { job_id: Some(job), ..plain(AlertCode::OfflineWithJob) },
         AlertKind::FastFailures { attempts } => AlertView { count: Some(attempts), ..plain(AlertCode::FastFailures) },
         AlertKind::Stuck { jobs, summary } => {
@@ -226,19 +226,19 @@ fn alert_view(entry: Alert) -> AlertView {
             AlertView { count: Some(jobs), summary, ..plain(AlertCode::Stuck) }
         }
         AlertKind::OtherStuck { jobs } => AlertView { count: Some(jobs), ..plain(AlertCode::MoreStuck) },
-        AlertKind::GpusWithheld { gpus, first, detail } => {
+        AlertKind::GpusUnavailable { gpus, first, detail } => {
             let detail = if detail.is_empty() { format!("GPU {first}") } else { format!("GPU {first}: {detail}") };
-            AlertView { count: Some(gpus), detail: Some(detail), ..plain(AlertCode::GpusWithheld) }
+            AlertView { count: Some(gpus), detail: Some(detail), ..plain(AlertCode::GpusUnavailable) }
         }
-        AlertKind::HostUnhealthy { why } => AlertView { detail: told(why), ..plain(AlertCode::Unfit) },
+        AlertKind::HostUnhealthy { why } => AlertView { detail: told(why), ..plain(AlertCode::HostUnhealthy) },
         AlertKind::DrainOverdue => plain(AlertCode::DrainOverdue),
-        AlertKind::TokenExpiring { at } => AlertView { at: Some(at), ..plain(AlertCode::TokenEnds) },
-        AlertKind::TlsUnverified => plain(AlertCode::Unverified),
+        AlertKind::TokenExpiring { at } => AlertView { at: Some(at), ..plain(AlertCode::TokenExpiring) },
+        AlertKind::TlsUnverified => plain(AlertCode::TlsUnverified),
         AlertKind::LongDrain => plain(AlertCode::DrainLong),
         AlertKind::AgentOutdated { version } => {
             // Of several, each has its own.
             let detail = several.is_none().then_some(version);
-            AlertView { detail, ..plain(AlertCode::AgentBehind) }
+            AlertView { detail, ..plain(AlertCode::AgentOutdated) }
         }
         AlertKind::StaleToken => plain(AlertCode::TokenOld),
     }

@@ -94,9 +94,9 @@ impl Core {
                 WorkerKind::Persistent => WorkerType::Persistent,
             }),
             gpu_count,
-            unfit: capability.and_then(|capability| capability.unhealthy_reason.clone()),
-            gpus_withheld: capability
-                .map_or(0, |capability| u32::try_from(capability.withheld_gpu_count()).unwrap_or(u32::MAX)),
+            unhealthy_reason: capability.and_then(|capability| capability.unhealthy_reason.clone()),
+            gpus_unavailable: capability
+                .map_or(0, |capability| u32::try_from(capability.unavailable_gpu_count()).unwrap_or(u32::MAX)),
             gpus: Vec::new(),
             gpu_models: capability.map(|capability| gpu_models(&capability.gpus)).unwrap_or_default(),
             gpu_name: gpu.map(|gpu| gpu.name.clone()),
@@ -121,8 +121,8 @@ impl Core {
             last_heartbeat: seen.map(|seen| seen.at),
             last_used_from: seen.and_then(|seen| seen.from).map(|from| from.to_string()),
             allowed_networks: worker.networks.iter().map(ToString::to_string).collect(),
-            token_made_at: stored.credential.issued_at,
-            token_made_by: stored.credential.issued_by.clone(),
+            token_created_at: stored.credential.issued_at,
+            token_created_by: stored.credential.issued_by.clone(),
             token_expires_at: stored.credential.expires_at,
             token_unused_ends_at: stored.credential.expires_unused_at,
             old_token_ends_at: old.filter(|end| *end > self.now()),

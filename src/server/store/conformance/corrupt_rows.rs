@@ -18,7 +18,7 @@ async fn corrupt_worker_hides_no_other(fresh: &TestStore) {
         fresh.insert_worker(&worker(n), digest).await.expect("new");
     }
     fresh.execute_raw("UPDATE workers SET labels = 'no JSON' WHERE name = 'worker-1'").await;
-    fresh.execute_raw("UPDATE workers SET link = 'banana' WHERE name = 'worker-2'").await;
+    fresh.execute_raw("UPDATE workers SET connection = 'banana' WHERE name = 'worker-2'").await;
     fresh.execute_raw("UPDATE workers SET networks = '[\"everywhere\"]' WHERE name = 'worker-4'").await;
     let mut tx = fresh.read().await;
     let listed = tx.workers().await.expect("readable").into_iter().map(|stored| stored.worker);

@@ -1,10 +1,12 @@
 //! Databases of earlier versions, on both engines.
 
+use sqlx::migrate::Migrator;
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, raw_sql};
 
 use super::fresh_database;
+use crate::store::{postgres, sqlite};
 
 /// A configuration created by ada's token and changed by eve, and one that the audit log does not know.
 const EARLIER_ROWS: &str = r#"
@@ -55,4 +57,45 @@ async fn postgres_migration_takes_config_owners_from_the_audit_log() {
     }
     let known: Vec<RevisionRow> = sqlx::query_as(REVISIONS_QUERY).fetch_all(&mut connection).await.expect("rows");
     assert_eq!(known, expected());
+}
+
+/// A worker whose agent reported an unhealthy host with an unavailable GPU, in the terms of migration 10.
+const EARLIER_WORKER: &str = r#"
+    INSERT INTO workers (id, name, labels, created_at, token_digest, link, link_since, spent_at, capability)
+    VALUES ('w', 'gpu-1', '{}', 1, 'd', 'offline', 2, 3, '{"gpus":[{"withheld":{"detail":"XID 79"}}],"unfit":"full"}');
+"#;
+const WORKER_QUERY: &str = "SELECT connection, connection_since, retired_at, capability FROM workers";
+
+type WorkerRow = (String, i64, Option<i64>, Option<String>);
+
+fn expected_worker() -> WorkerRow {
+    let capability = r#"{"gpus":[{"unavailable":{"detail":"XID 79"}}],"unhealthy_reason":"full"}"#;
+    ("offline".to_owned(), 2, Some(3), Some(capability.to_owned()))
+}
+
+/// The scripts of the migrations before `version`, in order.
+fn scripts_before(migrations: &Migrator, version: i64) -> impl Iterator<Item = String> {
+    migrations.iter().filter(move |migration| migration.version < version).map(|migration| migration.sql.to_string())
+}
+
+#[tokio::test]
+async fn sqlite_migration_renames_what_agents_reported() {
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.expect("a database");
+    let renames = include_str!("../sqlite/migrations/0011_words.sql").to_owned();
+    for script in scripts_before(&sqlite::MIGRATIONS, 11).chain([EARLIER_WORKER.to_owned(), renames]) {
+        raw_sql(sqlx::AssertSqlSafe(script)).execute(&mut connection).await.expect("a script");
+    }
+    let known: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(known, expected_worker());
+}
+
+#[tokio::test]
+async fn postgres_migration_renames_what_agents_reported() {
+    let mut connection = PgConnection::connect(&fresh_database().await).await.expect("a database");
+    let renames = include_str!("../postgres/migrations/0011_words.sql").to_owned();
+    for script in scripts_before(&postgres::MIGRATIONS, 11).chain([EARLIER_WORKER.to_owned(), renames]) {
+        raw_sql(sqlx::AssertSqlSafe(script)).execute(&mut connection).await.expect("a script");
+    }
+    let known: WorkerRow = sqlx::query_as(WORKER_QUERY).fetch_one(&mut connection).await.expect("a row");
+    assert_eq!(known, expected_worker());
 }

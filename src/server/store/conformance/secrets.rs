@@ -16,7 +16,7 @@ fn secret(owner: &str, name: &str, text: &str) -> StoredSecret {
         sealed: Sealed { key_id: "k".to_owned(), text: text.to_owned() },
         updated_at: NOW,
         updated_by: "ada".to_owned(),
-        given_at: None,
+        delivered_at: None,
     }
 }
 
@@ -33,7 +33,7 @@ async fn secrets_are_personal_or_shared(fresh: &TestStore) {
         })
     });
     write.await.expect("new");
-    let given = StoredSecret { given_at: Some(Timestamp(7)), ..secret("", "B_KEY", "2") };
+    let given = StoredSecret { delivered_at: Some(Timestamp(7)), ..secret("", "B_KEY", "2") };
     let mut tx = fresh.read().await;
     assert_eq!(
         tx.secrets_for("ada").await,

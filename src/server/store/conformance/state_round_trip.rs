@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use app::domain::capability::Capability;
-use app::domain::gpu::{Gpu, GpuReport, MemoryKind, Withheld, WithheldReason};
+use app::domain::gpu::{Gpu, GpuReport, MemoryKind, Unavailable, UnavailableReason};
 use app::domain::ids::AttemptNumber;
 use app::domain::job::{AttemptLoss, AttemptReport, Job};
 use app::domain::labels::Labels;
@@ -80,34 +80,34 @@ async fn workers_round_trip(fresh: &TestStore) {
     let connecting = made.clone().registered(Timestamp(NOW.0 + 1), capability(), WorkerKind::Persistent);
     let online = connecting.clone().stream_opened(Timestamp(NOW.0 + 2), "s").expect("registered");
     let lost = online.clone().stream_closed(Timestamp(NOW.0 + 3), "s");
-    let [xid, python] = [(WithheldReason::Quarantined, "XID 79: \"höst\""), (WithheldReason::InUse, "")];
-    let word = |uuid: &str, (reason, detail): (WithheldReason, &str)| GpuReport {
+    let [xid, python] = [(UnavailableReason::Quarantined, "XID 79: \"höst\""), (UnavailableReason::InUse, "")];
+    let word = |uuid: &str, (reason, detail): (UnavailableReason, &str)| GpuReport {
         uuid: uuid.to_owned(),
-        withheld: Some(Withheld { reason, detail: detail.to_owned() }),
+        unavailable: Some(Unavailable { reason, detail: detail.to_owned() }),
     };
-    let withholding = online.clone().gpus_reported(&[word("GPU-1", xid), word("MIG-1", python)]);
-    let giving = withholding.clone().gpus_reported(&[GpuReport { uuid: "GPU-1".to_owned(), withheld: None }]);
-    let full = giving.clone().host_health_reported(Some("the disk of \"/höst\" is full".to_owned()));
+    let without_gpu = online.clone().gpus_reported(&[word("GPU-1", xid), word("MIG-1", python)]);
+    let with_gpu = without_gpu.clone().gpus_reported(&[GpuReport { uuid: "GPU-1".to_owned(), unavailable: None }]);
+    let full = with_gpu.clone().host_health_reported(Some("the disk of \"/höst\" is full".to_owned()));
     let drained =
         full.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
     let gone = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::HeartbeatTimeout);
     let mut before = made.clone();
     assert_eq!(reload(fresh, &made).await, made);
-    let spent = silent.clone().job_ended(Timestamp(NOW.0 + 6));
-    let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..spent }.job_ended(Timestamp(NOW.0 + 7));
+    let retired = silent.clone().job_ended(Timestamp(NOW.0 + 6));
+    let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..retired }.job_ended(Timestamp(NOW.0 + 7));
     let networks = ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().expect("a network")).to_vec();
     let pinned = ephemeral.clone().edited(WorkerEdit { networks: Some(networks), ..WorkerEdit::default() });
     let contended = pinned.clone().token_contended(Timestamp(NOW.0 + 8), "other");
     let settled = contended.clone().token_rotated();
-    let astray = Worker { unassigned_run: Some(job(1).id), lease_duration: Some(LEASE), ..settled.clone() };
-    let finishing = Worker { finishing_since: Some(Timestamp(NOW.0 + 9)), ..astray.clone() };
+    let unassigned = Worker { unassigned_run: Some(job(1).id), lease_duration: Some(LEASE), ..settled.clone() };
+    let finishing = Worker { finishing_since: Some(Timestamp(NOW.0 + 9)), ..unassigned.clone() };
     for after in [
         connecting,
         online,
         lost,
-        withholding,
-        giving,
+        without_gpu,
+        with_gpu,
         full,
         drained,
         gone,
@@ -116,7 +116,7 @@ async fn workers_round_trip(fresh: &TestStore) {
         pinned,
         contended,
         settled,
-        astray,
+        unassigned,
         finishing,
     ] {
         fresh.update_worker(&before, &after).await.expect("as it was read");

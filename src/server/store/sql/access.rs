@@ -132,7 +132,7 @@ impl AccessQueries for SqlSession<'_> {
 
     async fn insert_session(&mut self, session: &StoredSession, digest: &str) -> Result<()> {
         let insert =
-            sql("INSERT INTO sessions (digest, id, user_id, token_id, host, agent, created_at, seen_at, expires_at, proved_at)
+            sql("INSERT INTO sessions (digest, id, user_id, token_id, host, agent, created_at, seen_at, expires_at, reauthenticated_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
         let token = session.token.as_ref().map(TokenId::as_str);
         let insert = insert.bind(digest).bind(session.id.as_str()).bind(session.user.as_str()).bind(token);
@@ -146,7 +146,7 @@ impl AccessQueries for SqlSession<'_> {
     }
 
     async fn reauthenticate_session(&mut self, session: &SessionId, at: Timestamp) -> Result<()> {
-        self.execute_one(sql("UPDATE sessions SET proved_at = $1 WHERE id = $2").bind(at.0).bind(session.as_str()))
+        self.execute_one(sql("UPDATE sessions SET reauthenticated_at = $1 WHERE id = $2").bind(at.0).bind(session.as_str()))
             .await?;
         self.record_access_change(AccessChange::Reauthenticated(session.clone(), at));
         Ok(())
@@ -266,7 +266,7 @@ fn session_from(row: &SqlRow) -> Result<StoredSession> {
         host: row.get("host")?,
         user_agent: row.get("agent")?,
         created_at: row.timestamp("created_at")?,
-        reauthenticated_at: row.timestamp("proved_at")?,
+        reauthenticated_at: row.timestamp("reauthenticated_at")?,
         last_used_at: row.timestamp("seen_at")?,
         expires_at: row.timestamp("expires_at")?,
     })

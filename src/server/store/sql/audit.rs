@@ -58,7 +58,7 @@ impl AuditQueries for SqlSession<'_> {
 
     async fn audit_by_worker_name(&mut self, name: &str) -> Result<Vec<(String, String)>> {
         let select = sql("SELECT target, detail FROM audit WHERE action IN (
-                 'worker.created', 'worker.edited', 'worker.removed', 'worker.deleted') AND replace(detail, $1, '') <> detail");
+                 'worker.created', 'worker.updated', 'worker.removed', 'worker.deleted') AND replace(detail, $1, '') <> detail");
         let told = format!("\"name\":{}", to_json(&name));
         self.fetch_all(select.bind(told), |row| Ok((row.get("target")?, row.get("detail")?))).await
     }

@@ -21,7 +21,7 @@ impl SecretQueries for SqlSession<'_> {
         let put = sql("INSERT INTO secrets (owner, name, sealed, key_id, updated_at, updated_by)
              VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id,
-               updated_at = excluded.updated_at, updated_by = excluded.updated_by, given_at = NULL");
+               updated_at = excluded.updated_at, updated_by = excluded.updated_by, delivered_at = NULL");
         let put = put.bind(&secret.owner).bind(&secret.name).bind(&secret.sealed.text).bind(&secret.sealed.key_id);
         self.execute_one(put.bind(secret.updated_at.0).bind(&secret.updated_by)).await
     }
@@ -31,7 +31,7 @@ impl SecretQueries for SqlSession<'_> {
     }
 
     async fn record_given(&mut self, owner: &str, name: &str, at: Timestamp) -> Result<()> {
-        let note = sql("UPDATE secrets SET given_at = $1 WHERE owner = $2 AND name = $3");
+        let note = sql("UPDATE secrets SET delivered_at = $1 WHERE owner = $2 AND name = $3");
         self.execute(note.bind(at.0).bind(owner).bind(name)).await.map(drop)
     }
 }
@@ -44,6 +44,6 @@ fn from_row(row: &SqlRow) -> Result<StoredSecret> {
         sealed: Sealed { key_id: row.get("key_id")?, text: row.get("sealed")? },
         updated_at: row.timestamp("updated_at")?,
         updated_by: row.get("updated_by")?,
-        given_at: row.optional_timestamp("given_at")?,
+        delivered_at: row.optional_timestamp("delivered_at")?,
     })
 }

@@ -43,15 +43,15 @@ impl WorkerQueries for SqlSession<'_> {
     }
 
     async fn insert_worker(&mut self, worker: &Worker, credential: &WorkerCredential) -> Result<()> {
-        let link = connection_columns(worker);
+        let connection = connection_columns(worker);
         let insert =
-            sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, link, link_since, local,
+            sql("INSERT INTO workers (id, name, kind, labels, created_at, token_digest, connection, connection_since, local,
                     ignores_reported, networks, token_expires_at, old_token_digest, old_token_ends_at,
-                    token_made_at, token_made_by, token_unused_ends_at, session_digest, session_token, allows_older)
+                    token_created_at, token_created_by, token_unused_ends_at, session_digest, session_token, allows_older)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)");
         let insert = insert.bind(worker.id.as_str()).bind(&worker.name).bind(worker.kind.map(WorkerKind::as_str));
         let insert = insert.bind(to_json(&worker.labels)).bind(worker.created_at.0).bind(&credential.digest);
-        let insert = insert.bind(link.state).bind(link.since).bind(worker.local);
+        let insert = insert.bind(connection.state).bind(connection.since).bind(worker.local);
         let insert = insert.bind(worker.ignores_reported_labels).bind(networks_text(&worker.networks));
         let insert = credential_columns(credential).into_iter().fold(insert, Statement::bind);
         self.execute_one(insert.bind(worker.allows_older_agents)).await?;
@@ -63,11 +63,11 @@ impl WorkerQueries for SqlSession<'_> {
     async fn update_worker(&mut self, before: &Worker, after: &Worker) -> Result<()> {
         let (old, new) = (connection_columns(before), connection_columns(after));
         let update =
-            sql("UPDATE workers SET name = $1, kind = $2, labels = $3, link = $4, link_since = $5, link_stream = $6,
+            sql("UPDATE workers SET name = $1, kind = $2, labels = $3, connection = $4, connection_since = $5, connection_stream = $6,
                     offline_cause = $7, capability = $8, drain_since = $9, drain_reason = $10, drain_deadline = $11,
-                    spent_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16,
-                    astray_job = $17, lease = $18, allows_older = $19, finishing_since = $20
-             WHERE id = $21 AND link = $22 AND link_since = $23 AND drain_since IS NOT DISTINCT FROM $24");
+                    retired_at = $12, ignores_reported = $13, networks = $14, conflict_at = $15, conflict_host = $16,
+                    unassigned_job = $17, lease = $18, allows_older = $19, finishing_since = $20
+             WHERE id = $21 AND connection = $22 AND connection_since = $23 AND drain_since IS NOT DISTINCT FROM $24");
         let update = update.bind(&after.name).bind(after.kind.map(WorkerKind::as_str)).bind(to_json(&after.labels));
         let update = update.bind(new.state).bind(new.since).bind(new.stream).bind(new.cause).bind(new.capability);
         let update = update
@@ -91,7 +91,7 @@ impl WorkerQueries for SqlSession<'_> {
 
     async fn put_credential(&mut self, id: &WorkerId, credential: &WorkerCredential) -> Result<()> {
         let update = sql("UPDATE workers SET token_digest = $1, token_expires_at = $2, old_token_digest = $3,
-                    old_token_ends_at = $4, token_made_at = $5, token_made_by = $6, token_unused_ends_at = $7,
+                    old_token_ends_at = $4, token_created_at = $5, token_created_by = $6, token_unused_ends_at = $7,
                     session_digest = $8, session_token = $9
              WHERE id = $10");
         let update = credential_columns(credential).into_iter().fold(update.bind(&credential.digest), Statement::bind);
@@ -102,7 +102,7 @@ impl WorkerQueries for SqlSession<'_> {
 
     async fn delete_worker(&mut self, id: &WorkerId) -> Result<()> {
         let delete =
-            sql("DELETE FROM workers WHERE id = $1 AND (link IN ('never_seen', 'offline') OR offline_cause = 'lost')");
+            sql("DELETE FROM workers WHERE id = $1 AND (connection IN ('never_seen', 'offline') OR offline_cause = 'lost')");
         self.execute_one(delete.bind(id.as_str())).await?;
         self.record_change(StateChange::Removed(id.clone()));
         Ok(())

@@ -91,14 +91,14 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let (_, key) = server.create_worker("gpu-1").await;
             let gpu = json!({"index": 0, "uuid": "GPU-0", "name": "A100"});
             server.post(&key, "/api/workers/register", json!({"protocol": 1, "gpus": [gpu]})).await.expect_status(200);
-            let gpu = json!({"uuid": "GPU-0", "withheld": {"reason": "quarantined", "detail": "XID 79"}});
+            let gpu = json!({"uuid": "GPU-0", "unavailable": {"reason": "quarantined", "detail": "XID 79"}});
             let telemetry = json!([{"at": "2024-01-15T10:30:00Z", "gpus": [gpu]}]);
             server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await.expect_status(200);
         }
         AuditAction::WorkerHostHealth => {
             let (_, key) = server.create_worker("gpu-1").await;
             server.post(&key, "/api/workers/register", json!({"protocol": 1})).await.expect_status(200);
-            server.post(&key, "/api/workers/heartbeat", json!({"unfit": "the disk is full"})).await.expect_status(200);
+            server.post(&key, "/api/workers/heartbeat", json!({"unhealthy_reason": "the disk is full"})).await.expect_status(200);
         }
         AuditAction::WorkerTokenRotated => act_on_worker(server, "token").await,
         AuditAction::WorkerEdited => {
@@ -117,7 +117,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             server
                 .post(&stranger, "/api/workers/register", json!({}))
                 .await
-                .expect_problem(401, "worker_token_refused");
+                .expect_problem(401, "worker_token_invalid");
         }
         AuditAction::WorkerRemoved => {
             let (_, key, _events) = ephemeral(server).await;

@@ -191,7 +191,7 @@ fn other_servers_are_recognized() {
         DiagnosticLevel::Ok,
         &["http://h/"],
     );
-    let refusal = response(401, json!({"code": "worker_token_refused", "detail": "no"}));
+    let refusal = response(401, json!({"code": "worker_token_invalid", "detail": "no"}));
     assert_says(&orchestrator(Ok(response(403, Value::Null)), Some(Ok(refusal))), DiagnosticLevel::Ok, &[]);
 }
 

@@ -37,7 +37,7 @@ impl FakeState {
                 ok_response(&json!({"success": true}))
             }
             "logs" if self.max_log_bytes.is_some_and(|most| number("offset") + body.len() > most) => {
-                problem_response(422, "too_much", json!({}))
+                problem_response(422, "too_large", json!({}))
             }
             "logs" if self.rejects_logs => problem_response(503, "busy", json!({})),
             "logs" => {

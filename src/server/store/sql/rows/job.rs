@@ -71,7 +71,7 @@ pub const MUTABLE_COLUMNS: [&str; 13] = [
     "gpus",
     "offer_until",
     "not_before",
-    "kept_back_until",
+    "hold_until",
     "failure",
 ];
 
@@ -188,7 +188,7 @@ pub fn job_from(row: &SqlRow) -> Result<Job> {
         retry_of: row.optional_job_id("retry_of")?,
         // A trace that cannot be parsed is not needed to run the job.
         trace: row.get::<Option<String>>("traceparent")?.as_deref().and_then(TraceContext::parse),
-        hold_until: row.optional_timestamp("kept_back_until")?,
+        hold_until: row.optional_timestamp("hold_until")?,
         state: state_from(&row, attempt)?,
     })
 }

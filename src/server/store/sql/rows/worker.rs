@@ -1,7 +1,7 @@
 //! `workers` rows.
 
 use app::domain::capability::Capability;
-use app::domain::gpu::{Gpu, MemoryKind, Withheld, WithheldReason};
+use app::domain::gpu::{Gpu, MemoryKind, Unavailable, UnavailableReason};
 use std::sync::Arc;
 
 use app::domain::labels::Labels;
@@ -34,7 +34,7 @@ struct CapabilityJson {
     tls_verify: Option<bool>,
     max_jobs: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    unfit: Option<String>,
+    unhealthy_reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sandbox: Option<Sandbox>,
     #[serde(default)]
@@ -54,7 +54,7 @@ struct GpuJson {
     part_of: Option<String>,
     /// Reason and detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    withheld: Option<(String, String)>,
+    unavailable: Option<(String, String)>,
 }
 
 /// The columns of a connection.
@@ -107,13 +107,13 @@ pub fn worker_from(row: &SqlRow) -> Result<StoredWorker> {
         created_at: row.timestamp("created_at")?,
         connection: connection_from(&row)?,
         drain: row.optional_timestamp("drain_since")?.map(|since| Drain { since, reason, deadline }),
-        retired_at: row.optional_timestamp("spent_at")?,
+        retired_at: row.optional_timestamp("retired_at")?,
         local: row.boolean("local")?,
         ignores_reported_labels: row.boolean("ignores_reported")?,
         allows_older_agents: row.boolean("allows_older")?,
         networks: networks_from(&row)?,
         token_conflict: conflict_from(&row)?,
-        unassigned_run: row.optional_job_id("astray_job")?,
+        unassigned_run: row.optional_job_id("unassigned_job")?,
         finishing_since: row.optional_timestamp("finishing_since")?,
         lease_duration: row.get::<Option<i64>>("lease")?.map(Millis),
     };
@@ -162,8 +162,8 @@ fn credential_from(row: &NamedRow<'_>) -> Result<WorkerCredential> {
     let old = old.zip(row.optional_timestamp("old_token_ends_at")?);
     Ok(WorkerCredential {
         digest: row.get("token_digest")?,
-        issued_at: row.optional_timestamp("token_made_at")?,
-        issued_by: row.get("token_made_by")?,
+        issued_at: row.optional_timestamp("token_created_at")?,
+        issued_by: row.get("token_created_by")?,
         expires_at: row.optional_timestamp("token_expires_at")?,
         expires_unused_at: row.optional_timestamp("token_unused_ends_at")?,
         previous: old.map(|(digest, ends_at)| PreviousSecret { digest, expires_at: ends_at }),
@@ -177,8 +177,8 @@ fn session_from(row: &NamedRow<'_>) -> Result<Option<WorkerSession>> {
 }
 
 fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
-    let since = row.timestamp("link_since")?;
-    let word: String = row.get("link")?;
+    let since = row.timestamp("connection_since")?;
+    let word: String = row.get("connection")?;
     match word.as_str() {
         "never_seen" => Ok(ConnectionState::NeverConnected),
         "connecting" => {
@@ -190,11 +190,11 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
             })
         }
         "online" => {
-            let stream: Option<String> = row.get("link_stream")?;
+            let stream: Option<String> = row.get("connection_stream")?;
             Ok(ConnectionState::Online {
                 since,
                 capability: capability_from(row)?,
-                stream: row.required("link_stream", stream)?,
+                stream: row.required("connection_stream", stream)?,
             })
         }
         "offline" => {
@@ -206,7 +206,7 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
             };
             Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause })
         }
-        other => Err(row.corrupt(format!("link is {other:?}"))),
+        other => Err(row.corrupt(format!("connection is {other:?}"))),
     }
 }
 
@@ -224,7 +224,7 @@ fn capability_from(row: &NamedRow<'_>) -> Result<Capability> {
         install_id: kept.install_id,
         tls_verify: kept.tls_verify,
         max_jobs: kept.max_jobs,
-        unhealthy_reason: kept.unfit,
+        unhealthy_reason: kept.unhealthy_reason,
         sandbox: kept.sandbox,
         paths: kept.paths,
     })
@@ -235,11 +235,11 @@ fn gpu_from(row: &NamedRow<'_>, kept: GpuJson) -> Result<Gpu> {
         let kind = MemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
         kind.ok_or_else(|| row.corrupt(format!("the memory of GPU {:?} is {word:?}", kept.uuid)))
     });
-    let withheld = kept.withheld.map(|(word, detail)| {
-        let reason = WithheldReason::ALL.into_iter().find(|reason| reason.as_str() == word);
+    let unavailable = kept.unavailable.map(|(word, detail)| {
+        let reason = UnavailableReason::ALL.into_iter().find(|reason| reason.as_str() == word);
         let reason =
-            reason.ok_or_else(|| row.corrupt(format!("GPU {:?} is withheld because of {word:?}", kept.uuid)))?;
-        Ok(Withheld { reason, detail })
+            reason.ok_or_else(|| row.corrupt(format!("GPU {:?} is unavailable because of {word:?}", kept.uuid)))?;
+        Ok(Unavailable { reason, detail })
     });
     Ok(Gpu {
         index: kept.index,
@@ -247,7 +247,7 @@ fn gpu_from(row: &NamedRow<'_>, kept: GpuJson) -> Result<Gpu> {
         vram_gb: kept.vram_gb,
         memory: memory.transpose()?,
         part_of: kept.part_of,
-        withheld: withheld.transpose()?,
+        unavailable: unavailable.transpose()?,
         uuid: kept.uuid,
     })
 }
@@ -260,7 +260,7 @@ fn gpu_json(gpu: &Gpu) -> GpuJson {
         vram_gb: gpu.vram_gb,
         memory: gpu.memory.map(|kind| kind.as_str().to_owned()),
         part_of: gpu.part_of.clone(),
-        withheld: gpu.withheld.as_ref().map(|why| (why.reason.as_str().to_owned(), why.detail.clone())),
+        unavailable: gpu.unavailable.as_ref().map(|why| (why.reason.as_str().to_owned(), why.detail.clone())),
     }
 }
 
@@ -277,7 +277,7 @@ fn capability_text(capability: &Capability) -> String {
         install_id: capability.install_id.clone(),
         tls_verify: capability.tls_verify,
         max_jobs: capability.max_jobs,
-        unfit: capability.unhealthy_reason.clone(),
+        unhealthy_reason: capability.unhealthy_reason.clone(),
         sandbox: capability.sandbox.clone(),
         paths: capability.paths.clone(),
     })
