@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --no-default-features --features ssr --example log_search`
 
-#[path = "../src/server/service/log_pattern.rs"]
+#[path = "../src/server/service/logs/pattern.rs"]
 mod log_pattern;
 
 use std::sync::atomic::AtomicBool;

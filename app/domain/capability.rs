@@ -66,7 +66,8 @@ impl Capability {
 
     /// Returns whether the host could run any job: it is healthy and, if it has GPUs, at least one can be used.
     pub fn can_run_jobs(&self) -> bool {
-        self.unhealthy_reason.is_none() && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.unavailable.is_none()))
+        self.unhealthy_reason.is_none()
+            && (self.gpus.is_empty() || self.gpus.iter().any(|gpu| gpu.unavailable.is_none()))
     }
 
     /// Returns the number of GPUs that are quarantined or in use.

@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn claims_from_reports() {
         let failed = AttemptReport::Failed { exit_code: None, error: String::new() };
-        let given_back = AttemptReport::Requeue { error: String::new() };
+        let returned = AttemptReport::Requeue { error: String::new() };
         for report in [AttemptReport::Starting, AttemptReport::Running] {
             assert_eq!(AgentClaim::from_report(&job_id(9), &report), runs(9));
         }
-        for report in [AttemptReport::Completed, failed, AttemptReport::Cancelled, given_back, AttemptReport::Evicted] {
+        for report in [AttemptReport::Completed, failed, AttemptReport::Cancelled, returned, AttemptReport::Evicted] {
             assert_eq!(AgentClaim::from_report(&job_id(9), &report), AgentClaim::Idle);
         }
     }

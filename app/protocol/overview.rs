@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::explain::FitSummaryView;
 use super::gpus::GpuCounts;
 use super::workers::{WorkerCounts, WorkerView};
 use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::time::Timestamp;
+use crate::protocol::jobs::explain::FitSummaryView;
 
 /// `GET /api/overview`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

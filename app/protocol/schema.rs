@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::fingerprint::Fingerprint;
 use crate::domain::access::{Permission, Permissions, Role};
 use crate::domain::ids::{AttemptNumber, JobId, PasskeyId, SessionId, TokenId, UserId, WorkerId};
 use crate::domain::labels::{Labels, MAX_LABELS};
 use crate::domain::time::Timestamp;
+use crate::protocol::system::fingerprint::Fingerprint;
 
 macro_rules! words {
     ($($name:ident: $schema:expr),+ $(,)?) => {

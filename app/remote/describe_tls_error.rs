@@ -71,7 +71,7 @@ mod tests {
     use rustls::OtherError;
 
     use super::*;
-    use crate::protocol::fingerprint::Fingerprint;
+    use crate::protocol::system::fingerprint::Fingerprint;
 
     /// The verifier's error for a certificate made by `openssl req -x509`.
     #[derive(Debug)]

@@ -12,7 +12,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use sha2::{Digest, Sha256};
 
-use crate::protocol::fingerprint::Fingerprint;
+use crate::protocol::system::fingerprint::Fingerprint;
 
 /// Why the trust settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,16 +11,16 @@ use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::audit::AuditPage;
-use crate::protocol::explain::ExplanationView;
+use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
-use crate::protocol::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
+use crate::protocol::jobs::explain::ExplanationView;
+use crate::protocol::jobs::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::search::{SearchPage, SearchQuery};
 #[cfg(feature = "ssr")]
-use crate::protocol::worker_history::{PageQuery, WorkerAttempts, WorkerEvents};
+use crate::protocol::workers::history::{PageQuery, WorkerAttempts, WorkerEvents};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
 /// An answer that is on its way.
@@ -106,7 +106,7 @@ pub struct UnseenChange {
 #[cfg(feature = "ssr")]
 pub struct DraftPreview {
     /// As the API says it (`dry_run`).
-    pub preview: crate::protocol::submit::SubmitPreviewResponse,
+    pub preview: crate::protocol::jobs::submit::SubmitPreviewResponse,
     /// The same submit for a shell.
     pub commands: SubmitCommands,
 }
@@ -128,15 +128,15 @@ pub trait ServerPageBackend: Send + Sync {
     /// The browsers in which the reader is logged in.
     fn sessions(&self) -> BackendFuture<crate::protocol::access::SessionsPage>;
     /// The reader's second factors.
-    fn factors(&self) -> BackendFuture<crate::protocol::factors::FactorsView>;
+    fn factors(&self) -> BackendFuture<crate::protocol::access::factors::FactorsView>;
     /// What the reader's authenticator app is given, which is being set up.
-    fn totp_enrollment(&self) -> BackendFuture<crate::protocol::factors::TotpEnrollment>;
+    fn totp_enrollment(&self) -> BackendFuture<crate::protocol::access::factors::TotpEnrollment>;
     /// What the reader's browser is given to make a passkey of.
-    fn passkey_enrollment(&self) -> BackendFuture<crate::protocol::factors::PasskeyEnrollment>;
+    fn passkey_enrollment(&self) -> BackendFuture<crate::protocol::access::factors::PasskeyEnrollment>;
     /// By what the reader can give their second factor besides the password; none who has none.
     fn second_factor_methods(&self) -> BackendFuture<Option<crate::domain::second_factor::AvailableFactors>>;
     /// What the reader should know of their account.
-    fn notices(&self) -> BackendFuture<crate::protocol::notices::NoticesPage>;
+    fn notices(&self) -> BackendFuture<crate::protocol::access::notices::NoticesPage>;
     /// A worker that is to be changed or deleted.
     fn editable_worker(&self, id: WorkerId) -> BackendFuture<WorkerView>;
     /// Those of these workers that there are.

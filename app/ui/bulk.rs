@@ -9,10 +9,10 @@ use super::locales::Language;
 use super::locales::sentence::Count;
 use super::locales::words::PlainBulk;
 use super::prefs::Locale;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::{BulkAction, JobPhase, JobStatus, WorkerStatus, WorkerType};
-use crate::protocol::worker_deletion::DeletionStatus;
 use crate::protocol::workers::WorkerView;
+use crate::protocol::workers::deletion::DeletionStatus;
 
 /// What a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

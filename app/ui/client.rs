@@ -11,13 +11,13 @@ use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::protocol::audit::AuditPage;
-use crate::protocol::explain::ExplanationView;
+use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
-use crate::protocol::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
+use crate::protocol::jobs::explain::ExplanationView;
+use crate::protocol::jobs::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
 use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::domain::ids::AttemptNumber;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::{JobStatus, WorkerStatus};
 use crate::protocol::workers::WorkerView;
 use crate::ui::i18n::t;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::WorkerId;
 use crate::protocol::access::CreatedToken;
-use crate::protocol::factors::RecoveryCodes;
+use crate::protocol::access::factors::RecoveryCodes;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
 
@@ -199,7 +199,7 @@ pub enum FlashNotice {
     /// A job is being cancelled.
     JobCancelled,
     /// A job is more or less urgent.
-    JobPrioritised,
+    PriorityChanged,
     /// An API token was revoked.
     TokenRevoked,
     /// The alarm about two agents with one token was seen to.

@@ -1,6 +1,6 @@
 //! What sensors of GPUs say, as text. What a part does not tell is left out, and all of it missing is a dash.
 
-use crate::protocol::gpu::{GpuReadingView, GpuView, MemoryKind};
+use crate::protocol::gpus::gpu::{GpuReadingView, GpuView, MemoryKind};
 
 /// Of what no sensor tells.
 pub(crate) const NO_VALUE: &str = "–";
@@ -50,7 +50,7 @@ fn used_of_total(now: Option<String>, all: Option<String>, unit: &str) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::gpu::Gpu;
+    use crate::protocol::gpus::gpu::Gpu;
 
     fn with(vram_gb: Option<f64>, reading: Option<GpuReadingView>) -> GpuView {
         GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, reading, ..GpuView::default() }

@@ -9,8 +9,8 @@ use super::live::{RefreshFuture, on_change};
 use super::logs::TailBuffer;
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::artifacts::ArtifactsPage;
-use crate::protocol::history::{GpuHistory, JobMetrics};
-use crate::protocol::queue::{JobLive, JobView};
+use crate::protocol::gpus::history::{GpuHistory, JobMetrics};
+use crate::protocol::jobs::{JobLive, JobView};
 use crate::protocol::topic::Topic;
 
 /// A trainer tells its numbers every second or two. To ask so often keeps both the server and the page busy for nothing.

@@ -1,7 +1,7 @@
 //! What goes on once somebody has given more: a form, the password again; a login, its second step.
 
 use crate::domain::second_factor::AvailableFactors;
-use crate::protocol::factors::TotpEnrollment;
+use crate::protocol::access::factors::TotpEnrollment;
 
 /// Somebody who has given the right password, and is to give a code.
 #[derive(Clone, PartialEq, Eq)]

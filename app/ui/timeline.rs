@@ -2,7 +2,7 @@
 
 use crate::domain::ids::AttemptNumber;
 use crate::domain::time::{Millis, Timestamp};
-use crate::protocol::queue::{AttemptView, JobView};
+use crate::protocol::jobs::{AttemptView, JobView};
 use crate::protocol::status::JobStatus;
 
 /// What went on.

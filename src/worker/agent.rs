@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use app::protocol::worker::{DisconnectRequest, RunningAttempt, StatusReport};
+use app::protocol::agents::{DisconnectRequest, RunningAttempt, StatusReport};
 use nix::fcntl::{Flock, FlockArg};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};

@@ -2,7 +2,7 @@
 
 use app::domain::exit_diagnosis::{CauseKind, ExitCause, ExitOutcome, diagnose, trainer_lines};
 use app::domain::log_text::{plain_text, visible_range};
-use app::protocol::worker::StatusReport;
+use app::protocol::agents::StatusReport;
 
 use crate::config::disk::format_gib;
 use crate::files::{AttemptExit, AttemptKey, DiskAtExit, EX_TEMPFAIL, StopCause};

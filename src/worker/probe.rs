@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use app::protocol::worker::ProbeReport;
+use app::protocol::agents::ProbeReport;
 
 use crate::config::GpuOverrides;
 use crate::exit::FatalError;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use app::domain::time::Timestamp;
-use app::protocol::worker::ProgressPoint;
+use app::protocol::agents::ProgressPoint;
 use serde_json::{Value, json};
 
 /// Reads events in order. Values of a step are remembered: an event without the step, or without all values, adds to

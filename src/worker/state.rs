@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use app::protocol::dispatch::JobOffer;
-use app::protocol::worker::{DesiredState, RunningAttempt, StopReason};
+use app::protocol::agents::dispatch::JobOffer;
+use app::protocol::agents::{DesiredState, RunningAttempt, StopReason};
 
 use crate::cli::OnStop;
 use crate::exit;

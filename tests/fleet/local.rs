@@ -33,7 +33,10 @@ async fn local_job_survives_a_server_restart() {
     fleet.api.wait_for_job(&job, "running").await;
     let remote = fleet.api.submit_with(&json!({"config_name": "digits-quick", "target": "worker"})).await;
     let why = fleet.api.get(&format!("/api/queue/{remote}/explain")).await;
-    assert_eq!((&why["verdict"], &why["workers"][0]["blockers"][0]["code"]), (&"unsatisfiable".into(), &"wrong_target".into()));
+    assert_eq!(
+        (&why["verdict"], &why["workers"][0]["blockers"][0]["code"]),
+        (&"unsatisfiable".into(), &"wrong_target".into())
+    );
 
     let (code, said) = fleet.stop_server().await;
     assert_eq!(code, Some(0), "{said}");

@@ -94,9 +94,9 @@ async fn service_has_time_to_return_its_jobs() {
     machine.control_agent("stop").await;
     assert_eq!(machine.property("Result").await, "success");
     assert_eq!(machine.processes(), Vec::<i32>::new());
-    let given_back = fleet.api.job(&job).await;
-    assert_eq!(given_back["status"], "queued", "{given_back:#}");
-    assert_eq!(given_back["attempts"][0]["error"], "the worker was stopped", "{given_back:#}");
+    let available = fleet.api.job(&job).await;
+    assert_eq!(available["status"], "queued", "{available:#}");
+    assert_eq!(available["attempts"][0]["error"], "the worker was stopped", "{available:#}");
 }
 
 #[tokio::test]

@@ -246,7 +246,8 @@ fn capability_alerts(worker: &Worker, newest: &str) -> Vec<DatedAlertKind> {
 /// Quarantined GPUs only: use by another process is not an error.
 fn unavailable_gpus_alert(all: &[Gpu]) -> Option<AlertKind> {
     let broken = |gpu: &Gpu| {
-        let why = gpu.unavailable.as_ref().filter(|unavailable| unavailable.reason == UnavailableReason::Quarantined)?;
+        let why =
+            gpu.unavailable.as_ref().filter(|unavailable| unavailable.reason == UnavailableReason::Quarantined)?;
         Some((gpu.index, why.detail.clone()))
     };
     let mut broken = all.iter().filter_map(broken);

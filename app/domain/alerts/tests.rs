@@ -70,7 +70,8 @@ fn quarantined_gpu_raises_an_alert_and_used_gpu_does_not() {
     assert_eq!(found_kinds(&broken, None, NOW), [(concern, None)]);
     let mut gpus = broken.capability().expect("there").gpus.clone();
     for gpu in &mut gpus[1..] {
-        gpu.unavailable = Some(Unavailable { reason: UnavailableReason::InUse, detail: "used by process 7".to_owned() });
+        gpu.unavailable =
+            Some(Unavailable { reason: UnavailableReason::InUse, detail: "used by process 7".to_owned() });
     }
     assert_eq!(found_kinds(&reporting(Capability { gpus, ..Capability::default() }), None, NOW), []);
 }

@@ -273,12 +273,9 @@ impl FleetModel {
         }
         let (now, there) = (self.now, &mut self.workers[worker]);
         let evicts = there.drain.is_some_and(|deadline| deadline <= now) && !there.removed;
-        let given_back = matches!(report, AttemptReport::Cancelled | AttemptReport::Requeue { .. });
-        let report = if evicts && given_back && !self.jobs[job].exceeded_runtime(now) {
-            &AttemptReport::Evicted
-        } else {
-            report
-        };
+        let returned = matches!(report, AttemptReport::Cancelled | AttemptReport::Requeue { .. });
+        let report =
+            if evicts && returned && !self.jobs[job].exceeded_runtime(now) { &AttemptReport::Evicted } else { report };
         let job = &mut self.jobs[job];
         job.newest().filter(|(to, number)| *to == worker && attempt.is_none_or(|said| said == *number))?;
         let ended_before = job.has_ended();

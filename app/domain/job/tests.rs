@@ -214,7 +214,10 @@ fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
     assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
     let completed = after(offered(), AttemptReport::Completed);
-    assert_eq!(completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()), Err(JobTransitionError::AlreadyEnded));
+    assert_eq!(
+        completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()),
+        Err(JobTransitionError::AlreadyEnded)
+    );
 }
 
 #[test]

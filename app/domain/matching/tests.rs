@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    NOW, gpu_demand, job_id, label, spec, unseen_worker, with_unavailable_gpus, unavailable, worker,
+    NOW, gpu_demand, job_id, label, spec, unavailable, unseen_worker, with_unavailable_gpus, worker,
 };
 use crate::domain::sandbox::{Sandbox, SandboxLevel};
 use crate::domain::worker::OfflineCause;

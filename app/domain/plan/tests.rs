@@ -181,7 +181,8 @@ type GeneratedJob = ((Option<u32>, Option<f64>, u8), u8, i64, u8);
 /// A small fleet and queue with everything that matters to the planner.
 fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     let unavailable = prop::collection::vec(0_u32..4, 0..2);
-    let host = (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, unavailable);
+    let host =
+        (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, unavailable);
     let demand = (prop::option::of(1_u32..4), prop::option::of(prop_oneof![Just(20.0), Just(60.0)]), 0_u8..3);
     let asked = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
     (prop::collection::vec(host, 0..6), prop::collection::vec(asked, 0..14)).prop_map(|(hosts, asked)| {

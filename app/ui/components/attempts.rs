@@ -8,7 +8,7 @@ use super::time::{Elapsed, RelativeTime};
 use super::timeline::Timeline;
 use super::worker_link::WorkerNameLink;
 use crate::domain::ids::JobId;
-use crate::protocol::queue::{AttemptView, JobView};
+use crate::protocol::jobs::{AttemptView, JobView};
 use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;

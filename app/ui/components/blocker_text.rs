@@ -1,7 +1,7 @@
 //! What keeps a job from a worker, and what would help, as sentences in the reader's language.
 
-use crate::protocol::explain::{BlockerCode, BlockerView};
-use crate::protocol::gpu::UnavailableReason;
+use crate::protocol::gpus::gpu::UnavailableReason;
+use crate::protocol::jobs::explain::{BlockerCode, BlockerView};
 use crate::ui::i18n::t;
 
 /// What does not fit.

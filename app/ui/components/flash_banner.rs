@@ -64,7 +64,7 @@ pub(crate) fn notice_text(notice: FlashNotice) -> Text {
         FlashNotice::WorkerResumed => words.worker_resumed,
         FlashNotice::JobSubmitted => words.job_submitted,
         FlashNotice::JobCancelled => words.job_cancelled,
-        FlashNotice::JobPrioritised => words.job_prioritised,
+        FlashNotice::PriorityChanged => words.priority_changed,
         FlashNotice::TokenRevoked => words.token_revoked,
         FlashNotice::PasswordChanged => words.password_changed,
         FlashNotice::PasswordReset => words.password_reset,

@@ -8,7 +8,7 @@ use super::chart::switch::Switch;
 use super::chart::{ChartGroup, ChartView, HALF, STRIP, chart_ids, nth_chart};
 use super::problem_panel::ProblemNotice;
 use crate::domain::ids::{JobId, WorkerId};
-use crate::protocol::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
+use crate::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
 use crate::protocol::topic::Topic;
 use crate::ui::axis;
 use crate::ui::backend::BackendFuture;

@@ -8,7 +8,7 @@ use super::icon::{Glyph, Icon};
 use super::progress_bar::ProgressBar;
 use super::status::StatusBadge;
 use super::time::RelativeTime;
-use crate::protocol::gpu::GpuView;
+use crate::protocol::gpus::gpu::GpuView;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
@@ -90,7 +90,8 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
-    let why = shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
+    let why =
+        shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
     let ecc = reading.ecc_errors.map(|errors| words.ecc.of(errors));
     let notes = ecc.into_iter().chain(why).collect::<Vec<_>>().join(" · ");
     let job = shown.job_id.as_ref().map(|id| {

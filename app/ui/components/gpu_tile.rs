@@ -8,7 +8,7 @@ use super::gpu_table::GpuEntry;
 use super::icon::Icon;
 use super::progress_bar::ProgressBar;
 use crate::domain::ids::WorkerId;
-use crate::protocol::gpu::GpuView;
+use crate::protocol::gpus::gpu::GpuView;
 use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -32,7 +32,8 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let href = gpu_link(&worker, &shown);
     let (job, person) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
-    let why = shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
+    let why =
+        shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
     // Whose it is can be told from the model, and a tile is narrow.
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
     let used = reading.utilization_percent;

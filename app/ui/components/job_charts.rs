@@ -8,7 +8,7 @@ use super::chart::switch::Switch;
 use super::chart::{ChartGroup, ChartView, SMALL, WIDE, chart_ids, nth_chart};
 use super::problem_panel::ProblemPanel;
 use crate::domain::ids::{AttemptNumber, JobId};
-use crate::protocol::history::{JobMetrics, MetricSeries};
+use crate::protocol::gpus::history::{JobMetrics, MetricSeries};
 use crate::ui::axis::{AxisRange, smooth};
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;

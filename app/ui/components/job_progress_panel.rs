@@ -7,7 +7,7 @@ use super::job_charts::nan_text;
 use super::progress_bar::LargeProgressBar;
 use super::time::Elapsed;
 use crate::domain::time::Millis;
-use crate::protocol::queue::{JobView, ProgressView};
+use crate::protocol::jobs::{JobView, ProgressView};
 use crate::protocol::status::JobStatus;
 use crate::ui::empty_state::JobStage;
 use crate::ui::erase::Erase;
@@ -58,7 +58,7 @@ fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
 fn status_note(words: &Job, job: &JobView) -> String {
     let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
-        JobStatus::Queued if job.fits_none => t().why.never.to_owned(),
+        JobStatus::Queued if job.fits_none => t().why.unsatisfiable.to_owned(),
         JobStatus::Queued => {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),

@@ -7,7 +7,7 @@ use super::progress_bar::ProgressBar;
 use super::status::JobBadge;
 use super::time::{Elapsed, RelativeTime};
 use super::worker_link::WorkerLink;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::JobStatus;
 use crate::ui::erase::Erase;
 use crate::ui::format;

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::icon::{Glyph, Icon};
 use super::log_line::StyledText;
 use crate::domain::ids::JobId;
-use crate::protocol::queue::LogChunk;
+use crate::protocol::jobs::LogChunk;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;

@@ -1,6 +1,6 @@
 //! Why no worker is left for a job, in the reader's language: "8 workers: 3 have site=graz, 0 of them have 16 GPUs."
 
-use crate::protocol::explain::{FitStepView, FitSummaryView, JobRequirementCode};
+use crate::protocol::jobs::explain::{FitStepView, FitSummaryView, JobRequirementCode};
 use crate::ui::locales::Language;
 
 /// As a sentence.

@@ -8,9 +8,9 @@ use super::icon::{Glyph, Icon};
 use super::match_summary::summary_text;
 use super::problem_panel::ProblemNotice;
 use super::status::{StatusBadge, StatusStyle};
-use crate::protocol::explain::{ExplanationView, VerdictCode, WorkerExplanationView};
+use crate::protocol::jobs::explain::{ExplanationView, VerdictCode, WorkerExplanationView};
+use crate::protocol::jobs::submit::SubmitPreviewResponse;
 use crate::protocol::problem::Problem;
-use crate::protocol::submit::SubmitPreviewResponse;
 use crate::ui::backend::{DraftPreview, SubmitCommands};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -58,7 +58,8 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
 fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
     let words = &t().plain().train;
     let explanation = &preview.explanation;
-    let in_line = !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
+    let in_line =
+        !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
     let place = preview.queue_position.filter(|_| in_line);
     view! {
         {explanation.summary.as_ref().map(|summary| view! { <p class="preview-count wrap-anywhere">{summary_text(t(), summary)}</p> })}
@@ -79,7 +80,9 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
         // Of those that have never connected nobody knows whether they match.
-        VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => t().why.worker_unavailable.to_owned(),
+        VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => {
+            t().why.worker_unavailable.to_owned()
+        }
         VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
         VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),
         VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),

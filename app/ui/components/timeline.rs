@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::icon::Glyph;
 use super::status::outcome_style;
 use crate::domain::time::Timestamp;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;

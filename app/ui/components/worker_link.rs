@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::ui::erase::Erase;
 use crate::ui::permissions::has_permission;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::domain::log_text::{StyledSpan, styled_spans, visible_range};
-use crate::protocol::queue::LogChunk;
+use crate::protocol::jobs::LogChunk;
 
 /// One shown line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::protocol::notices::NoticeView;
+use crate::protocol::access::notices::NoticeView;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;

@@ -10,7 +10,7 @@ use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::protocol::bulk::MAX_BULK_IDS;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::BulkAction;
 use crate::protocol::workers::WorkerView;
 use crate::ui::bulk::{BulkEffect, BulkTarget, count_phrase, form_url, job_name};

@@ -8,9 +8,9 @@ use super::not_found::not_found_problem;
 use super::{Skeleton, use_backend};
 use crate::domain::ids::AttemptNumber;
 use crate::domain::ids::JobId;
+use crate::protocol::jobs::JobView;
 use crate::protocol::logs::LogLines;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::JobView;
 use crate::protocol::topic::Topic;
 use crate::ui::backend::SharedBackend;
 use crate::ui::components::log_reader::LogReader;
@@ -86,7 +86,9 @@ fn LogLoader(id: JobId) -> impl IntoView {
         let (scope, port, id) = (scope.clone(), port.clone(), id.clone());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => scope.render(|| view! { <LogContent first=first id=id wish=wish port=port/> }.into_erased()),
+                Ok(first) => {
+                    scope.render(|| view! { <LogContent first=first id=id wish=wish port=port/> }.into_erased())
+                }
                 Err(problem) => log_error(problem),
             }
         })

@@ -8,9 +8,9 @@ use super::{Skeleton, use_backend};
 use crate::domain::access::Permission;
 use crate::domain::time::Millis;
 use crate::protocol::audit::AuditPage;
+use crate::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::WorkerCounts;
@@ -186,7 +186,8 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
     let clock = use_clock();
     let OverviewView { workers, gpus, jobs, server_time, .. } = fleet;
     let unavailable = (gpus.unavailable() > 0).then(|| words.gpus_unavailable.of(gpus.unavailable()));
-    let of_gpus = [Some(words.gpus_busy.of(gpus.busy)), unavailable].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let of_gpus =
+        [Some(words.gpus_busy.of(gpus.busy)), unavailable].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let longest = jobs.oldest_waiting.map(|job| {
         let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
         view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()

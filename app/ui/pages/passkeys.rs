@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::{Skeleton, use_page_backend};
 use crate::domain::passkey::{MAX_NAME_CHARS, PasskeyOrigin, PasskeyOriginError};
-use crate::protocol::factors::{PasskeyEnrollment, PasskeyView};
+use crate::protocol::access::factors::{PasskeyEnrollment, PasskeyView};
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::field::Field;

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::passkeys::{AddPasskey, PasskeyRows};
 use super::{Skeleton, use_page_backend};
-use crate::protocol::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
+use crate::protocol::access::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::copy::CopyBlock;

@@ -8,7 +8,7 @@ use super::jobs::jobs_url;
 use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::domain::time::{Millis, Timestamp};
-use crate::protocol::queue::JobsQuery;
+use crate::protocol::jobs::JobsQuery;
 use crate::protocol::usage::{UsageBy, UsageGroup, UsageQuery, UsageReport};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;

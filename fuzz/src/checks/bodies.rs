@@ -5,20 +5,17 @@ use app::protocol::access::{
     ChangePassword, CreateToken, CreateUser, EditUser, Reauthenticate, ResetPassword, SessionView, UserDetail,
 };
 use app::protocol::audit::{AuditEntry, AuditQuery};
-use app::protocol::checkpoints::CompletedCheckpoint;
+use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::configs::ConfigBundle;
-use app::protocol::dispatch::WorkerEvent;
-use app::protocol::factors::ConfirmTotp;
-use app::protocol::notices::ReadNotices;
+use app::protocol::agents::dispatch::WorkerEvent;
+use app::protocol::access::factors::ConfirmTotp;
+use app::protocol::access::notices::ReadNotices;
 use app::protocol::problem::Problem;
-use app::protocol::queue::{JobView, JobsQuery, LogChunk};
+use app::protocol::jobs::{JobView, JobsQuery, LogChunk};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
-use app::protocol::submit::{SetPriority, SubmitJob};
+use app::protocol::jobs::submit::{SetPriority, SubmitJob};
 use app::protocol::topic::TopicsChanged;
-use app::protocol::worker::{
-    DisconnectRequest, HeartbeatRequest, HeartbeatResponse, LogAck, ProgressReport, RegisterRequest, RegisterResponse,
-    ResumeCheckpoint, StatusReport, UploadResponse,
-};
+use app::protocol::agents::{DisconnectRequest, HeartbeatRequest, HeartbeatResponse, LogAck, ProgressReport, RegisterRequest, RegisterResponse, ResumeCheckpoint, StatusReport, UploadResponse};
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersQuery};
 use axum::extract::Query;
 use axum::http::Uri;

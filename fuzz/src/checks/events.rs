@@ -6,7 +6,7 @@ use std::path::Path;
 
 use app::domain::ids::AttemptNumber;
 use app::domain::time::Timestamp;
-use app::protocol::worker::ProgressReport;
+use app::protocol::agents::ProgressReport;
 use serde_json::Value;
 
 use crate::files::AttemptDir;

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use app::protocol::dispatch::WorkerEvent;
+use app::protocol::agents::dispatch::WorkerEvent;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
 use sse_stream::{Sse, SseStream};

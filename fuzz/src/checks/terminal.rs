@@ -3,7 +3,7 @@
 
 use app::domain::ids::AttemptNumber;
 use app::domain::text::is_control_or_invisible;
-use app::protocol::queue::LogChunk;
+use app::protocol::jobs::LogChunk;
 
 use crate::tail::{LineContent, TailBuffer, TailLine};
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::logging::LogLineFormat;
-use app::protocol::fingerprint::Fingerprint;
-use app::protocol::worker::ProbeReport;
+use app::protocol::agents::ProbeReport;
+use app::protocol::system::fingerprint::Fingerprint;
 use clap::ValueEnum;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User};

@@ -5,6 +5,7 @@ mod banner;
 pub mod config_import;
 pub mod connections;
 pub mod exit;
+mod http2;
 pub mod local_agent;
 pub mod offline;
 mod operator;
@@ -47,16 +48,17 @@ use crate::http::ui::render_limiter::RenderLimiter;
 use crate::metrics::Metrics;
 use crate::random::{OsRandom, Random};
 use crate::service::access::Authenticator;
+use crate::service::agents::presence::Presence;
+use crate::service::agents::token_conflict::TakeoverTracker;
+use crate::service::artifacts::upload_finalizer::UploadFinalizer;
 use crate::service::audit::checkpoint::AuditSigner;
 use crate::service::audit::refusals::AuditRateLimiter;
-use crate::service::disk_space::DiskSpaceGuard;
-use crate::service::gpu_history::GpuHistoryStore;
 use crate::service::gpus::GpuReadings;
-use crate::service::leadership::Leadership;
-use crate::service::presence::Presence;
-use crate::service::token_conflict::TakeoverTracker;
-use crate::service::upload_finalizer::UploadFinalizer;
-use crate::service::{Core, ServerPolicy, access, dispatch};
+use crate::service::gpus::history::GpuHistoryStore;
+use crate::service::jobs::dispatch;
+use crate::service::system::disk_space::DiskSpaceGuard;
+use crate::service::system::leadership::Leadership;
+use crate::service::{Core, ServerPolicy, access};
 use crate::state::{AppParts, AppState};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
@@ -99,7 +101,7 @@ fn start_logging(verbose: bool, format: LogLineFormat) {
     let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
     let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = LogFormatter { format, with_target: true, context: crate::http::request::log_context };
+    let lines = LogFormatter { format, with_target: true, context: crate::http::edge::request::log_context };
     // A log line that cannot be written is dropped. By default the error goes to stderr and would panic the caller.
     let log = tracing_subscriber::fmt().log_internal_errors(false);
     let log = log.with_ansi(ansi && format == LogLineFormat::Text).event_format(lines);
@@ -185,7 +187,8 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     let room = Arc::new(ConnectionLimiter::from_args(args));
     if let Some(listener) = watched {
         tracing::info!("serving metrics on http://{}/metrics", listener.local_addr().unwrap_or(address));
-        let (router, shutdown, room) = (http::health::metrics_router(app.clone()), shutdown.clone(), Arc::clone(&room));
+        let (router, shutdown, room) =
+            (http::system::health::metrics_router(app.clone()), shutdown.clone(), Arc::clone(&room));
         tasks.spawn(async move { serve::serve(listener, router, None, &room, &shutdown).await });
     }
     serve::serve(listener, http::router(app), tls.as_ref(), &room, &shutdown).await;
@@ -300,7 +303,7 @@ async fn open_core(database_url: Option<&SecretString>, policy: &ServerPolicy, d
         vault: Vault::new(secret_key_path(data)),
         server: chain,
         leadership: Leadership::default(),
-        file_bytes: crate::service::file_usage::FileUsageCache::default(),
+        file_bytes: crate::service::artifacts::file_usage::FileUsageCache::default(),
         metrics: Metrics::new(clock.now()),
         disk_space: DiskSpaceGuard::new(Arc::new(PathDisk(data.to_owned())), DiskFloor::Bytes(0), DiskFloor::Bytes(0)),
     })

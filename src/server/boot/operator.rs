@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::operator_file::{OperatorEndpoint, OperatorFile};
-use crate::http::client_addr::Scheme;
+use crate::http::edge::client_addr::Scheme;
 use crate::service::Core;
 use crate::tls::Tls;
 

@@ -5,7 +5,7 @@ use app::domain::time::Millis;
 
 use crate::cli::ServerArgs;
 use crate::service::ServerPolicy;
-use crate::service::rate_limits::RateQuotas;
+use crate::service::access::rate_limits::RateQuotas;
 
 /// Returns the policy that the flags set.
 pub fn from_args(args: &ServerArgs) -> ServerPolicy {

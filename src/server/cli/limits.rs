@@ -6,8 +6,8 @@ use clap::{Args, value_parser};
 
 use super::ops::parse_size;
 use crate::flashes::FlashLimits;
-use crate::service::usage_limits::UsageLimits;
-use crate::store::attempts::PointLimit;
+use crate::service::usage::limits::UsageLimits;
+use crate::store::jobs::attempts::PointLimit;
 
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
@@ -111,7 +111,8 @@ mod tests {
     use crate::cli::Cli;
     use crate::files::{log_gaps, partial_uploads};
     use crate::service::access::notices;
-    use crate::service::{ServerPolicy, checkpoints, configs, secrets};
+    use crate::service::artifacts::checkpoints;
+    use crate::service::{ServerPolicy, configs, secrets};
 
     const GUIDE: &str = include_str!("../../../docs/OPERATIONS.md");
     /// Limits that are documented among other settings.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use app::domain::labels::Labels;
-use app::protocol::overrides;
+use app::protocol::jobs::overrides;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use serde::de::DeserializeOwned;

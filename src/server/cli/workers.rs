@@ -307,7 +307,7 @@ fn print_worker(document: &Value, output: &mut Output<'_>) -> Result<(), ExitErr
         if worker.gpus.is_empty() {
             return facts;
         }
-        format!("{facts}\n{}", screen.format_table(&gpus::table(&worker.gpus_changed, now)))
+        format!("{facts}\n{}", screen.format_table(&gpus::table(&worker.gpus, now)))
     })
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use app::domain::time::Timestamp;
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};

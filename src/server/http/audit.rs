@@ -9,11 +9,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
-use super::conditional::{IfNoneMatch, ListResponse};
-use super::extractors::Query;
 use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
+use crate::http::edge::extractors::Query;
 use crate::service::access::Requirement;
 use crate::service::audit::trail;
 use crate::state::AppState;

@@ -9,11 +9,11 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use futures_util::future::BoxFuture;
 
-use super::json::Json as Body;
 use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
-use super::queue::idempotency_key;
-use super::request::caller_from_person;
+use crate::http::edge::json::Json as Body;
+use crate::http::edge::request::caller_from_person;
+use crate::http::jobs::idempotency_key;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
 use crate::state::AppState;

@@ -1,19 +1,19 @@
 //! `/api/configs`
 
 use app::domain::access::Permission;
+use app::protocol::agents::ReportResponse;
 use app::protocol::configs::{ConfigBundle, ConfigDetail, ConfigView, ConfigsPage, RevisionsPage};
-use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::conditional::{IfMatch, IfNoneMatch, IfNoneMatchAny, TaggedResponse};
-use super::extractors::Path;
-use super::json::Json as Body;
-use super::limits;
 use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller_from_person;
 use super::routes::Routes;
+use crate::http::edge::conditional::{IfMatch, IfNoneMatch, IfNoneMatchAny, TaggedResponse};
+use crate::http::edge::extractors::Path;
+use crate::http::edge::json::Json as Body;
+use crate::http::edge::limits;
+use crate::http::edge::request::caller_from_person;
 use crate::service::access::{Principal, Requirement};
 use crate::service::configs::ConfigPrecondition;
 use crate::state::AppState;

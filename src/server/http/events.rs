@@ -19,14 +19,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::audience::Audience;
-use super::extractors::Query;
 use super::openapi::doc::{AnswerDoc, LAST_EVENT_ID_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::change_notifier::ChangeSet;
+use crate::http::edge::extractors::Query;
 use crate::random::{OsRandom, Random};
+use crate::service::access::per_user_limit::PerPersonPermit;
 use crate::service::access::{AuthGrant, Principal, Requirement};
-use crate::service::per_person_limit::PerPersonPermit;
 use crate::state::AppState;
 
 /// Keep proxies from buffering a stream.

@@ -1,43 +1,30 @@
 //! The HTTP layer: routes, authorization, and error responses.
 //!
-//! Every route belongs to exactly one group, and each group has one guard: [`worker`] routes take a worker's or a job's token,
+//! Every route belongs to exactly one group, and each group has one guard: [`agents`] routes take a worker's or a job's token,
 //! [`people_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
 //! browser's session. There are no routes outside of a group.
 
 pub mod access;
-mod account;
-mod admin;
+mod agents;
 mod audit;
 pub mod bulk;
-pub mod client_addr;
-mod conditional;
 mod configs;
-mod csv;
 mod docs;
+pub mod edge;
 mod events;
-mod extractors;
-mod factors;
-mod headers;
-pub mod health;
-pub mod json;
-mod limits;
-mod metrics;
-mod min_transfer_rate;
+mod jobs;
+pub(super) mod logs;
 pub mod openapi;
 mod overview;
 pub mod problem;
-mod queue;
-pub mod request;
 pub mod routes;
 mod search;
 mod secrets;
-pub mod session;
-mod session_cookie;
 pub mod site;
 pub mod system;
 pub mod ui;
 mod usage;
-mod worker;
+mod workers;
 
 use std::sync::Arc;
 
@@ -58,45 +45,46 @@ pub fn router(app: AppState) -> Router {
     let description = Arc::new(ApiDescription::new(declared_routes(&app)));
     let api = Router::new()
         .merge(people_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::require_person)))
-        .merge(worker::routes(&app).into_router())
+        .merge(agents::routes(&app).into_router())
         .merge(openapi::with_description(openapi::routes(&app), &description))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(unknown_route);
     Router::new()
         .nest("/api", api)
-        .merge(health::routes(&app).into_router())
+        .merge(system::health::routes(&app).into_router())
         .merge(openapi::with_description(docs::routes(&app), &description))
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
         .layer(from_fn_with_state(app.clone(), access::require_known_host))
-        .layer(from_fn(min_transfer_rate::enforce_transfer_rate))
+        .layer(from_fn(edge::min_transfer_rate::enforce_transfer_rate))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
         .layer(from_fn_with_state(app.clone(), ui::error_page::render_problems))
-        .layer(from_fn_with_state(app.clone(), request::with_request_context))
+        .layer(from_fn_with_state(app.clone(), edge::request::with_request_context))
         .with_state(app)
 }
 
 /// Returns the routes of users and their scripts, below `/api`.
 pub fn people_routes(app: &AppState) -> Routes {
-    admin::routes(app)
+    workers::routes(app)
+        .merge(access::users::routes(app))
         .merge(overview::routes(app))
-        .merge(account::routes(app))
-        .merge(factors::routes(app))
+        .merge(access::account::routes(app))
+        .merge(access::factors::routes(app))
         .merge(audit::routes(app))
         .merge(usage::routes(app))
         .merge(system::routes(app))
-        .merge(queue::routes(app))
+        .merge(jobs::routes(app))
         .merge(configs::routes(app))
         .merge(secrets::routes(app))
         .merge(search::routes(app))
         .merge(events::routes(app))
-        .merge(session::routes(app))
+        .merge(access::session::routes(app))
 }
 
 /// Returns all documented routes with their full paths.
 pub fn declared_routes(app: &AppState) -> Vec<DeclaredRoute> {
-    let api = [people_routes(app), worker::routes(app), openapi::routes(app)];
-    let beside = [health::routes(app), ui::login_routes(app), docs::routes(app)];
+    let api = [people_routes(app), agents::routes(app), openapi::routes(app)];
+    let beside = [system::health::routes(app), ui::login_routes(app), docs::routes(app)];
     let api = api.iter().flat_map(|routes| routes.declared_below("/api"));
     api.chain(beside.iter().flat_map(|routes| routes.declared_below(""))).collect()
 }

@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use super::request::current_id;
+use crate::http::edge::request::current_id;
 use crate::service::error::ServiceError;
 use crate::store::StoreError;
 

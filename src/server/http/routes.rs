@@ -16,11 +16,11 @@ use super::access;
 use super::openapi::doc::OperationDoc;
 use super::openapi::signature::{HandlerSignature, Signature};
 use super::problem::ApiError;
-use super::request::{Peer, caller_from_person};
 use super::ui::forms;
+use crate::http::edge::request::{Peer, caller_from_person};
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
-use crate::service::worker_tokens::TokenUse;
+use crate::service::workers::tokens::TokenUse;
 use crate::state::AppState;
 
 /// Who may use a route.

@@ -1,18 +1,18 @@
 //! `/api/secrets`: values for jobs, write-only.
 
 use app::domain::access::Permission;
+use app::protocol::agents::ReportResponse;
 use app::protocol::secrets::{PutSecret, SecretQuery, SecretView, SecretsPage};
-use app::protocol::worker::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::extractors::{Path, Query};
-use super::json::Json as Body;
-use super::limits;
 use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
-use super::request::caller_from_person;
 use super::routes::Routes;
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::json::Json as Body;
+use crate::http::edge::limits;
+use crate::http::edge::request::caller_from_person;
 use crate::service::access::{Principal, Requirement};
 use crate::state::AppState;
 

@@ -54,7 +54,7 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     }));
     tasks.spawn(run_while_leading("health", HEALTH_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
         let checked = core.check_health().await?;
-        if checked != crate::service::health::HealthPass::default() {
+        if checked != crate::service::agents::liveness::HealthPass::default() {
             tracing::info!(
                 offline = checked.offline,
                 removed = checked.removed,

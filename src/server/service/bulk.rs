@@ -7,8 +7,8 @@ use std::sync::Arc;
 use app::domain::access::Permission;
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::bulk::MAX_BULK_IDS;
+use app::protocol::jobs::submit::RetryJob;
 use app::protocol::status::BulkAction;
-use app::protocol::submit::RetryJob;
 use app::protocol::workers::DrainWorker;
 use futures_util::future::join_all;
 

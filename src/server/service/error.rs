@@ -12,7 +12,7 @@ use app::domain::worker::credential::TokenRejection;
 use app::domain::worker_search::query::QueryParseError;
 use app::domain::{job, worker};
 
-use super::rate_limits::RateLimitKind;
+use crate::service::access::rate_limits::RateLimitKind;
 use crate::store::StoreError;
 use crate::vault::VaultError;
 

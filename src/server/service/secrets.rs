@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::Core;
 use super::access::Principal;
-use super::attempt_reports::AttemptRef;
 use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::{Caller, UnitOfWork};
+use crate::service::agents::attempt_reports::AttemptRef;
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
 

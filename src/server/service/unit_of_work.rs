@@ -17,7 +17,7 @@ use super::Core;
 use super::access::AuthGrant;
 use super::error::ServiceError;
 use crate::metrics::dispatch::DispatchStep;
-use crate::store::attempts::AttemptEnd;
+use crate::store::jobs::attempts::AttemptEnd;
 use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, TransactionWork, Tx};
 

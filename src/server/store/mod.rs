@@ -6,28 +6,18 @@
 //! repeatable.
 
 pub mod access;
-pub mod access_state;
 pub mod artifacts;
-pub mod attempts;
 pub mod audit;
-pub mod checkpoints;
+pub mod cache;
 pub mod commit_group;
 pub mod configs;
-pub mod factors;
-pub mod fleet_state;
 pub mod jobs;
-pub mod notices;
-pub mod passkeys;
 pub mod postgres;
 pub mod read_only;
-pub mod read_state;
-pub mod retention;
-pub mod schema;
 pub mod secrets;
-pub mod servers;
-pub mod snapshot;
 mod sql;
 pub mod sqlite;
+pub mod system;
 pub mod usage;
 pub mod workers;
 
@@ -80,21 +70,21 @@ pub enum ExternalChange {
 pub trait Tx:
     workers::WorkerQueries
     + jobs::JobQueries
-    + attempts::AttemptQueries
+    + jobs::attempts::AttemptQueries
     + artifacts::ArtifactQueries
-    + checkpoints::CheckpointQueries
+    + artifacts::checkpoints::CheckpointQueries
     + configs::ConfigQueries
     + access::AccessQueries
     + secrets::SecretQueries
-    + factors::FactorQueries
-    + passkeys::PasskeyQueries
-    + notices::NoticeQueries
+    + access::factors::FactorQueries
+    + access::passkeys::PasskeyQueries
+    + access::notices::NoticeQueries
     + audit::AuditQueries
-    + servers::ServerQueries
+    + system::servers::ServerQueries
     + commit_group::CommitGroup
-    + read_state::ReadState
-    + retention::RetentionQueries
-    + schema::SchemaQueries
+    + cache::read::ReadState
+    + jobs::retention::RetentionQueries
+    + system::schema::SchemaQueries
     + usage::UsageQueries
     + Send
 {
@@ -103,21 +93,21 @@ pub trait Tx:
 impl<T> Tx for T where
     T: workers::WorkerQueries
         + jobs::JobQueries
-        + attempts::AttemptQueries
+        + jobs::attempts::AttemptQueries
         + artifacts::ArtifactQueries
-        + checkpoints::CheckpointQueries
+        + artifacts::checkpoints::CheckpointQueries
         + configs::ConfigQueries
         + access::AccessQueries
         + secrets::SecretQueries
-        + factors::FactorQueries
-        + passkeys::PasskeyQueries
-        + notices::NoticeQueries
+        + access::factors::FactorQueries
+        + access::passkeys::PasskeyQueries
+        + access::notices::NoticeQueries
         + audit::AuditQueries
-        + servers::ServerQueries
+        + system::servers::ServerQueries
         + commit_group::CommitGroup
-        + read_state::ReadState
-        + retention::RetentionQueries
-        + schema::SchemaQueries
+        + cache::read::ReadState
+        + jobs::retention::RetentionQueries
+        + system::schema::SchemaQueries
         + usage::UsageQueries
         + Send
 {

@@ -10,10 +10,10 @@ use sqlx::postgres::PgPool;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 
 use super::commit_group::GroupHooks;
-use super::schema::newest_version;
-use super::snapshot::CommittedSnapshot;
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{Result, Store, StoreError, TransactionWork, Tx, postgres, sqlite};
+use crate::store::cache::snapshot::CommittedSnapshot;
+use crate::store::system::schema::newest_version;
 
 pub struct ReadOnlyStore {
     pool: Pool,

@@ -34,16 +34,16 @@ use crate::http::ui::render_limiter::RenderLimiter;
 use crate::metrics::Metrics;
 use crate::random::CountingRandom;
 use crate::service::access::Authenticator;
+use crate::service::agents::presence::Presence;
+use crate::service::agents::token_conflict::TakeoverTracker;
+use crate::service::artifacts::upload_finalizer::UploadFinalizer;
 use crate::service::audit::checkpoint::AuditSigner;
 use crate::service::audit::refusals::AuditRateLimiter;
-use crate::service::disk_space::DiskSpaceGuard;
-use crate::service::dispatch::store_hooks;
-use crate::service::gpu_history::GpuHistoryStore;
 use crate::service::gpus::GpuReadings;
-use crate::service::leadership::Leadership;
-use crate::service::presence::Presence;
-use crate::service::token_conflict::TakeoverTracker;
-use crate::service::upload_finalizer::UploadFinalizer;
+use crate::service::gpus::history::GpuHistoryStore;
+use crate::service::jobs::dispatch::store_hooks;
+use crate::service::system::disk_space::DiskSpaceGuard;
+use crate::service::system::leadership::Leadership;
 use crate::service::{Core, ServerPolicy};
 use crate::state::{AppParts, AppState};
 use crate::store::Store;
@@ -227,7 +227,7 @@ impl TestServer {
             last_job_id: Mutex::default(),
             server: name.to_owned(),
             leadership: Leadership::default(),
-            file_bytes: crate::service::file_usage::FileUsageCache::default(),
+            file_bytes: crate::service::artifacts::file_usage::FileUsageCache::default(),
             metrics: Metrics::new(clock.now()),
             disk_space: DiskSpaceGuard::new(disk.clone(), DiskFloor::Bytes(2 << 30), DiskFloor::Bytes(512 << 20)),
         });

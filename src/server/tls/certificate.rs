@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::domain::time::Timestamp;
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::domain::time::Timestamp;
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -82,7 +82,7 @@ impl Tls {
             .map_err(|error| error.to_string())?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(CertificateResolver(shown.subscribe())));
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { current: shown, config: Arc::new(config), paths: pair })
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use app::domain::trace_context::TraceContext;
-use app::protocol::checkpoints::CompletedCheckpoint;
-use app::protocol::dispatch::BundleRef;
-use app::protocol::secrets::JobSecrets;
-use app::protocol::status::ArtifactKind;
-use app::protocol::worker::{
+use app::protocol::agents::dispatch::BundleRef;
+use app::protocol::agents::{
     ArtifactAck, LogAck, ProgressReport, ReportResponse, ResumeCheckpoint, StatusReport, UploadProgress,
 };
+use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
+use app::protocol::secrets::JobSecrets;
+use app::protocol::status::ArtifactKind;
 use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, Url};
 use serde::Deserialize;

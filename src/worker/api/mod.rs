@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use app::domain::ids::JobId;
-use app::protocol::worker::{
+use app::protocol::agents::{
     DisconnectRequest, HeartbeatRequest, HeartbeatResponse, RegisterRequest, RegisterResponse, StatusReport,
 };
 use app::remote::{ServerTrust, root_cause};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::agents::dispatch::CheckpointPolicy;
 
 use super::Artifact;
 use crate::files::AttemptExit;

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use app::domain::text::split_headline;
-use app::protocol::worker::StatusReport;
+use app::protocol::agents::StatusReport;
 
 use super::{AttemptRunner, run_blocking};
 use crate::api::{OrchestratorError, retry_until_answered};

@@ -2,7 +2,7 @@
 
 use app::domain::crash_guard::{AttemptEvidence, FAST_FAILURE};
 use app::domain::text::split_headline;
-use app::protocol::worker::StatusReport;
+use app::protocol::agents::StatusReport;
 
 use super::AttemptRunner;
 use super::prepare::host_fault_exit;

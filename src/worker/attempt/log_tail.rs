@@ -1,6 +1,6 @@
 //! Writes the last output of a failed trainer to the agent's own log, where the host's owner looks.
 
-use app::protocol::worker::StatusReport;
+use app::protocol::agents::StatusReport;
 
 use super::AttemptRunner;
 use crate::outcome::strip_terminal_codes;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::protocol::worker::LogAck;
+use app::protocol::agents::LogAck;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use app::domain::time::Timestamp;
-use app::protocol::worker::{ProgressPoint, ProgressReport};
+use app::protocol::agents::{ProgressPoint, ProgressReport};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;

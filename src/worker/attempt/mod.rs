@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
-use app::protocol::dispatch::JobOffer;
+use app::protocol::agents::dispatch::JobOffer;
 use tokio::sync::watch;
 
 pub use adopt::AdoptOutcome;

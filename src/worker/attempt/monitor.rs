@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use app::protocol::worker::StatusReport;
+use app::protocol::agents::StatusReport;
 use nix::sys::signal::Signal;
 use tokio::sync::watch;
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use app::protocol::worker::{CheckpointFile, ResumeCheckpoint};
+use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
 use reqwest::StatusCode;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;

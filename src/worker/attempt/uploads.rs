@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use app::protocol::checkpoints::CompletedCheckpoint;
-use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::agents::CheckpointFile;
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::status::ArtifactKind;
-use app::protocol::worker::CheckpointFile;
 use tokio::sync::watch;
 
 use super::checkpoint_events::CheckpointEventReader;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use app::protocol::worker::ProgressPoint;
+use app::protocol::agents::ProgressPoint;
 use tokio::time::Instant;
 
 use crate::files::AttemptKey;

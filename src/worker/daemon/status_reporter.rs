@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::protocol::worker::RunningAttempt;
+use app::protocol::agents::RunningAttempt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 

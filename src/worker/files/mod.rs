@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
-use app::protocol::dispatch::JobOffer;
-use app::protocol::worker::{RunningAttempt, StatusReport};
+use app::protocol::agents::dispatch::JobOffer;
+use app::protocol::agents::{RunningAttempt, StatusReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use app::protocol::gpu::Gpu;
+use app::protocol::gpus::gpu::Gpu;
 
 use super::health::{GpuHealth, mark_missing_as_lost};
 use super::quarantine::{Quarantine, QuarantineEntries};
@@ -81,7 +81,9 @@ fn format_table(
         let memory = gpu.vram_gb.map_or_else(|| "shared memory".to_owned(), |gb| format!("{gb} GB"));
         let reason = quarantined.get(uuid).map(|entry| entry.reason.as_str()).or(broken.get(uuid).map(String::as_str));
         let state = match (health.unavailable_reason(uuid, reason), holders.get(uuid)) {
-            (Some(unavailable), _) if quarantined.contains_key(uuid) => format!("in quarantine: {}", unavailable.detail),
+            (Some(unavailable), _) if quarantined.contains_key(uuid) => {
+                format!("in quarantine: {}", unavailable.detail)
+            }
             (Some(unavailable), _) => format!("unavailable: {}", unavailable.detail),
             (None, Some(job)) => format!("held by {job}"),
             (None, None) => "free".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::protocol::gpu::{GpuReading, Unavailable, UnavailableReason};
+use app::protocol::gpus::gpu::{GpuReading, Unavailable, UnavailableReason};
 
 use super::provider::{GpuFault, GpuProcess, GpuSnapshot, format_processes};
 use super::xid::{XidSeverity, classify_xid};
@@ -163,7 +163,10 @@ mod tests {
     fn gpus_are_available_again_when_the_driver_responds() {
         let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
         assert_eq!(gate.record(&Err("gone".to_owned()), &nobody), []);
-        assert_eq!(reason(&gate), Some((UnavailableReason::Quarantined, "the driver does not respond: gone".to_owned())));
+        assert_eq!(
+            reason(&gate),
+            Some((UnavailableReason::Quarantined, "the driver does not respond: gone".to_owned()))
+        );
         gate.record(&poll_result(&[], None, &[]), &nobody);
         assert_eq!(reason(&gate), None);
         gate.mark_unresponsive("no answer for 15 s");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::protocol::gpu::{Unavailable, UnavailableReason};
+use app::protocol::gpus::gpu::{Unavailable, UnavailableReason};
 use tokio::time::Instant;
 
 use super::GpuMonitor;
@@ -152,7 +152,9 @@ fn find_issues(
 fn describe_issues(findings: &[PreflightIssue]) -> String {
     let words = |finding: &PreflightIssue| match finding {
         PreflightIssue::Broken(GpuFailure { uuid, detail }) => format!("{uuid}: {detail}"),
-        PreflightIssue::AlreadyUnavailable(uuid, unavailable) => format!("{uuid} is in quarantine: {}", unavailable.detail),
+        PreflightIssue::AlreadyUnavailable(uuid, unavailable) => {
+            format!("{uuid} is in quarantine: {}", unavailable.detail)
+        }
         PreflightIssue::InUse(uuid, users) => format!("{uuid} is {}", describe_use(users)),
         PreflightIssue::DriverError(uuid, why) => format!("{uuid}: the driver does not respond: {why}"),
     };
@@ -163,7 +165,7 @@ fn describe_issues(findings: &[PreflightIssue]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use app::protocol::gpu::GpuReading;
+    use app::protocol::gpus::gpu::GpuReading;
 
     #[expect(clippy::unnecessary_wraps, reason = "a look may also bring nothing")]
     fn poll_result(users: Option<&[u32]>, faults: &[GpuFault]) -> GpuPoll {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use app::protocol::worker::DisconnectRequest;
+use app::protocol::agents::DisconnectRequest;
 
 use super::AgentSession;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::protocol::worker::HeartbeatRequest;
+use app::protocol::agents::HeartbeatRequest;
 
 use super::{AgentSession, TokenRefused, close};
 use crate::api::OrchestratorError;

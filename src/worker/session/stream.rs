@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use app::protocol::dispatch::WorkerEvent;
+use app::protocol::agents::dispatch::WorkerEvent;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use reqwest::Response;

@@ -24,7 +24,9 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
     // No disk has so much.
     let host = TestHost::with_script("exit 0")?.flags(&["--persistent", "--keep-free", "1000000TiB"]);
     let agent = host.start(&fake)?;
-    let why = fake.wait_until("a registration", |shared| Some(shared.registrations.first()?["unhealthy_reason"].clone())).await;
+    let why = fake
+        .wait_until("a registration", |shared| Some(shared.registrations.first()?["unhealthy_reason"].clone()))
+        .await;
     let place = format!("is free on the disk of {}/state", host.path().display());
     assert!(why.as_str().is_some_and(|why| why.starts_with("less than ") && why.ends_with(&place)), "{why}");
     fake.offer("j_1", 1, &config());
@@ -34,7 +36,8 @@ async fn host_without_disk_space_reports_it_and_requeues_the_job() -> io::Result
         format!("the worker has no disk space for a job: {}", why.as_str().unwrap_or_default())
     );
     assert_eq!(fake.reported_statuses(), ["starting", "requeue"]);
-    fake.wait_until("a heartbeat with the reason", |shared| (unhealthy_reason(shared) == why.as_str()).then_some(())).await;
+    fake.wait_until("a heartbeat with the reason", |shared| (unhealthy_reason(shared) == why.as_str()).then_some(()))
+        .await;
     agent.signal(Signal::SIGTERM)?;
     let (_, said) = agent.wait_for_exit().await?;
     let (_, report) = host.command(&["doctor", "--keep-free", "1000000TiB"]).await?;

@@ -2,8 +2,8 @@
 
 use app::domain::ids::AttemptNumber;
 use app::domain::sandbox::SandboxLevel;
-use app::protocol::dispatch::{BundleRef, CheckpointPolicy};
-use app::protocol::worker::StopAttempt;
+use app::protocol::agents::StopAttempt;
+use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy};
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use nix::sys::signal::Signal;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair, PublicKeyData, date_time_ymd,

@@ -5,7 +5,7 @@ use leptos_router::hooks::use_query_map;
 
 use super::header::job_error;
 use crate::domain::ids::JobId;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::JobPhase;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_header::PageHeader;

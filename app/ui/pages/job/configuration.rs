@@ -6,7 +6,7 @@ use super::header::{JobHeader, job_error};
 use super::tabs::JobTab;
 use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::ui::components::code::FileText;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::time::RelativeTime;

@@ -11,7 +11,7 @@ use crate::domain::ids::JobId;
 use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
 use crate::protocol::audit::{AuditTrailEvent, JobEvents};
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
@@ -104,7 +104,7 @@ fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
     match event.event.as_str() {
         "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
         "job.submitted" => words.submitted.with(&[&detail("config"), &detail("revision")]),
-        "job.priority_changed" => words.prioritised.with(&[&detail("before"), &detail("after")]),
+        "job.priority_changed" => words.priority_changed.with(&[&detail("before"), &detail("after")]),
         "job.offered" => words.offered.with(both),
         "job.offer_expired" => words.offer_expired.with(both),
         "job.starting" => words.starting.with(both),
@@ -118,7 +118,7 @@ fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
         "job.cancelled" => words.cancelled.to_owned(),
         "job.completed" => words.completed.with(both),
         "job.failed" => words.failed.of(reason()),
-        "secret.delivered" => words.secrets_given.with(&[&attempt, &join_names(&event.detail["names"])]),
+        "secret.delivered" => words.secrets_delivered.with(&[&attempt, &join_names(&event.detail["names"])]),
         other => other.to_owned(),
     }
 }

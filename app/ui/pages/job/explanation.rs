@@ -6,7 +6,7 @@ use leptos_router::hooks::use_query_map;
 use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
-use crate::protocol::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerExplanationView};
+use crate::protocol::jobs::explain::{BlockerCode, BlockerView, ExplanationView, VerdictCode, WorkerExplanationView};
 use crate::protocol::topic::Topic;
 use crate::ui::backend::SharedBackend;
 use crate::ui::clock::use_clock;

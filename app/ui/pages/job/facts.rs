@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Millis;
-use crate::protocol::overrides::OverrideChange;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
+use crate::protocol::jobs::overrides::OverrideChange;
 use crate::ui::components::labels::LabelChips;
 use crate::ui::components::status::target_label;
 use crate::ui::components::time::RelativeTime;

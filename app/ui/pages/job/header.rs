@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use super::actions::JobActions;
 use super::tabs::{JobTab, JobTabs};
+use crate::protocol::jobs::JobView;
 use crate::protocol::problem::Problem;
-use crate::protocol::queue::JobView;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;

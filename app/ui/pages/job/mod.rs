@@ -27,7 +27,7 @@ use super::not_found::not_found_problem;
 use super::{Skeleton, use_backend};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::topic::Topic;
 use crate::ui::backend::{BackendFuture, SharedBackend};
 use crate::ui::empty_state::{JobPanel, JobStage, empty_text_signal};

@@ -8,7 +8,7 @@ use super::explanation::JobExplanation;
 use super::facts::JobFacts;
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::artifacts::{ArtifactView, ArtifactsPage};
-use crate::protocol::queue::JobView;
+use crate::protocol::jobs::JobView;
 use crate::protocol::status::{ArtifactKind, JobStatus};
 use crate::ui::backend::SharedBackend;
 use crate::ui::checkpoints::group_checkpoints;

@@ -15,7 +15,7 @@ use super::{Skeleton, TimeZoneInput, input_timestamp, use_backend};
 use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
-use crate::protocol::queue::{JobCounts, JobsPage, JobsQuery};
+use crate::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::ui::backend::SharedBackend;

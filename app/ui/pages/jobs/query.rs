@@ -3,7 +3,7 @@
 use leptos_router::params::ParamsMap;
 
 use crate::domain::ids::WorkerId;
-use crate::protocol::queue::JobsQuery;
+use crate::protocol::jobs::JobsQuery;
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::format::query_string;
 use crate::ui::pages::{query_param, timestamp_param};

@@ -6,7 +6,7 @@ use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::domain::time::Millis;
-use crate::protocol::queue::{JobView, JobsPage, JobsQuery};
+use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::{BulkAction, JobPhase, JobStatus};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::{JobProgress, status_remark};

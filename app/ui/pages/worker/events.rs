@@ -13,8 +13,8 @@ use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
 use crate::domain::time::Timestamp;
 use crate::protocol::audit::AuditTrailEvent;
-use crate::protocol::worker_history::{PageQuery, WorkerEvents};
 use crate::protocol::workers::WorkerView;
+use crate::protocol::workers::history::{PageQuery, WorkerEvents};
 use crate::ui::audit_actions::action_sentence;
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
@@ -93,7 +93,9 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
         "worker.registered" | "worker.resumed" => ("status status-active", Glyph::Play),
         "worker.offline" => ("status status-bad", Glyph::CrossCircle),
         "worker.token_in_use" => ("status status-bad", Glyph::Warning),
-        "worker.gpus_changed" | "worker.health_changed" | "worker.unassigned_run" => ("status status-warn", Glyph::Warning),
+        "worker.gpus_changed" | "worker.health_changed" | "worker.unassigned_run" => {
+            ("status status-warn", Glyph::Warning)
+        }
         "worker.drained" => ("status status-warn", Glyph::Drain),
         "worker.token_rotated" => ("status status-wait", Glyph::Key),
         "worker.connecting" => ("status status-wait", Glyph::HalfCircle),
@@ -125,7 +127,7 @@ fn event_details(event: &AuditTrailEvent) -> Vec<String> {
         "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
         "worker.gpus_changed" => vec![
             gpu_list_text(&detail["unavailable"]).map(|gpus| words.unavailable.of(gpus)),
-            gpu_list_text(&detail["given_back"]).map(|gpus| words.given_back.of(gpus)),
+            gpu_list_text(&detail["available"]).map(|gpus| words.available_again.of(gpus)),
         ],
         "worker.health_changed" => vec![text("unhealthy_reason").or_else(|| Some(words.fit_again.to_owned()))],
         "worker.token_rotated" => {
@@ -183,7 +185,7 @@ mod tests {
         );
         assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["It said goodbye."]);
         assert_eq!(told("worker.offline", json!({"cause": "odd"})), ["odd"]);
-        let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "given_back": []});
+        let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "available": []});
         assert_eq!(told("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
         assert_eq!(told("worker.health_changed", json!({"unhealthy_reason": null})), ["It takes jobs again."]);
         assert_eq!(told("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 
 use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::status::WorkerStatus;
-use crate::protocol::worker_history::StatusSpanView;
 use crate::protocol::workers::WorkerView;
+use crate::protocol::workers::history::StatusSpanView;
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::components::status::worker_status_style;
 use crate::ui::erase::Erase;

@@ -18,7 +18,8 @@ use crate::boot::restore_marker;
 use crate::cli::audit::verify_from_database;
 use crate::clock::{Clock, SystemClock};
 use crate::store::read_only::ReadOnlyStore;
-use crate::store::{Store, postgres, schema, sqlite};
+use crate::store::system::schema;
+use crate::store::{Store, postgres, sqlite};
 
 #[derive(Debug, Clone, Args)]
 pub struct RestoreArgs {

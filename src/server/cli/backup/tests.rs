@@ -185,7 +185,8 @@ async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     assert!(said.contains("files/link"), "{said}");
     fs::remove_file(backup.join("files/link")).expect("there");
     let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
-    let known = format!("\"schema\": {}", crate::store::schema::newest_version(&crate::store::sqlite::MIGRATIONS));
+    let known =
+        format!("\"schema\": {}", crate::store::system::schema::newest_version(&crate::store::sqlite::MIGRATIONS));
     fs::write(backup.join("manifest.json"), manifest.replace(&known, "\"schema\": 99")).expect("written");
     assert!(refused().await.contains("newer than this program"));
     fs::remove_file(backup.join("manifest.json")).expect("there");

@@ -196,7 +196,7 @@ fn read_token_file(file: &Path) -> Result<SecretString, ExitError> {
 #[cfg(test)]
 mod tests {
     use app::domain::time::Timestamp;
-    use app::protocol::fingerprint::Fingerprint;
+    use app::protocol::system::fingerprint::Fingerprint;
     use tempfile::TempDir;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use app::domain::ids::AttemptNumber;
-use app::protocol::queue::{JobView, LogChunk};
+use app::protocol::jobs::{JobView, LogChunk};
 use app::protocol::status::JobStatus;
 use clap::Args;
 use futures_util::StreamExt;

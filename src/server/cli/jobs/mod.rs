@@ -6,11 +6,11 @@ mod views;
 
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
-use app::protocol::explain::ExplanationView;
-use app::protocol::queue::{JobView, JobsQuery};
+use app::protocol::jobs::explain::ExplanationView;
+use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJobResponse};
+use app::protocol::jobs::{JobView, JobsQuery};
 use app::protocol::status::JobPhase;
 use app::protocol::status::JobStatus;
-use app::protocol::submit::{RetryJob, SetPriority, SubmitJobResponse};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 

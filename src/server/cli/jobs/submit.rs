@@ -1,9 +1,9 @@
 //! `simpletuner jobs submit`
 
 use app::domain::sandbox::SandboxLevel;
-use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::jobs::submit::{SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
 use app::protocol::status::Target;
-use app::protocol::submit::{SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
 use clap::Args;
 use reqwest::Method;
 use serde_json::Value;

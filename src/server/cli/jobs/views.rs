@@ -1,9 +1,9 @@
 //! Jobs in a terminal.
 
 use app::domain::time::{Millis, Timestamp};
-use app::protocol::explain::ExplanationView;
-use app::protocol::overrides;
-use app::protocol::queue::JobView;
+use app::protocol::jobs::JobView;
+use app::protocol::jobs::explain::ExplanationView;
+use app::protocol::jobs::overrides;
 use app::protocol::status::JobStatus;
 use app::ui::terminal;
 

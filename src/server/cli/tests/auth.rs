@@ -181,7 +181,11 @@ async fn operator_token_is_valid_until_the_next_start() {
         .await
         .expect_problem(401, "worker_token_invalid");
     let changed = json!({"old": PASSWORD, "new": "another password"});
-    harness.server.post(&Actor::Token(token), "/api/account/password", changed).await.expect_problem(409, "user_required");
+    harness
+        .server
+        .post(&Actor::Token(token), "/api/account/password", changed)
+        .await
+        .expect_problem(409, "user_required");
 }
 
 #[tokio::test]

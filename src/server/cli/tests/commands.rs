@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::process::Command as Process;
 
 use app::domain::labels::Labels;
-use app::protocol::dispatch::CheckpointPolicy;
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::jobs::submit::SubmitJob;
 use app::protocol::status::Target;
-use app::protocol::submit::SubmitJob;
 use clap::Parser;
 use proptest::prelude::*;
 
 use crate::cli::jobs::JobsCommand;
 use crate::cli::{Cli, Command, ResourceCommand};
-use crate::http::session::ServerAddress;
+use crate::http::access::session::ServerAddress;
 use crate::http::ui::submit_commands::submit_commands;
 
 /// Returns the arguments that a shell passes to a program of this name.

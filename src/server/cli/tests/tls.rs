@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use app::remote::ServerTrust;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,10 @@ async fn servers_are_verified_by_key_or_authority() {
         .expect_failure(69, "different key than --orchestrator-fingerprint");
     let strict = client(address, "https", ServerTrust::SystemRoots);
     harness.run_as(&strict, &check).await.expect_failure(69, "SSL certificate verify failed");
-    harness.run_as(&client(address, "http", ServerTrust::SystemRoots), &check).await.expect_failure(1, "(tls_required)");
+    harness
+        .run_as(&client(address, "http", ServerTrust::SystemRoots), &check)
+        .await
+        .expect_failure(1, "(tls_required)");
     harness
         .run_as(&client(harness.address, "https", ServerTrust::AcceptAny), &check)
         .await

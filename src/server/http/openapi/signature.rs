@@ -8,8 +8,8 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 
 use super::doc::{AnswerDoc, ContentDoc, HeaderDoc, SchemaOf, schema_of};
-use crate::http::extractors::{Path, Query};
-use crate::http::json::{CreatedJson, Form, Json as JsonBody, OptionalJson};
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::json::{CreatedJson, Form, Json as JsonBody, OptionalJson};
 use crate::http::problem::ApiError;
 use crate::state::AppState;
 

@@ -85,9 +85,11 @@ fn factor_problem(error: FactorError) -> ApiError {
             "This code is not valid. Enter the current code of your authenticator app, each code once, or a recovery code \
              that you have not used.",
         ),
-        FactorError::NoEnrollment => {
-            (S::NOT_FOUND, "enrollment_not_started", "No authenticator app is being set up. Start again on the account page.")
-        }
+        FactorError::NoEnrollment => (
+            S::NOT_FOUND,
+            "enrollment_not_started",
+            "No authenticator app is being set up. Start again on the account page.",
+        ),
         FactorError::AlreadyExists => (
             S::CONFLICT,
             "factor_exists",

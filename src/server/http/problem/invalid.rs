@@ -52,7 +52,9 @@ pub(super) fn invalid_input(invalid_input: &InvalidInput) -> ApiError {
         InvalidInput::InvalidJson { file, error } => {
             ("config_json_broken", format!("`{file}` is no usable JSON object: {error}."))
         }
-        InvalidInput::TooMuch { what, limit } => ("too_large", format!("Too many: at most {limit} {what} are allowed.")),
+        InvalidInput::TooMuch { what, limit } => {
+            ("too_large", format!("Too many: at most {limit} {what} are allowed."))
+        }
         InvalidInput::OtherWorker => ("other_worker", "The worker ID is not that of the token.".to_owned()),
     };
     let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);

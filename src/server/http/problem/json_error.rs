@@ -23,8 +23,8 @@ fn unknown_variant(why: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::http::json::parse_json;
-    use app::protocol::submit::SubmitJob;
+    use crate::http::edge::json::parse_json;
+    use app::protocol::jobs::submit::SubmitJob;
 
     #[test]
     fn errors_contain_the_path() {

@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 
 use super::{ScriptPolicy, prefs_from_headers, provide_page_context};
 use crate::http::access;
-use crate::http::client_addr::Scheme;
-use crate::http::headers::text;
+use crate::http::access::session_cookie;
+use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::headers::text;
+use crate::http::edge::request::Peer;
 use crate::http::problem::method_not_allowed;
-use crate::http::request::Peer;
-use crate::http::session_cookie;
 use crate::state::AppState;
 use crate::text::local_path;
 

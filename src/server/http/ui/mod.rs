@@ -35,13 +35,15 @@ use leptos_axum::{AxumRouteListing, LeptosRoutes, ResponseOptions, generate_rout
 
 use self::backend::InProcessBackend;
 use super::access::{self, ExpiredSession};
-use super::account::END_PERMISSIONS;
-use super::client_addr::Scheme;
-use super::headers::cookie;
 use super::problem::{ApiError, no_such_route};
-use super::request::Peer;
 use super::routes::{RouteAccess, Routes};
-use super::{limits, session, site};
+use super::site;
+use crate::http::access::account::END_PERMISSIONS;
+use crate::http::access::session;
+use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::headers::cookie;
+use crate::http::edge::limits;
+use crate::http::edge::request::Peer;
 use crate::service::access::{Principal, Requirement};
 use crate::state::AppState;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::http::request::run_to_completion;
+use crate::http::edge::request::run_to_completion;
 
 /// Who opens pages and leaves them at once makes no longer queue than this: a quarter of a second of two cores.
 const MAX_CONCURRENT: usize = 16;

@@ -2,15 +2,15 @@
 
 use app::domain::labels::Labels;
 use app::domain::text::is_control_or_invisible;
-use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::overrides;
-use app::protocol::submit::SubmitJob;
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::jobs::overrides;
+use app::protocol::jobs::submit::SubmitJob;
 use app::ui::backend::SubmitCommands;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::http::session::ServerAddress;
+use crate::http::access::session::ServerAddress;
 use crate::text::shell_quoted;
 
 /// Both.

@@ -7,7 +7,7 @@ use app::domain::ids::UserId;
 use app::domain::notice::NoticeKind;
 use app::domain::second_factor::{EnteredCode, RECOVERY_CODES, is_unused_step};
 use app::domain::time::Timestamp;
-use app::protocol::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
+use app::protocol::access::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
 use serde_json::json;
 use totp_rs::{Builder, Secret, Totp};
 
@@ -18,7 +18,7 @@ use crate::service::Core;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::factors::StoredTotp;
+use crate::store::access::factors::StoredTotp;
 use crate::store::{StoreError, Tx};
 use crate::tokens;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::domain::notice::NoticeKind;
 use app::domain::passkey::PasskeyOrigin;
 use app::domain::second_factor::{AvailableFactors, NextLoginStep};
-use app::protocol::factors::TotpEnrollment;
+use app::protocol::access::factors::TotpEnrollment;
 
 use super::factors::{self, has_factor};
 use super::login::{BrowserInfo, NewSession, PendingLogin, resolved_user};
@@ -15,8 +15,8 @@ use crate::service::Core;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::Caller;
 use crate::store::access::StoredUser;
-use crate::store::notices::StoredNotice;
-use crate::store::passkeys::ChallengePurpose;
+use crate::store::access::notices::StoredNotice;
+use crate::store::access::passkeys::ChallengePurpose;
 use crate::tokens;
 
 impl Core {

@@ -10,6 +10,8 @@ pub mod notices;
 mod operator;
 mod passkeys;
 mod passwords;
+pub mod per_user_limit;
+pub mod rate_limits;
 mod sessions;
 mod setup;
 mod tokens;
@@ -28,11 +30,11 @@ pub use self::account_policy::AccountPolicy;
 pub use self::auth_grant::{AuthGrant, Credential};
 pub use self::blocklist::Blocklist;
 pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
+use self::rate_limits::RateLimits;
 pub use self::sessions::ReauthProof;
 pub use self::setup::load_job_token_key;
 use super::Core;
 use super::error::ServiceError;
-use super::rate_limits::RateLimits;
 use crate::store::access::{LastUsed, ResolvedCredential, StoredSession};
 
 /// How long a browser counts as known after a login.
@@ -286,7 +288,7 @@ impl Core {
             user: Some(user.id.clone()),
             via,
             permissions,
-            reauthenticated_at: reauthenticated_at,
+            reauthenticated_at,
             unread_notices: user.unread_notices,
             credential: ticket,
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::domain::ids::{SessionId, UserId};
 use app::domain::notice::{LoginFamiliarity, NoticeKind, login_network};
 use app::domain::time::Timestamp;
-use app::protocol::notices::{NoticeView, NoticesPage};
+use app::protocol::access::notices::{NoticeView, NoticesPage};
 use app::protocol::topic::Topic;
 
 use super::login::BrowserInfo;
@@ -14,7 +14,7 @@ use crate::service::Core;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::notices::StoredNotice;
+use crate::store::access::notices::StoredNotice;
 use crate::tokens;
 
 /// The number of notices kept per user.

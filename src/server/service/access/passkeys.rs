@@ -9,7 +9,7 @@ use app::domain::notice::NoticeKind;
 use app::domain::passkey::{MAX_NAME_CHARS, MAX_PASSKEYS, PasskeyOrigin, PasskeyOriginError, parse_name};
 use app::domain::second_factor::AvailableFactors;
 use app::domain::time::Timestamp;
-use app::protocol::factors::{AddedPasskey, ConfirmPasskey, PasskeyEnrollment, PasskeyView};
+use app::protocol::access::factors::{AddedPasskey, ConfirmPasskey, PasskeyEnrollment, PasskeyView};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Serialize;
@@ -28,7 +28,7 @@ use crate::service::Core;
 use crate::service::error::{FactorError, InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
+use crate::store::access::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
 
 /// The relying-party name that browsers display.
 const RELYING_PARTY: &str = "SimpleTuner";

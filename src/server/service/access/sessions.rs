@@ -18,7 +18,7 @@ use crate::service::Core;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
-use crate::store::passkeys::ChallengePurpose;
+use crate::store::access::passkeys::ChallengePurpose;
 use crate::tokens;
 
 /// The proof for re-authentication.

@@ -20,7 +20,7 @@ use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
 use crate::store::audit::StoredAuditEntry;
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
 
 /// The maximum length of the recorded target, in characters: enough for every path of the API.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::service::Core;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 use crate::store::{Store, Tx};
 
 /// Default number of entries per page.

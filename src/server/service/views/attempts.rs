@@ -3,11 +3,11 @@ use std::collections::HashMap;
 use app::domain::audit::AuditAction;
 use app::domain::ids::AttemptNumber;
 use app::domain::time::Timestamp;
-use app::protocol::queue::AttemptView;
+use app::protocol::jobs::AttemptView;
 use serde::Deserialize;
 
-use crate::store::attempts::StoredAttempt;
 use crate::store::audit::StoredAuditEntry;
+use crate::store::jobs::attempts::StoredAttempt;
 
 /// Times of an attempt that are only in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

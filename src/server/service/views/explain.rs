@@ -7,17 +7,17 @@ use app::domain::job::{Job, JobTarget};
 use app::domain::matching::Blocker;
 use app::domain::plan::ReachedLimit;
 use app::domain::sandbox::SandboxLevel;
-use app::protocol::explain::{
-    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, VerdictCode, UnavailableGpuView, WorkerExplanationView,
+use app::protocol::gpus::gpu;
+use app::protocol::jobs::explain::{
+    BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, VerdictCode, WorkerExplanationView,
 };
-use app::protocol::gpu;
-use app::protocol::submit::{SubmitJob, SubmitPreviewResponse};
+use app::protocol::jobs::submit::{SubmitJob, SubmitPreviewResponse};
 
 use super::summary;
 use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 
 impl Core {
     /// Explains why a job waits.

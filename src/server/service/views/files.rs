@@ -8,10 +8,10 @@ use app::protocol::status::ArtifactKind;
 
 use crate::service::Core;
 use crate::service::access::Principal;
-use crate::service::checkpoints::resume_point;
+use crate::service::artifacts::checkpoints::resume_point;
 use crate::service::configs::config_detail;
 use crate::service::error::ServiceError;
-use crate::service::job_overrides;
+use crate::service::jobs::overrides as job_overrides;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::audit::StoredAuditEntry;
 use crate::text::percent_escaped;

@@ -5,25 +5,25 @@ use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, JobState, JobTarget as DomainTarget, PreviousAttempt, StartPoint};
 use app::domain::time::Timestamp;
-use app::protocol::overrides::OverrideDiff;
-use app::protocol::queue::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
+use app::protocol::agents::ProgressPoint;
+use app::protocol::jobs::overrides::OverrideDiff;
+use app::protocol::jobs::submit::SubmitJobResponse;
+use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
 use app::protocol::status::{JobPhase, JobStatus, Target};
-use app::protocol::submit::SubmitJobResponse;
-use app::protocol::worker::ProgressPoint;
 
 use super::attempts::{attempt_times, attempt_view};
 use super::explain::NO_LOCAL_WORKER;
 use super::summary;
 use crate::service::Core;
 use crate::service::access::Principal;
-use crate::service::checkpoints::resumable_checkpoints;
-use crate::service::desired::checkpoint_policy;
+use crate::service::agents::desired::checkpoint_policy;
+use crate::service::artifacts::checkpoints::resumable_checkpoints;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
-use crate::service::job_overrides::to_diff;
+use crate::service::jobs::overrides::to_diff;
 use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
-use crate::store::attempts::StoredAttempt;
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
+use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
 
 /// Default number of jobs per page.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
-use app::protocol::history::{JobMetrics, MetricSeries};
-use app::protocol::queue::{JobLive, JobView, ProgressSeries};
-use app::protocol::worker::ProgressPoint;
+use app::protocol::agents::ProgressPoint;
+use app::protocol::gpus::history::{JobMetrics, MetricSeries};
+use app::protocol::jobs::{JobLive, JobView, ProgressSeries};
 
 use crate::service::Core;
 use crate::service::error::ServiceError;

@@ -18,7 +18,7 @@ use super::workers::{load_held_jobs, worker_status};
 use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 use crate::store::usage::{FailingWorker, FailureStreakQuery};
 use crate::store::workers::StoredWorker;
 

@@ -1,6 +1,6 @@
 use app::domain::explain::{FitStep, FitSummary, JobRequirement};
 use app::domain::job::JobTarget;
-use app::protocol::explain::{FitStepView, FitSummaryView, JobRequirementCode};
+use app::protocol::jobs::explain::{FitStepView, FitSummaryView, JobRequirementCode};
 
 use super::explain::{format_gpu_count, format_paths};
 

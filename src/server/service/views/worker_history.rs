@@ -3,12 +3,12 @@
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::audit::{AuditFilters, AuditQuery, AuditTrailEvent};
-use app::protocol::worker_history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
+use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
 use super::overview::{DAY, failure_streak};
 use crate::service::Core;
 use crate::service::error::{InvalidInput, ServiceError};
-use crate::store::attempts::{AttemptCursor, StoredAttempt};
+use crate::store::jobs::attempts::{AttemptCursor, StoredAttempt};
 
 /// Default number of attempts per page.
 const DEFAULT_PAGE: u32 = 100;

@@ -17,9 +17,9 @@ use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView,
 use super::workers::{HeldJobs, load_held_jobs, worker_status};
 use crate::service::Core;
 use crate::service::access::Principal;
+use crate::service::agents::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
-use crate::service::presence::last_seen;
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.

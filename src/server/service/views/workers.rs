@@ -7,9 +7,9 @@ use app::domain::job::{Job, Lease};
 use app::domain::time::Timestamp;
 use app::domain::worker::status_timeline::{CONNECTION_ACTIONS, DRAIN_ACTIONS, status_timeline};
 use app::domain::worker::{TokenConflict, Worker, WorkerKind, WorkerState};
-use app::protocol::gpu::GpuInfo;
+use app::protocol::gpus::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
-use app::protocol::worker_history::StatusSpanView;
+use app::protocol::workers::history::StatusSpanView;
 use app::protocol::workers::{GpuModel, TokenConflictView, WorkerJobView, WorkerSettings, WorkerView};
 
 use super::gpus::gpu_views;
@@ -17,14 +17,14 @@ use super::jobs::{job_status, progress_view};
 use super::overview::DAY;
 use crate::service::Core;
 use crate::service::access::Principal;
+use crate::service::agents::liveness::offline_at;
+use crate::service::agents::presence::last_contact;
 use crate::service::audit::refusals::last_refusal;
 use crate::service::audit::trail::newest_entry;
 use crate::service::error::ServiceError;
-use crate::service::health::offline_at;
-use crate::service::presence::last_contact;
 use crate::service::workers::revision;
 use crate::store::Tx;
-use crate::store::attempts::StoredAttempt;
+use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::workers::StoredWorker;
 
 /// The maximum number of audit entries of a kind, and of attempts, read for a worker's last day.

@@ -7,8 +7,8 @@ use app::domain::time::Timestamp;
 use super::access::{session, user};
 use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
-use crate::store::factors::{StoredRecoveryCode, StoredTotp};
-use crate::store::notices::StoredNotice;
+use crate::store::access::factors::{StoredRecoveryCode, StoredTotp};
+use crate::store::access::notices::StoredNotice;
 use crate::vault::Sealed;
 
 on_every_engine!(factors_are_replaced_and_removed, recovery_codes_are_used_once, notices_replace_earlier_ones);

@@ -14,9 +14,9 @@ use super::access::{session, token, user};
 use super::history::attempt;
 use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::store::access::{LastUsed, StoredUser};
-use crate::store::attempts::{AttemptEnd, StoredAttempt};
-use crate::store::fleet_state::FleetState;
+use crate::store::cache::state::FleetState;
 use crate::store::jobs::JobFilter;
+use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::workers::LastContact;
 use crate::store::{StoreError, Tx};
 

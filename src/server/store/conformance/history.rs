@@ -6,9 +6,9 @@ use app::domain::time::{Millis, Timestamp};
 
 use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::store::artifacts::StoredArtifact;
-use crate::store::attempts::{AttemptCursor, AttemptEnd, PointLimit, StoredAttempt, StoredPoint};
-use crate::store::checkpoints::StoredCheckpoint;
-use crate::store::retention::RetainedKind;
+use crate::store::artifacts::checkpoints::StoredCheckpoint;
+use crate::store::jobs::attempts::{AttemptCursor, AttemptEnd, PointLimit, StoredAttempt, StoredPoint};
+use crate::store::jobs::retention::RetainedKind;
 
 on_every_engine!(
     attempts_are_started_ended_and_reopened,

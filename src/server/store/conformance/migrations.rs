@@ -75,7 +75,7 @@ fn expected_worker() -> WorkerRow {
 
 /// The scripts of the migrations before `version`, in order.
 fn scripts_before(migrations: &Migrator, version: i64) -> impl Iterator<Item = String> {
-    migrations.iter().filter(move |migration| migration.version < version).map(|migration| migration.sql.to_string())
+    migrations.iter().filter(move |migration| migration.version < version).map(|migration| migration.sql.as_str().to_owned())
 }
 
 #[tokio::test]

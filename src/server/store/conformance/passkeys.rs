@@ -6,8 +6,8 @@ use app::domain::time::Timestamp;
 use super::access::user;
 use super::{NOW, TestStore, on_every_engine};
 use crate::store::StoreError;
-use crate::store::factors::StoredTotp;
-use crate::store::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
+use crate::store::access::factors::StoredTotp;
+use crate::store::access::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
 use crate::vault::Sealed;
 
 on_every_engine!(passkeys_are_added_used_and_removed, challenges_are_answered_once, users_with_factors_are_known);

@@ -7,8 +7,8 @@ use app::domain::time::Timestamp;
 use super::{NOW, TestStore, job, on_every_engine};
 use crate::store::StoreError;
 use crate::store::artifacts::StoredArtifact;
-use crate::store::checkpoints::StoredCheckpoint;
-use crate::store::retention::{RemovedFiles, RetainedKind};
+use crate::store::artifacts::checkpoints::StoredCheckpoint;
+use crate::store::jobs::retention::{RemovedFiles, RetainedKind};
 
 on_every_engine!(
     only_old_jobs_are_removed_and_each_once,

@@ -9,7 +9,7 @@ use app::domain::worker::Worker;
 
 use super::history::attempt;
 use super::{NOW, TestStore, job, on_every_engine, worker};
-use crate::store::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::usage::{FailingWorker, FailureStreakQuery, PresenceEvent};
 
 on_every_engine!(

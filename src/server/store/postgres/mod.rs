@@ -19,11 +19,11 @@ use sqlx::{ConnectOptions, Executor};
 
 pub use self::listener::CHANNEL;
 use super::commit_group::GroupHooks;
-use super::schema::newest_version;
-use super::snapshot::CommittedSnapshot;
 use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{ExternalChange, Result, Store, TransactionWork, Tx};
+use crate::store::cache::snapshot::CommittedSnapshot;
+use crate::store::system::schema::newest_version;
 
 /// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/postgres/migrations");

@@ -5,28 +5,20 @@
 
 mod access;
 mod artifacts;
-mod attempts;
 mod audit;
-mod checkpoints;
+mod cached_state;
 mod configs;
-mod factors;
 mod group;
 mod jobs;
 mod lazy_reader;
-mod notices;
-mod passkeys;
-mod retention;
-mod revision_cache;
 mod rows;
-mod schema;
 mod secrets;
-mod servers;
 mod statement;
+pub mod system;
 mod usage;
 mod workers;
 mod write_batch;
 pub mod writer;
-pub mod writer_cache;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,12 +30,12 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Postgres, Sqlite};
 
 pub use self::lazy_reader::LazyReader;
-use self::revision_cache::RevisionCache;
 use self::statement::{PlaceholderStyle, SqlValue, Statement, sql};
 use self::write_batch::WriteBatch;
-use self::writer_cache::WriterCache;
-use super::snapshot::CommittedSnapshot;
 use super::{Result, StoreError};
+use crate::store::cache::revisions::RevisionCache;
+use crate::store::cache::snapshot::CommittedSnapshot;
+use crate::store::cache::writer::WriterCache;
 
 pub enum DbConnection<'c> {
     Sqlite(&'c mut SqliteConnection),

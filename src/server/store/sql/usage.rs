@@ -9,6 +9,7 @@ use super::rows::{NamedRow, to_json};
 use super::statement::{SqlCondition, select, sql};
 use super::{SqlRow, SqlSession};
 use crate::store::Result;
+use crate::store::sql::rows::job_states::ended_states;
 use crate::store::usage::{FailingWorker, FailureStreakQuery, PresenceEvent, UsageQueries};
 
 #[async_trait]
@@ -39,14 +40,20 @@ impl UsageQueries for SqlSession<'_> {
     }
 
     async fn job_waits(&mut self, window: TimeWindow, user: Option<&str>) -> Result<Vec<JobWait>> {
-        let select = sql("SELECT jobs.id, jobs.submitted_at, min(attempts.offered_at) AS offered,
+        let select = sql(concat!(
+            "SELECT jobs.id, jobs.submitted_at, min(attempts.offered_at) AS offered,
                  min(attempts.started_at) AS started,
-                 CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END AS ended
+                 CASE WHEN jobs.state IN ",
+            ended_states!(),
+            " THEN jobs.state_since END AS ended
              FROM jobs LEFT JOIN attempts ON attempts.job_id = jobs.id
              WHERE jobs.submitted_at < $1 AND ($3 IS NULL OR jobs.submitted_by = $3)
              GROUP BY jobs.id, jobs.submitted_at, jobs.state, jobs.state_since
              HAVING coalesce(min(attempts.started_at),
-                 CASE WHEN jobs.state IN ('completed', 'failed', 'cancelled') THEN jobs.state_since END, $2) >= $2");
+                 CASE WHEN jobs.state IN ",
+            ended_states!(),
+            " THEN jobs.state_since END, $2) >= $2"
+        ));
         let wait = |row: &SqlRow| {
             let row = NamedRow::new(row, "jobs", "id")?;
             Ok(JobWait {
@@ -60,10 +67,14 @@ impl UsageQueries for SqlSession<'_> {
     }
 
     async fn ended_since(&mut self, since: Timestamp, user: Option<&str>) -> Result<Vec<(String, u64)>> {
-        let select = sql("SELECT state, count(*) AS number FROM jobs
-             WHERE state IN ('completed', 'failed', 'cancelled') AND state_since >= $1
+        let select = sql(concat!(
+            "SELECT state, count(*) AS number FROM jobs
+             WHERE state IN ",
+            ended_states!(),
+            " AND state_since >= $1
                AND ($2 IS NULL OR submitted_by = $2)
-             GROUP BY state");
+             GROUP BY state"
+        ));
         let of = |row: &SqlRow| Ok((row.get("state")?, row.get::<i64>("number")?.unsigned_abs()));
         self.fetch_all(select.bind(since.0).bind(user), of).await
     }

@@ -11,7 +11,7 @@ use super::rows::worker::{connection_columns, credential_columns, networks_text,
 use super::statement::{Statement, sql, update};
 use super::write_batch::batched;
 use crate::store::Result;
-use crate::store::fleet_state::StateChange;
+use crate::store::cache::state::StateChange;
 use crate::store::workers::{LastContact, StoredWorker, WorkerQueries};
 
 #[async_trait]
@@ -101,8 +101,9 @@ impl WorkerQueries for SqlSession<'_> {
     }
 
     async fn delete_worker(&mut self, id: &WorkerId) -> Result<()> {
-        let delete =
-            sql("DELETE FROM workers WHERE id = $1 AND (connection IN ('never_seen', 'offline') OR offline_cause = 'lost')");
+        let delete = sql(
+            "DELETE FROM workers WHERE id = $1 AND (connection IN ('never_seen', 'offline') OR offline_cause = 'lost')",
+        );
         self.execute_one(delete.bind(id.as_str())).await?;
         self.record_change(StateChange::Removed(id.clone()));
         Ok(())

@@ -16,7 +16,7 @@ use app::domain::time::Timestamp;
 use super::SqlSession;
 use super::rows::job::{IMMUTABLE_COLUMNS, MUTABLE_COLUMNS, immutable_values, mutable_values};
 use super::statement::{PlaceholderStyle, SqlValue, Statement, insert, update};
-use crate::store::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
 use crate::store::{Result, StoreError};
 
 /// The maximum number of rows in a statement. Statements come in sizes of powers of two, so that few are prepared.

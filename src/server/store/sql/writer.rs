@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::writer_cache::WriterCache;
 use super::{DbConnection, SqlSession, StoreContext};
+use crate::store::cache::writer::WriterCache;
 use crate::store::commit_group::{GroupHooks, GroupResult};
 use crate::store::{Result, StoreError, TransactionWork};
 

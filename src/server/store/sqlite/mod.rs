@@ -17,11 +17,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::commit_group::GroupHooks;
-use super::schema::newest_version;
-use super::snapshot::CommittedSnapshot;
 use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{Result, Store, TransactionWork, Tx};
+use crate::store::cache::snapshot::CommittedSnapshot;
+use crate::store::system::schema::newest_version;
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
 const MIN_SQLITE_VERSION: (u32, u32, u32) = (3, 51, 3);

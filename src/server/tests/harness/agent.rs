@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::protocol::agents::DesiredState;
 use app::protocol::topic::Topic;
-use app::protocol::worker::DesiredState;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use super::{Actor, EventStreamReader, TestResponse, TestServer};
-use crate::http::request::Peer;
+use crate::http::edge::request::Peer;
 use crate::tokens;
 
 #[derive(Debug, Clone)]

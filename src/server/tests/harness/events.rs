@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::protocol::dispatch::JobOffer;
+use app::protocol::agents::dispatch::JobOffer;
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-use app::protocol::worker::Gpu;
+use app::protocol::agents::Gpu;
 
 use super::*;
 use crate::doctor::diagnostic::DiagnosticLevel::{self, Fail, Ok as Well, Warn};

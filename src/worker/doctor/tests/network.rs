@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use app::protocol::fingerprint::Fingerprint;
+use app::protocol::system::fingerprint::Fingerprint;
 use serde_json::{Value, json};
 
 use super::*;

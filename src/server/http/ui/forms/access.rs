@@ -14,16 +14,16 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::json;
 
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::client_addr::Scheme;
-use crate::http::json::Form;
+use crate::http::access::{session, session_cookie};
+use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::json::Form;
+use crate::http::edge::request::{Peer, caller_from_actor, caller_from_person, peer_ip};
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
-use crate::http::request::{Peer, caller_from_actor, caller_from_person, peer_ip};
-use crate::http::{session, session_cookie};
+use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{
     AuthMethod, BrowserInfo, DEVICE_LIFETIME, LoginOutcome, NewSession, PENDING_LOGIN_LIFETIME, Principal, ReauthProof,
 };
 use crate::service::error::{FactorError, ServiceError};
-use crate::service::rate_limits::KnownBrowser;
 use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 

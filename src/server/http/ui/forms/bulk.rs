@@ -16,8 +16,8 @@ use futures_util::future::BoxFuture;
 
 use super::workers::parse_drain_terms;
 use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use crate::http::edge::request::caller_from_person;
 use crate::http::problem::ApiError;
-use crate::http::request::caller_from_person;
 use crate::http::ui::prefs_from_headers;
 use crate::service::Core;
 use crate::service::access::Principal;

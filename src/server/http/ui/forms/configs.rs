@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
-use crate::http::request::caller_from_person;
+use crate::http::edge::request::caller_from_person;
 use crate::service::access::Principal;
 use crate::service::configs::ConfigPrecondition;
 use crate::service::error::{InvalidField, InvalidInput};

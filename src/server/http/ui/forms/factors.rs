@@ -2,7 +2,7 @@
 
 use app::domain::ids::{PasskeyId, UserId};
 use app::domain::time::Timestamp;
-use app::protocol::factors::{ConfirmPasskey, RecoveryCodes};
+use app::protocol::access::factors::{ConfirmPasskey, RecoveryCodes};
 use app::ui::flash::{Flash, FlashNotice, FormName};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form as PlainForm};
 
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::client_addr::Scheme;
-use crate::http::request::caller_from_person;
-use crate::http::session::passkey_origin;
+use crate::http::access::session::passkey_origin;
+use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::request::caller_from_person;
 use crate::service::access::Principal;
 use crate::service::error::{FactorError, ServiceError};
 use crate::state::AppState;

@@ -4,19 +4,20 @@ use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::sandbox::SandboxLevel;
-use app::protocol::dispatch::CheckpointPolicy;
-use app::protocol::overrides::{self, OverrideValues};
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::jobs::overrides;
+use app::protocol::jobs::overrides::OverrideValues;
+use app::protocol::jobs::submit::{RetryJob, SubmitJob};
 use app::protocol::status::Target;
-use app::protocol::submit::{RetryJob, SubmitJob};
 use app::ui::flash::{Flash, FlashNotice, FormName, Undo};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, LINES_OR_COMMAS, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use crate::http::edge::request::caller_from_person;
+use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
-use crate::http::queue::job_id;
-use crate::http::request::caller_from_person;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidField, InvalidInput, ServiceError};
 use crate::service::jobs::invalid_fields;
@@ -93,12 +94,12 @@ pub async fn set_priority(
     };
     Ok(match changed {
         Ok(before) if Some(before) == priority => {
-            redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::JobPrioritised })
+            redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PriorityChanged })
         }
         Ok(before) => {
             let fields = vec![("priority".to_owned(), before.to_string()), ("back".to_owned(), page.clone())];
             let undo = Undo::from_form(format!("/ui/jobs/{id}/priority"), fields);
-            redirect_with_flash(&app, &page, Flash::Done { code: FlashNotice::JobPrioritised, undo })
+            redirect_with_flash(&app, &page, Flash::Done { code: FlashNotice::PriorityChanged, undo })
         }
         Err(refusal) => redirect_with_problem(&app, &page, FormName::Action, refusal, FormFields::new()),
     })

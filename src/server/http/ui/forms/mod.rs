@@ -23,8 +23,8 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
+use crate::http::edge::request::current_person;
 use crate::http::problem::ApiError;
-use crate::http::request::current_person;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::state::AppState;
 use crate::text::local_path;

@@ -15,9 +15,9 @@ use leptos_axum::render_app_async_with_context;
 
 use super::FormFields;
 use super::access::{reauthenticate, second_factor_from};
-use crate::http::json;
+use crate::http::edge::json;
+use crate::http::edge::request::Peer;
 use crate::http::problem::ApiError;
-use crate::http::request::Peer;
 use crate::http::ui::{ScriptPolicy, prefs_from_headers, provide_page_context};
 use crate::service::access::{Principal, ReauthProof};
 use crate::service::error::ServiceError;

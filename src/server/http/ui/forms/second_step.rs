@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use app::domain::time::Millis;
-use app::protocol::factors::RecoveryCodes;
+use app::protocol::access::factors::RecoveryCodes;
 use app::ui::flash::{Flash, FormName};
 use axum::Extension;
 use axum::extract::State;
@@ -12,13 +12,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::access::{browser_from_request, record_refused_login, with_cookies, with_session_cookies};
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::client_addr::Scheme;
-use crate::http::json::Form;
-use crate::http::request::{Peer, caller_from_actor, peer_ip};
-use crate::http::session_cookie;
+use crate::http::access::session_cookie;
+use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::json::Form;
+use crate::http::edge::request::{Peer, caller_from_actor, peer_ip};
+use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{NewSession, PendingLogin};
 use crate::service::error::{FactorError, ServiceError};
-use crate::service::rate_limits::KnownBrowser;
 use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 

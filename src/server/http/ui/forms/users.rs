@@ -10,7 +10,7 @@ use axum::{Extension, Form};
 
 use super::access::echo_fields;
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::request::caller_from_person;
+use crate::http::edge::request::caller_from_person;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::state::AppState;

@@ -1,0 +1,257 @@
+//! Reports about one attempt, by agents, and by trainers with a job token.
+
+use app::protocol::agents::{LogAck, ProgressReport, ReportResponse, StatusReport, UploadProgress, UploadResponse};
+use app::protocol::configs::ConfigBundle;
+use app::protocol::secrets::JobSecrets;
+use app::protocol::status::ArtifactKind;
+use axum::body::{Body as RawBody, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::TryStreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::agent::worker_actor;
+use crate::files::logs::IncomingLogChunk;
+use crate::http::access::JobAuth;
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::json::{Json as Body, read_body};
+use crate::http::edge::min_transfer_rate::is_body_too_slow;
+use crate::http::edge::request::caller_from_actor;
+use crate::http::openapi::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
+use crate::http::problem::ApiError;
+use crate::service::artifacts::UploadAnnouncement;
+use crate::service::artifacts::uploads::ExpectedFile;
+use crate::service::configs::bundle_bytes;
+use crate::service::error::ServiceError;
+use crate::state::AppState;
+
+/// Query parameters that name an attempt.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AttemptParams {
+    /// Attempt number [default: the one of the token].
+    pub attempt: Option<u32>,
+}
+
+/// Query parameters of a log chunk.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct LogPieceParams {
+    /// Attempt number [default: the one of the token].
+    attempt: Option<u32>,
+    /// Offset of the chunk in bytes.
+    #[serde(default)]
+    offset: u64,
+    /// Number of bytes before the chunk that the worker had to drop for lack of disk space, at least 4096. The log continues at
+    /// `offset` after a text that marks the gap.
+    dropped: Option<u64>,
+}
+
+/// Query parameters of an artifact upload.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ArtifactParams {
+    /// Attempt number [default: the one of the token].
+    attempt: Option<u32>,
+    /// The kind of file.
+    kind: Option<ArtifactKind>,
+    /// Offset of this chunk in bytes; without it the body is the whole file.
+    offset: Option<u64>,
+    /// Size of the whole file in bytes; required with `offset`.
+    size: Option<u64>,
+}
+
+/// Problems of a report about an attempt that is not the reporter's.
+pub const FENCED: &[&str] = &["stale_attempt", "not_your_attempt", "job_ended"];
+
+pub const STATUS: OperationDoc = OperationDoc {
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "invalid_status", "out_of_range", "too_large"],
+    ..OperationDoc::new("reportStatus", "Reports the status of an attempt.")
+};
+
+/// `POST /api/workers/job/{id}/status`
+pub async fn status(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path(id): Path<String>,
+    Body(report): Body<StatusReport>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    let subject = auth.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
+    app.core.report_status(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    Ok(Json(ReportResponse { success: true }))
+}
+
+pub const PROGRESS: OperationDoc = OperationDoc {
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "too_large", "out_of_range", "disk_full"],
+    ..OperationDoc::new("reportProgress", "Reports metric points of an attempt.")
+};
+
+/// `POST /api/workers/job/{id}/progress`
+pub async fn progress(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path(id): Path<String>,
+    Body(report): Body<ProgressReport>,
+) -> Result<Json<ReportResponse>, ApiError> {
+    let subject = auth.subject(&id, Some(report.attempt.0))?;
+    app.core.report_progress(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    Ok(Json(ReportResponse { success: true }))
+}
+
+pub const LOGS: OperationDoc = OperationDoc {
+    description: "Chunks that were stored before are skipped; the response contains the stored size.",
+    body: Some(ContentDoc::Bytes(&["application/octet-stream"])),
+    problems: &[
+        "stale_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "log_gap",
+        "out_of_range",
+        "body_too_large",
+        "incomplete_body",
+        "too_large",
+        "disk_full",
+        "files_unavailable",
+    ],
+    ..OperationDoc::new("appendLog", "Uploads a chunk of an attempt's log.")
+};
+
+/// `PUT /api/workers/job/{id}/logs?attempt=&offset=`
+pub async fn logs(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path(id): Path<String>,
+    Query(LogPieceParams { attempt, offset, dropped }): Query<LogPieceParams>,
+    request: Request,
+) -> Result<Json<LogAck>, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
+    let bytes: Bytes = read_body(request, &app).await?;
+    let durable = app.core.append_log(&subject, IncomingLogChunk { offset, dropped, bytes }).await?;
+    Ok(Json(LogAck { durable }))
+}
+
+pub const ARTIFACT: OperationDoc = OperationDoc {
+    description: "A large file can be sent in chunks, with `offset` and `size`: a chunk that was stored before is skipped, and \
+             the last one stores the file.",
+    body: Some(ContentDoc::Bytes(&["application/octet-stream"])),
+    headers: &[HeaderDoc {
+        name: "X-Content-Sha256",
+        description: "SHA-256 of the whole file in hex; required for a file in chunks.",
+    }],
+    problems: &[
+        "stale_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "invalid_path",
+        "upload_refused",
+        "upload_gap",
+        "out_of_range",
+        "too_large",
+        "files_unavailable",
+        "limit_reached",
+        "disk_full",
+    ],
+    ..OperationDoc::new("putArtifact", "Uploads an artifact of an attempt.")
+};
+
+/// `PUT /api/workers/job/{id}/artifacts/{path}`
+pub async fn artifact(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path((id, path)): Path<(String, String)>,
+    Query(ArtifactParams { attempt, kind, offset, size }): Query<ArtifactParams>,
+    headers: HeaderMap,
+    content: RawBody,
+) -> Result<Json<UploadResponse>, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
+    let limit = app.core.policy.artifact_limit;
+    let announced_size = HttpBody::size_hint(&content).lower();
+    if announced_size > limit {
+        let what = format!("larger than {limit} bytes");
+        return Err(ServiceError::Upload { message: what, too_large: true, kept: 0 }.into());
+    }
+    let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let announced =
+        UploadAnnouncement { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: announced_size };
+    let caller = caller_from_actor(worker_actor(&subject.worker));
+    let mut slow = false;
+    let content = content.into_data_stream().inspect_err(|error| slow |= is_body_too_slow(error));
+    let put = match offset {
+        None => app.core.put_artifact(caller, subject, announced, content).await.map(UploadResponse::Stored),
+        Some(offset) => app.core.put_chunk(caller, subject, announced, (offset, size), content).await,
+    };
+    // The file is valid and may be sent again.
+    put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
+}
+
+/// Query parameters of an upload's state.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct UploadParams {
+    /// Attempt number [default: the one of the token].
+    attempt: Option<u32>,
+    /// Size of the whole file in bytes.
+    size: Option<u64>,
+    /// SHA-256 of the whole file in hex.
+    sha256: Option<String>,
+}
+
+pub const UPLOAD_PROGRESS: OperationDoc = OperationDoc {
+    problems: &[
+        "stale_attempt",
+        "not_your_attempt",
+        "job_ended",
+        "invalid_path",
+        "upload_refused",
+        "out_of_range",
+        "files_unavailable",
+    ],
+    ..OperationDoc::new("getUpload", "Returns how much of a file in chunks has arrived.")
+};
+
+/// `GET /api/workers/job/{id}/artifacts/{path}?attempt=&size=&sha256=`
+pub async fn upload_progress(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path((id, path)): Path<(String, String)>,
+    Query(UploadParams { attempt, size, sha256 }): Query<UploadParams>,
+) -> Result<Json<UploadProgress>, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
+    Ok(Json(app.core.upload_progress(&subject, path, ExpectedFile { size, sha256 }).await?))
+}
+
+pub const BUNDLE: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::json::<ConfigBundle>(200, "The files, as text by path.")],
+    problems: FENCED,
+    ..OperationDoc::new("getBundle", "Returns the files of the job's configuration revision.")
+};
+
+/// `GET /api/workers/job/{id}/bundle`
+pub async fn bundle(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path(id): Path<String>,
+    Query(AttemptParams { attempt }): Query<AttemptParams>,
+) -> Result<Response, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
+    let config = app.core.bundle(&subject).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
+}
+
+pub const SECRETS: OperationDoc = OperationDoc {
+    answers: &[AnswerDoc::json::<JobSecrets>(200, "Variables for the trainer's environment.")],
+    problems: &["stale_attempt", "not_your_attempt", "job_ended", "secret_deleted", "secret_unreadable"],
+    ..OperationDoc::new("takeSecrets", "Returns the secrets of an attempt's job; recorded in the audit log.")
+};
+
+/// `POST /api/workers/job/{id}/secrets`: recorded in the audit log.
+pub async fn secrets(
+    State(app): State<AppState>,
+    Extension(auth): Extension<JobAuth>,
+    Path(id): Path<String>,
+    Query(AttemptParams { attempt }): Query<AttemptParams>,
+) -> Result<Response, ApiError> {
+    let subject = auth.subject(&id, attempt)?;
+    let caller = caller_from_actor(worker_actor(&subject.worker));
+    let given = app.core.job_secrets(caller, subject).await?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())
+}

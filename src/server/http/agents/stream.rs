@@ -1,0 +1,224 @@
+//! A worker's event stream, and long polling for networks that block streams.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use app::domain::ids::{AttemptNumber, JobId};
+use app::protocol::agents::dispatch::WorkerEvent;
+use app::protocol::agents::{DesiredState, HeartbeatResponse, StopReason};
+use app::protocol::topic::Topic;
+use axum::extract::State;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_util::Stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::agent::worker_actor;
+use crate::clock::slightly_after;
+use crate::http::edge::extractors::Query;
+use crate::http::edge::request::caller_from_actor;
+use crate::http::events::{STREAM_HEADERS, shutdown_event};
+use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
+use crate::http::problem::ApiError;
+use crate::service::agents::StreamState;
+use crate::service::agents::token_conflict::{host_of_peer, stream_name};
+use crate::service::unit_of_work::Caller;
+use crate::service::workers::tokens::WorkerAuth;
+use crate::state::AppState;
+
+/// The maximum time between two events, so that both ends can detect a dead stream.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// The stream number of long polling.
+const LONG_POLL_STREAM: &str = "polled";
+/// The longest wait of a long poll, in seconds.
+const MAX_WAIT_SECONDS: u64 = 60;
+
+pub const STREAM: OperationDoc = OperationDoc {
+    description: "Each connection starts with the full desired state, so nothing is replayed. A newer stream of the worker \
+             ends this one.",
+    answers: &[AnswerDoc::events::<WorkerEvent>(
+        &["job_submit", "job_cancel", "drain", "shutdown", "ping"],
+        "Events until the server stops or another stream replaces this one; at least a `ping` every 15 s.",
+    )],
+    problems: &["not_registered", "token_in_use", "too_many_streams"],
+    ..OperationDoc::new("listen", "Streams offers and requests for a worker as Server-Sent Events.")
+};
+
+/// `GET /api/workers/stream`
+pub async fn stream(State(app): State<AppState>, Extension(auth): Extension<WorkerAuth>) -> Result<Response, ApiError> {
+    let open = OpenStream::new(&app, auth)?;
+    app.core
+        .stream_opened(caller_from_actor(worker_actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone())
+        .await?;
+    Ok((STREAM_HEADERS, Sse::new(event_stream(open))).into_response())
+}
+
+/// Query parameters of a long poll.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PollParams {
+    /// Maximum wait in seconds, up to 60.
+    #[serde(default)]
+    wait: u64,
+}
+
+pub const NEXT: OperationDoc = OperationDoc {
+    problems: &["not_registered", "token_in_use"],
+    ..OperationDoc::new(
+        "nextOrders",
+        "Returns the desired state of a worker, immediately if there is something to do, otherwise when there is.",
+    )
+};
+
+/// `GET /api/workers/next?wait=`: returns the desired state immediately if there is something to do, otherwise when there is.
+pub async fn next(
+    State(app): State<AppState>,
+    Extension(auth): Extension<WorkerAuth>,
+    Query(PollParams { wait }): Query<PollParams>,
+) -> Result<Json<HeartbeatResponse>, ApiError> {
+    let worker = auth.worker.clone();
+    let mut bell = app.core.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
+    // Without the host: a worker that polls from several addresses uses one slot.
+    let stream = format!("{}/{LONG_POLL_STREAM}", app.core.server);
+    app.core.stream_opened(caller_from_actor(worker_actor(&worker)), worker, stream).await?;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(MAX_WAIT_SECONDS));
+    loop {
+        bell.mark_unchanged();
+        let desired = app.core.desired(&auth).await?;
+        if !desired.offers.is_empty() || !desired.stop.is_empty() {
+            return Ok(Json(HeartbeatResponse { desired }));
+        }
+        tokio::select! {
+            rung = bell.changed() => if rung.is_err() { return Ok(Json(HeartbeatResponse { desired })) },
+            () = tokio::time::sleep_until(deadline) => return Ok(Json(HeartbeatResponse { desired })),
+            () = app.shutdown.cancelled() => return Ok(Json(HeartbeatResponse { desired })),
+        }
+    }
+}
+
+/// An open stream. Its end is recorded, unless a newer stream has replaced it.
+struct OpenStream {
+    app: AppState,
+    key: WorkerAuth,
+    stream: String,
+}
+
+impl OpenStream {
+    fn new(app: &AppState, auth: WorkerAuth) -> Result<Self, ApiError> {
+        let number =
+            app.core.notifier.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
+        let stream = stream_name(&app.core.server, &number.to_string(), &host_of_peer(auth.peer));
+        Ok(Self { app: app.clone(), key: auth, stream })
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.app.core.notifier.close_stream();
+        if self.app.shutdown.is_cancelled() {
+            return;
+        }
+        let (core, worker, stream) = (self.app.core.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
+        let caller = Caller { request_id: None, ..caller_from_actor(worker_actor(&worker)) };
+        tokio::spawn(async move {
+            if let Err(refusal) = core.stream_closed(caller, worker, stream).await {
+                tracing::debug!(error = ?refusal, "agents: failed to record the end of a stream");
+            }
+        });
+    }
+}
+
+fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
+    async_stream::stream! {
+        let core = open.app.core.clone();
+        let mut bell = core.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
+        let (mut sent, mut first, mut look, mut end) = (SentState::default(), true, true, None);
+        loop {
+            if look {
+                bell.mark_unchanged();
+                // Boxed, so that an idle stream does not hold the memory of the query.
+                match Box::pin(core.desired_for_stream(&open.key, &open.stream)).await {
+                    Ok(Some(StreamState { desired, shutdown, expires_at })) => {
+                        end = expires_at;
+                        for event in sent.events_for(desired, shutdown, first) {
+                            yield Ok(to_event(&open.app.epoch, core.notifier.version(), &event));
+                        }
+                    }
+                    // Replaced by a newer stream, or the token is invalid.
+                    Ok(None) => break,
+                    Err(refusal) => {
+                        // The agent reconnects and gets the error as the status of that response.
+                        tracing::debug!(error = ?refusal, "agents: closing a stream");
+                        break;
+                    }
+                }
+                first = false;
+            }
+            // An expiring token sends no change notification.
+            let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - core.now()));
+            look = tokio::select! {
+                rung = bell.changed() => if rung.is_err() { break } else { true },
+                () = tokio::time::sleep(left.min(PING_INTERVAL)) => {
+                    if left >= PING_INTERVAL {
+                        yield Ok(to_event(&open.app.epoch, core.notifier.version(), &WorkerEvent::Ping));
+                    }
+                    left < PING_INTERVAL
+                }
+                () = open.app.shutdown.cancelled() => {
+                    yield Ok(shutdown_event());
+                    break;
+                }
+            };
+        }
+    }
+}
+
+/// What has been sent on a stream.
+#[derive(Default)]
+struct SentState {
+    offers: BTreeSet<(JobId, AttemptNumber)>,
+    stops: BTreeSet<(JobId, AttemptNumber)>,
+    drain: bool,
+    shutdown: bool,
+}
+
+impl SentState {
+    /// Returns the events that bring the agent from the last sent state to the desired one; the first time, the full state.
+    fn events_for(&mut self, desired: DesiredState, shutdown: Option<String>, first: bool) -> Vec<WorkerEvent> {
+        let mut events = Vec::new();
+        if desired.drain != self.drain || first {
+            self.drain = desired.drain;
+            events.push(WorkerEvent::Drain { drain: desired.drain });
+        }
+        for stop in desired.stop {
+            let new = self.stops.insert((stop.job_id.clone(), stop.attempt));
+            // An older agent may have missed the stop. If it still reports the run, the stop is sent again.
+            if new || stop.reason == StopReason::Superseded {
+                events.push(WorkerEvent::JobCancel { job_id: stop.job_id, attempt: stop.attempt, reason: stop.reason });
+            }
+        }
+        for offer in desired.offers {
+            if self.offers.insert((offer.job_id.clone(), offer.attempt)) {
+                events.push(WorkerEvent::JobSubmit(Box::new(offer)));
+            }
+        }
+        let told = std::mem::replace(&mut self.shutdown, shutdown.is_some());
+        events.extend(shutdown.filter(|_| !told).map(|reason| WorkerEvent::Shutdown { reason }));
+        events
+    }
+}
+
+fn to_event(epoch: &str, version: u64, event: &WorkerEvent) -> Event {
+    let name = match event {
+        WorkerEvent::JobSubmit(_) => "job_submit",
+        WorkerEvent::JobCancel { .. } => "job_cancel",
+        WorkerEvent::Shutdown { .. } => "shutdown",
+        WorkerEvent::Drain { .. } => "drain",
+        WorkerEvent::Ping => "ping",
+        WorkerEvent::Unknown => "unknown",
+    };
+    let data = serde_json::to_string(event).expect("plain fields");
+    Event::default().event(name).id(format!("{epoch}-{version}")).data(data)
+}

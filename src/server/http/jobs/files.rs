@@ -1,0 +1,190 @@
+//! Logs, events and artifacts of a job.
+
+use app::domain::ids::AttemptNumber;
+use app::protocol::artifacts::ArtifactsPage;
+use app::protocol::audit::JobEvents;
+use app::protocol::configs::ConfigDetail;
+use app::protocol::jobs::LogChunk;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::follow::follow;
+use super::job_id;
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::openapi::doc::{
+    AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc,
+};
+use crate::http::problem::ApiError;
+use crate::service::access::{AuthGrant, Principal};
+use crate::service::artifacts::ArtifactDownload;
+use crate::state::AppState;
+
+/// Isolates files of a job from everything else in the browser.
+const FILE_SECURITY_POLICY: &str =
+    "default-src 'none'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
+
+/// The default size of a log chunk, in bytes.
+const DEFAULT_LOG_BYTES: u32 = 64 << 10;
+
+/// Query parameters of a log.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct LogQuery {
+    /// Attempt number [default: the latest].
+    attempt: Option<u32>,
+    /// Offset in bytes [default: as close to the end as `limit` allows].
+    offset: Option<u64>,
+    /// Maximum size in bytes.
+    limit: Option<u32>,
+    /// If present, the response is the whole log as plain text.
+    raw: Option<String>,
+    /// If present, the response is a stream of chunks as they arrive.
+    follow: Option<String>,
+}
+
+pub const LOGS: OperationDoc = OperationDoc {
+    headers: &[LAST_EVENT_ID_HEADER],
+    answers: &[
+        AnswerDoc::json::<LogChunk>(200, "A piece."),
+        AnswerDoc::events::<LogChunk>(&[], "With `follow`: chunks as they arrive, until the attempt ends."),
+        AnswerDoc::new(
+            200,
+            "A chunk; with `raw` the whole log; with `follow` chunks as they arrive, until the attempt ends.",
+            ContentDoc::Bytes(&["text/plain"]),
+        ),
+    ],
+    problems: &["attempt_not_found", "files_unavailable", "too_many_event_streams"],
+    ..OperationDoc::new("readLog", "Returns an attempt's log: a chunk, the whole, or a stream.")
+};
+
+/// `GET /api/queue/{id}/logs`
+pub async fn logs(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    Query(piece): Query<LogQuery>,
+    Extension(principal): Extension<Principal>,
+    grant: Option<Extension<AuthGrant>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let id = job_id(&id)?;
+    let attempt = piece.attempt.map(AttemptNumber);
+    if piece.follow.is_some() {
+        let attempt = app.core.resolve_attempt(&id, attempt).await?;
+        let share = app.core.acquire_event_stream(&principal)?;
+        let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+        return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), grant, share).into_response());
+    }
+    if piece.raw.is_some() {
+        return raw_log(&app, &id, attempt).await;
+    }
+    let chunk = app.core.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
+    Ok(Json(chunk).into_response())
+}
+
+async fn raw_log(
+    app: &AppState,
+    id: &app::domain::ids::JobId,
+    attempt: Option<AttemptNumber>,
+) -> Result<Response, ApiError> {
+    let attempt = app.core.resolve_attempt(id, attempt).await?;
+    let body = Body::from_stream(app.core.stream_log(id, attempt).await?);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::invalid_id("job"))?);
+    Ok((headers, body).into_response())
+}
+
+pub const EVENTS: OperationDoc = OperationDoc::new("listJobEvents", "Lists the events of a job, oldest first.");
+
+/// `GET /api/queue/{id}/events`
+pub async fn events(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Json<JobEvents>, ApiError> {
+    Ok(Json(app.core.job_events(&principal, &job_id(&id)?).await?))
+}
+
+pub const CONFIG: OperationDoc = OperationDoc {
+    description: "Newer revisions and deletion do not affect it.",
+    problems: &["config_not_found"],
+    ..OperationDoc::new("getJobConfig", "Shows the configuration revision of a job, with its files.")
+};
+
+/// `GET /api/queue/{id}/config`
+pub async fn config(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
+    Ok(Json(app.core.job_config(&job_id(&id)?).await?))
+}
+
+pub const ARTIFACTS: OperationDoc = OperationDoc::new("listArtifacts", "Lists the artifacts of a job by path.");
+
+/// `GET /api/queue/{id}/artifacts`
+pub async fn artifacts(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
+    Ok(Json(app.core.artifacts_page(&job_id(&id)?).await?))
+}
+
+pub const DOWNLOAD: OperationDoc = OperationDoc {
+    headers: &[IF_NONE_MATCH_HEADER],
+    answers: &[
+        AnswerDoc {
+            headers: &[ETAG_HEADER],
+            ..AnswerDoc::new(
+                200,
+                "The file.",
+                ContentDoc::Bytes(&["application/octet-stream", "image/png", "image/jpeg", "image/webp", "image/gif"]),
+            )
+        },
+        AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
+    ],
+    problems: &["artifact_not_found", "files_unavailable", "invalid_path"],
+    ..OperationDoc::new("downloadArtifact", "Downloads an artifact of a job.")
+};
+
+/// `GET /api/queue/{id}/artifacts/{path}`: images are displayed, other files are downloaded, and nothing is executed.
+pub async fn download(
+    State(app): State<AppState>,
+    Path((id, path)): Path<(String, String)>,
+    request_headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let ArtifactDownload { artifact, bytes } = app.core.open_artifact(&job_id(&id)?, &path).await?;
+    let etag = format!("\"{}\"", artifact.sha256);
+    let known = request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
+    let (content_type, disposition) = content_headers(&artifact.path);
+    let headers = [
+        (header::CONTENT_TYPE, content_type.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::ETAG, etag),
+        (header::CACHE_CONTROL, "private, no-cache".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, FILE_SECURITY_POLICY.to_owned()),
+    ];
+    if known {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    let length = [(header::CONTENT_LENGTH, artifact.size.to_string())];
+    Ok((headers, length, Body::from_stream(bytes)).into_response())
+}
+
+fn content_headers(path: &str) -> (&'static str, String) {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let picture = match extension.as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "webp" => Some("image/webp"),
+        "gif" => Some("image/gif"),
+        _ => None,
+    };
+    let name: String = path.rsplit('/').next().unwrap_or_default().chars().map(safe_file_name_char).collect();
+    match picture {
+        Some(content_type) => (content_type, format!("inline; filename=\"{name}\"")),
+        None => ("application/octet-stream", format!("attachment; filename=\"{name}\"")),
+    }
+}
+
+fn safe_file_name_char(c: char) -> char {
+    if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }
+}

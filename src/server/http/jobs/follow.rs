@@ -1,0 +1,82 @@
+//! `GET /api/queue/{id}/logs?follow=1`: streams a log as it grows, as Server-Sent Events.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::time::Duration;
+
+use app::domain::ids::{AttemptNumber, JobId};
+use app::protocol::jobs::LogChunk;
+use app::protocol::topic::Topic;
+use axum::Extension;
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+
+use crate::http::events::{STREAM_HEADERS, shutdown_event, until_revoked};
+use crate::service::access::AuthGrant;
+use crate::service::access::per_user_limit::PerPersonPermit;
+use crate::service::logs::MAX_READ_BYTES;
+use crate::state::AppState;
+
+/// Polls without a change notification: those of other servers do not arrive here.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Each event is a chunk, and its id is the offset to resume from. The stream ends when the attempt has ended and its whole log
+/// was sent, or when the reader's authorization is revoked.
+pub fn follow(
+    app: AppState,
+    job: JobId,
+    attempt: AttemptNumber,
+    offset: u64,
+    grant: Option<Extension<AuthGrant>>,
+    share: PerPersonPermit,
+) -> impl IntoResponse {
+    let pieces = Sse::new(chunk_stream(app, job, attempt, offset, grant, share));
+    (STREAM_HEADERS, pieces.keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}
+
+fn chunk_stream(
+    app: AppState,
+    job: JobId,
+    attempt: AttemptNumber,
+    mut offset: u64,
+    grant: Option<Extension<AuthGrant>>,
+    share: PerPersonPermit,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    async_stream::stream! {
+        let _share = share;
+        let core = &app.core;
+        let mut shut = pin!(until_revoked(&app, grant));
+        let (mut log, mut life) = (core.notifier.subscribe_topic(&Topic::Log(job.clone())), core.notifier.subscribe_topic(&Topic::Job(job.clone())));
+        loop {
+            log.mark_unchanged();
+            life.mark_unchanged();
+            // Checked before the log is read, so that everything before the end is included.
+            let Ok(over) = core.is_attempt_over(&job, attempt).await else { break };
+            while let Ok(piece) = core.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
+                && piece.next_offset > offset
+            {
+                offset = piece.next_offset;
+                yield Ok(to_event(&piece));
+            }
+            if over {
+                break;
+            }
+            tokio::select! {
+                () = &mut shut => break,
+                rung = log.changed() => if rung.is_err() { break },
+                rung = life.changed() => if rung.is_err() { break },
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = app.shutdown.cancelled() => {
+                    yield Ok(shutdown_event());
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn to_event(piece: &LogChunk) -> Event {
+    let data = serde_json::to_string(piece).expect("plain fields");
+    Event::default().id(piece.next_offset.to_string()).data(data)
+}

@@ -1,0 +1,240 @@
+//! `/api/queue`: jobs.
+
+mod files;
+mod follow;
+mod series;
+
+use app::domain::access::Permission;
+use app::domain::ids::JobId;
+use app::domain::job::Job;
+use app::domain::priority::DEFAULT_PRIORITY;
+use app::domain::trace_context::TraceContext;
+use app::protocol::jobs::explain::ExplanationView;
+use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
+use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery};
+use app::protocol::status::BulkAction;
+use app::protocol::workers::FleetLabels;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use super::bulk;
+use super::openapi::doc::{AnswerDoc, IDEMPOTENCY_KEY_HEADER, OperationDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER};
+use super::problem::ApiError;
+use super::routes::Routes;
+use crate::http::edge::conditional::{IfNoneMatch, ListResponse, TaggedResponse};
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
+use crate::http::edge::limits;
+use crate::http::edge::request::caller_from_person;
+use crate::service::access::{Principal, Requirement};
+use crate::state::AppState;
+
+pub fn routes(app: &AppState) -> Routes {
+    let submits = Requirement::Permission(Permission::JobSubmit);
+    Routes::new(app, "Jobs")
+        .get("/queue", Requirement::SeeJobs, LIST, list)
+        .get("/queue/stats", Requirement::SeeJobs, STATS, stats)
+        .get("/queue/labels", submits, LABELS, labels)
+        .post("/queue/submit", submits, SUBMIT, submit)
+        .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
+        .post("/queue/bulk/cancel", Requirement::CancelJob, bulk::CANCEL, bulk::handler(BulkAction::Cancel))
+        .post(
+            "/queue/bulk/retry",
+            Requirement::SeeJobAnd(Permission::JobSubmit),
+            bulk::RETRY,
+            bulk::handler(BulkAction::Retry),
+        )
+        .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
+        .post("/queue/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
+        .post("/queue/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)
+        .get("/queue/{id}/explain", Requirement::SeeJob, EXPLAIN, explain)
+        .get("/queue/{id}/config", Requirement::SeeJobAnd(Permission::ConfigView), files::CONFIG, files::config)
+        .get("/queue/{id}/logs", Requirement::SeeJob, files::LOGS, files::logs)
+        .get("/queue/{id}/logs/lines", Requirement::SeeJob, super::logs::LINES, super::logs::lines)
+        .get("/queue/{id}/logs/search", Requirement::SeeJob, super::logs::SEARCH, super::logs::search)
+        .get("/queue/{id}/events", Requirement::SeeJob, files::EVENTS, files::events)
+        .get("/queue/{id}/live", Requirement::SeeJob, series::LIVE, series::live)
+        .get("/queue/{id}/progress", Requirement::SeeJob, series::PROGRESS, series::progress)
+        .get("/queue/{id}/metrics", Requirement::SeeJob, series::METRICS, series::metrics)
+        .get("/queue/{id}/gpus", Requirement::SeeJob, series::GPUS, series::gpus)
+        .get("/queue/{id}/artifacts", Requirement::SeeJob, files::ARTIFACTS, files::artifacts)
+        .get("/queue/{id}/artifacts/{*path}", Requirement::SeeJob, files::DOWNLOAD, files::download)
+        .layer(|router| limits::limit_body(router, limits::API))
+}
+
+const LIST: OperationDoc = OperationDoc {
+    problems: &["out_of_range"],
+    ..OperationDoc::new("listJobs", "Lists jobs, newest first: all, or the caller's own.")
+};
+
+async fn list(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Query(query): Query<JobsQuery>,
+    if_none_match: IfNoneMatch,
+) -> Result<ListResponse<JobsPage>, ApiError> {
+    Ok(if_none_match.listed(app.core.jobs_page(&principal, &query).await?))
+}
+
+const STATS: OperationDoc = OperationDoc::new("countJobs", "Counts jobs by status.");
+
+async fn stats(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<JobCounts>, ApiError> {
+    Ok(Json(app.core.job_counts(&principal).await?))
+}
+
+const LABELS: OperationDoc = OperationDoc::new("listFleetLabels", "Lists the labels of workers.");
+
+async fn labels(State(app): State<AppState>) -> Result<Json<FleetLabels>, ApiError> {
+    Ok(Json(app.core.fleet_labels().await?))
+}
+
+const SUBMIT: OperationDoc = OperationDoc {
+    description: "A priority above 10 requires `queue.manage`. A job that no worker matches is accepted, and \
+             explained (`/api/queue/{id}/explain`).",
+    headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
+    answers: &[
+        AnswerDoc { headers: &[TRACERESPONSE_HEADER], ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.") },
+        AnswerDoc::json::<SubmitPreviewResponse>(200, "With `dry_run`: the preview."),
+    ],
+    problems: &[
+        "config_not_found",
+        "config_changed",
+        "secret_not_found",
+        "disk_full",
+        "limit_reached",
+        "out_of_range",
+        "invalid_labels",
+        "invalid_name",
+        "too_large",
+        "idempotency_key_reused",
+    ],
+    ..OperationDoc::new("submitJob", "Submits a job, or previews it.")
+};
+
+async fn submit(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    Body(submit): Body<SubmitJob>,
+) -> Result<Response, ApiError> {
+    if submit.priority > DEFAULT_PRIORITY {
+        principal.require(Permission::QueueManage)?;
+    }
+    if submit.dry_run {
+        return Ok(Json(app.core.preview(&principal, &submit).await?).into_response());
+    }
+    let job = app.core.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
+    submitted_response(&app, &job).await
+}
+
+const RETRY: OperationDoc = OperationDoc {
+    description: "It uses the same revision of the configuration. For another user's job, the new one gets its \
+             shared secrets only; the caller's own must be named.",
+    headers: &[IDEMPOTENCY_KEY_HEADER, TRACEPARENT_HEADER],
+    answers: &[AnswerDoc {
+        headers: &[TRACERESPONSE_HEADER],
+        ..AnswerDoc::json::<SubmitJobResponse>(201, "Submitted.")
+    }],
+    problems: &[
+        "job_not_ended",
+        "config_not_found",
+        "secret_not_found",
+        "too_large",
+        "disk_full",
+        "limit_reached",
+        "idempotency_key_reused",
+        "out_of_range",
+    ],
+    ..OperationDoc::new("retryJob", "Retries a job that has ended, as a new job.")
+};
+
+async fn retry(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    OptionalJson(retry): OptionalJson<RetryJob>,
+) -> Result<Response, ApiError> {
+    let job = app.core.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
+    submitted_response(&app, &job).await
+}
+
+/// Returns the response to a submit. `traceresponse` contains its trace (W3C Trace Context).
+async fn submitted_response(app: &AppState, job: &Job) -> Result<Response, ApiError> {
+    let trace = job.trace.as_ref();
+    tracing::info!(job = %job.id, trace_id = trace.map(TraceContext::trace_id), "jobs: submitted");
+    let mut answer = CreatedJson(app.core.submit_response(&job.id).await?).into_response();
+    if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
+        answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
+    }
+    Ok(answer)
+}
+
+const SET_PRIORITY: OperationDoc = OperationDoc {
+    problems: &["job_not_queued", "job_ended", "out_of_range"],
+    ..OperationDoc::new("setJobPriority", "Sets the priority of a queued job.")
+};
+
+async fn set_priority(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Body(SetPriority { priority }): Body<SetPriority>,
+) -> Result<Json<JobView>, ApiError> {
+    let id = job_id(&id)?;
+    app.core.set_priority(caller_from_person(&principal), id.clone(), priority).await?;
+    Ok(Json(app.core.job_view(&id).await?))
+}
+
+const EXPLAIN: OperationDoc = OperationDoc::new(
+    "explainJob",
+    "Explains why a job is pending, worker by worker, with the nearest change that would help.",
+);
+
+async fn explain(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
+    Ok(Json(app.core.explain(&job_id(&id)?).await?))
+}
+
+const SHOW: OperationDoc = OperationDoc {
+    description: "Its configuration overrides require `config.view`.",
+    ..OperationDoc::new("getJob", "Shows a job with its attempts.")
+};
+
+async fn show(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    if_none_match: IfNoneMatch,
+) -> Result<TaggedResponse<JobView>, ApiError> {
+    Ok(if_none_match.tagged(None, app.core.job_detail(&principal, &job_id(&id)?).await?))
+}
+
+const CANCEL: OperationDoc = OperationDoc {
+    description: "A running attempt is stopped first; the job ends when it has stopped. Cancelling again has no effect.",
+    problems: &["job_ended"],
+    ..OperationDoc::new("cancelJob", "Cancels a job.")
+};
+
+async fn cancel(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Json<JobView>, ApiError> {
+    let id = job_id(&id)?;
+    app.core.cancel(caller_from_person(&principal), id.clone()).await?;
+    Ok(Json(app.core.job_view(&id).await?))
+}
+
+pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
+}
+
+/// Parses a job's id from a path.
+pub fn job_id(text: &str) -> Result<JobId, ApiError> {
+    JobId::parse(text).map_err(|_| ApiError::invalid_id("job"))
+}

@@ -1,0 +1,85 @@
+//! Time series of a job: metric points of its trainer, and readings of its GPUs.
+
+use app::domain::ids::AttemptNumber;
+use app::protocol::gpus::history::{GpuHistory, JobMetrics};
+use app::protocol::jobs::{JobLive, ProgressSeries};
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::job_id;
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::openapi::doc::OperationDoc;
+use crate::http::problem::ApiError;
+use crate::state::AppState;
+
+/// Query parameters of a time series.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AttemptQuery {
+    /// Attempt number [default: the latest].
+    attempt: Option<u32>,
+}
+
+/// Query parameters of a job's live data.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct JobLiveQuery {
+    /// Attempt number [default: the latest].
+    attempt: Option<u32>,
+    /// Offset of the log chunk in bytes [default: the end of the log].
+    offset: Option<u64>,
+}
+
+pub const LIVE: OperationDoc = OperationDoc {
+    description: "For clients that show a running job: one request instead of four.",
+    problems: &["attempt_not_found", "files_unavailable"],
+    ..OperationDoc::new("followJob", "Shows the live data of a job: progress, metrics, GPUs, and a log chunk.")
+};
+
+/// `GET /api/queue/{id}/live`
+pub async fn live(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    Query(course): Query<JobLiveQuery>,
+) -> Result<Json<JobLive>, ApiError> {
+    Ok(Json(app.core.job_live(&job_id(&id)?, course.attempt.map(AttemptNumber), course.offset).await?))
+}
+
+pub const PROGRESS: OperationDoc = OperationDoc {
+    problems: &["attempt_not_found"],
+    ..OperationDoc::new("getJobProgress", "Shows an attempt's progress, downsampled for charts.")
+};
+
+/// `GET /api/queue/{id}/progress`
+pub async fn progress(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    Query(params): Query<AttemptQuery>,
+) -> Result<Json<ProgressSeries>, ApiError> {
+    Ok(Json(app.core.progress_series(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+}
+
+pub const METRICS: OperationDoc = OperationDoc {
+    description: "Each metric is downsampled separately, keeping its extremes.",
+    problems: &["attempt_not_found"],
+    ..OperationDoc::new("getJobMetrics", "Shows all metrics of an attempt by step.")
+};
+
+/// `GET /api/queue/{id}/metrics`
+pub async fn metrics(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    Query(params): Query<AttemptQuery>,
+) -> Result<Json<JobMetrics>, ApiError> {
+    Ok(Json(app.core.job_metrics(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+}
+
+pub const GPUS: OperationDoc = OperationDoc {
+    description: "Every 15 s if it started within the last hour, otherwise every two minutes of the last day.",
+    ..OperationDoc::new("getJobGpuHistory", "Shows readings of a job's GPUs during its latest attempt.")
+};
+
+/// `GET /api/queue/{id}/gpus`
+pub async fn gpus(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<GpuHistory>, ApiError> {
+    Ok(Json(app.core.job_history(&job_id(&id)?).await?))
+}

@@ -1,0 +1,50 @@
+//! Lines of a job's log.
+
+use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use axum::extract::State;
+use axum::{Extension, Json};
+
+use crate::http::edge::extractors::{Path, Query};
+use crate::http::jobs::job_id;
+use crate::http::openapi::doc::OperationDoc;
+use crate::http::problem::ApiError;
+use crate::service::access::Principal;
+use crate::state::AppState;
+
+/// Problems of both routes.
+const PROBLEMS: &[&str] =
+    &["attempt_not_found", "files_unavailable", "invalid_pattern", "out_of_range", "pattern_too_costly"];
+
+pub const LINES: OperationDoc = OperationDoc {
+    description: "An overwritten line, as of a progress bar, is returned in its last state. `unmarked_from` is the first \
+             line in which `q` was not marked, if marking took too long.",
+    problems: PROBLEMS,
+    ..OperationDoc::new("readLogLines", "Returns lines of an attempt's log by number, with matches marked.")
+};
+
+/// `GET /api/queue/{id}/logs/lines`
+pub async fn lines(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Query(query): Query<LogLinesQuery>,
+) -> Result<Json<LogLines>, ApiError> {
+    Ok(Json(app.core.log_lines(&principal.name, &job_id(&id)?, query).await?))
+}
+
+pub const SEARCH: OperationDoc = OperationDoc {
+    description: "Each response covers a part of the log: `next` is where to continue. Regular \
+             expressions have the syntax of Rust's `regex`; `\\b` and `\\B` are ASCII only.",
+    problems: PROBLEMS,
+    ..OperationDoc::new("searchLog", "Searches an attempt's log for a text or a regular expression.")
+};
+
+/// `GET /api/queue/{id}/logs/search`
+pub async fn search(
+    State(app): State<AppState>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    Query(query): Query<LogSearchQuery>,
+) -> Result<Json<LogMatches>, ApiError> {
+    Ok(Json(app.core.search_log(&principal.name, &job_id(&id)?, query).await?))
+}

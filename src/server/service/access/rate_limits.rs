@@ -1,0 +1,354 @@
+//! Rate limits. Authenticated callers have their own quota, wherever they connect from, so that a fleet behind one address is
+//! not one caller; unauthenticated ones share that of their network. Failed logins have a much smaller one.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use app::domain::access::is_valid_name;
+use app::domain::ids::{UserId, WorkerId};
+use app::domain::network::Network;
+use app::domain::rate_limit::{KeyedRateLimiter, Quota};
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::Worker;
+
+use crate::service::Core;
+use crate::service::access::per_user_limit::PerPersonPermit;
+use crate::service::access::{AuthMethod, Principal};
+use crate::service::error::{FactorError, ResourceLimit, ServiceError};
+
+#[derive(Debug, Clone, Copy)]
+pub struct RateQuotas {
+    pub caller: Option<Quota>,
+    /// Changes of a worker's own state, each of which is audited.
+    pub worker_change: Option<Quota>,
+    /// Unauthenticated requests of a network.
+    pub unauthenticated: Option<Quota>,
+    /// Invalid tokens of a network.
+    pub wrong_token: Option<Quota>,
+    /// Wrong passwords and codes of a network.
+    pub wrong_password: Option<Quota>,
+    /// Wrong passwords for a name, from one network or known browser.
+    pub wrong_password_per_name: Option<Quota>,
+    /// Wrong passwords for a name from all networks together. Known browsers are not counted.
+    pub wrong_password_global: Option<Quota>,
+    /// Wrong codes of a second factor after the correct password, per user or known browser.
+    pub wrong_code: Option<Quota>,
+}
+
+impl Default for RateQuotas {
+    fn default() -> Self {
+        Self::new(1_000, 100, 10)
+    }
+}
+
+impl RateQuotas {
+    /// Sets requests per second of a caller and of a network's unauthenticated clients, and wrong passwords per minute; 0: no
+    /// limit.
+    pub fn new(caller: u32, stranger: u32, wrong_passwords: u32) -> Self {
+        let some = |times: u32| (times > 0).then_some(times);
+        let a_minute = |times: u32| Quota::per_minute(times, times.saturating_mul(3));
+        Self {
+            caller: some(caller).map(Quota::per_second),
+            worker_change: Some(worker_change_quota(20)),
+            unauthenticated: some(stranger).map(Quota::per_second),
+            wrong_token: some(stranger)
+                .map(|times| Quota::per_minute(times.saturating_mul(3), times.saturating_mul(3))),
+            wrong_password: some(wrong_passwords).map(a_minute),
+            wrong_password_per_name: some(wrong_passwords).map(|times| a_minute(times.div_ceil(3))),
+            wrong_password_global: some(wrong_passwords).map(|times| a_minute(times.saturating_mul(3))),
+            wrong_code: some(wrong_passwords).map(|times| Quota::per_hour(times, times.div_ceil(2))),
+        }
+    }
+
+    /// Sets the changes per minute of one worker; 0: no limit.
+    #[must_use]
+    pub fn with_worker_changes(self, times: u32) -> Self {
+        Self { worker_change: (times > 0).then(|| worker_change_quota(times)), ..self }
+    }
+
+    /// Sets the wrong passwords per minute for a name from all networks together; 0: no limit.
+    #[must_use]
+    pub fn with_global_wrong_passwords(self, times: u32) -> Self {
+        let quota = (times > 0).then(|| Quota::per_minute(times, times.saturating_mul(3)));
+        Self { wrong_password_global: quota, ..self }
+    }
+}
+
+fn worker_change_quota(times: u32) -> Quota {
+    Quota::per_minute(times, times.saturating_mul(3))
+}
+
+/// Kinds of rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimitKind {
+    /// Requests of an authenticated caller.
+    Caller,
+    /// Unauthenticated requests of a network.
+    Unauthenticated,
+    /// Invalid tokens of a network.
+    WrongTokens,
+    /// Wrong passwords or codes of a network or for a name.
+    WrongPasswords,
+    /// Changes of a worker's own state.
+    WorkerChanges,
+}
+
+impl RateLimitKind {
+    pub const ALL: [Self; 5] =
+        [Self::Caller, Self::Unauthenticated, Self::WrongTokens, Self::WrongPasswords, Self::WorkerChanges];
+
+    /// The word in the audit log and in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Unauthenticated => "strangers",
+            Self::WrongTokens => "wrong_tokens",
+            Self::WrongPasswords => "wrong_passwords",
+            Self::WorkerChanges => "worker_changes",
+        }
+    }
+}
+
+/// The key of a browser in which this user has logged in before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownBrowser(pub String);
+
+/// What a try was charged to.
+#[derive(Debug, Default)]
+struct GuessCharge {
+    network: Option<(IpAddr, Quota)>,
+    name: Option<(String, Quota)>,
+    name_global: Option<(String, Quota)>,
+}
+
+/// Why a try was not made.
+enum TryDenied {
+    /// Too many tries; the next one is possible after this time.
+    Wait(Millis),
+    /// The check itself failed.
+    Failed(ServiceError),
+}
+
+impl From<Millis> for TryDenied {
+    fn from(wait: Millis) -> Self {
+        Self::Wait(wait)
+    }
+}
+
+fn charge(all: &Mutex<KeyedRateLimiter<String>>, key: &str, quota: Quota, now: Timestamp) -> Result<(), Millis> {
+    all.lock().expect("no panic while it is held").try_acquire(key, quota, now)
+}
+
+#[derive(Default)]
+pub struct RateLimits {
+    callers: Mutex<KeyedRateLimiter<String>>,
+    worker_changes: Mutex<KeyedRateLimiter<String>>,
+    unauthenticated: Mutex<KeyedRateLimiter<Network>>,
+    wrong_tokens: Mutex<KeyedRateLimiter<Network>>,
+    wrong_passwords: Mutex<KeyedRateLimiter<Network>>,
+    /// By name and network, or by the key of a known browser.
+    wrong_passwords_per_name: Mutex<KeyedRateLimiter<String>>,
+    wrong_passwords_global: Mutex<KeyedRateLimiter<String>>,
+    wrong_codes: Mutex<KeyedRateLimiter<String>>,
+    rejected: [AtomicU64; 5],
+}
+
+impl RateLimits {
+    /// The number of rejected requests since the start, by kind.
+    pub fn rejected(&self) -> [(RateLimitKind, u64); 5] {
+        RateLimitKind::ALL.map(|kind| (kind, self.rejected[kind as usize].load(Ordering::Relaxed)))
+    }
+
+    fn reject(&self, kind: RateLimitKind, wait: Millis, key: String) -> ServiceError {
+        self.rejected[kind as usize].fetch_add(1, Ordering::Relaxed);
+        ServiceError::RateLimited { kind, wait, who: key }
+    }
+
+    fn reject_unauthenticated(&self, kind: RateLimitKind, wait: Millis) -> ServiceError {
+        self.reject(kind, wait, "unknown".to_owned())
+    }
+}
+
+impl Core {
+    /// Charges a request of a user or a script.
+    pub fn check_caller_rate(&self, principal: &Principal) -> Result<(), ServiceError> {
+        match &principal.via {
+            AuthMethod::Loopback | AuthMethod::Host => Ok(()),
+            AuthMethod::Token { id, .. } => self.charge_caller(id.as_str(), || principal.actor()),
+            AuthMethod::Session(id) => self.charge_caller(id.as_str(), || principal.actor()),
+        }
+    }
+
+    /// Opens another event stream of a user, until the permit is dropped.
+    pub fn acquire_event_stream(&self, principal: &Principal) -> Result<PerPersonPermit, ServiceError> {
+        let most = self.event_streams.limit();
+        self.event_streams
+            .try_acquire(&principal.name)
+            .ok_or(ServiceError::LimitReached(ResourceLimit::EventStreams { max: most }))
+    }
+
+    /// Charges a request of a worker.
+    pub fn check_worker_rate(&self, worker: &WorkerId) -> Result<(), ServiceError> {
+        self.charge_caller(worker.as_str(), || format!("worker:{worker}"))
+    }
+
+    /// Charges an audited change of a worker: an agent that alternates would flood the log.
+    pub fn check_worker_change_rate(&self, worker: &WorkerId) -> Result<(), ServiceError> {
+        let Some(quota) = self.policy.quotas.worker_change else { return Ok(()) };
+        let rates = &self.authenticator.rate_limits;
+        charge(&rates.worker_changes, worker.as_str(), quota, self.now())
+            .map_err(|wait| rates.reject(RateLimitKind::WorkerChanges, wait, format!("worker:{worker}")))
+    }
+
+    /// Charges a change if there is one.
+    pub fn check_change_rate(&self, before: &Worker, after: &Worker) -> Result<(), ServiceError> {
+        if before == after { Ok(()) } else { self.check_worker_change_rate(&after.id) }
+    }
+
+    fn charge_caller(&self, key: &str, name: impl FnOnce() -> String) -> Result<(), ServiceError> {
+        let Some(quota) = self.policy.quotas.caller else { return Ok(()) };
+        let taken = self.authenticator.rate_limits.callers.lock().expect("no panic while it is held").try_acquire(
+            key,
+            quota,
+            self.now(),
+        );
+        taken.map_err(|wait| self.authenticator.rate_limits.reject(RateLimitKind::Caller, wait, name()))
+    }
+
+    /// Charges an unauthenticated request of a network.
+    pub fn check_unauthenticated_rate(&self, peer: Option<IpAddr>) -> Result<(), ServiceError> {
+        let (rates, quota) = (&self.authenticator.rate_limits, self.policy.quotas.unauthenticated);
+        self.charge_network(&rates.unauthenticated, peer, quota)
+            .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::Unauthenticated, wait))
+    }
+
+    /// Charges an invalid token; fails if there were too many.
+    pub fn charge_wrong_token(&self, peer: Option<IpAddr>) -> Result<(), ServiceError> {
+        let (rates, quota) = (&self.authenticator.rate_limits, self.policy.quotas.wrong_token);
+        self.charge_network(&rates.wrong_tokens, peer, quota)
+            .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongTokens, wait))
+    }
+
+    /// Makes one try of a password or a setup code. Only failures count, but all tries count while they run: a hundred at
+    /// once are a hundred guesses. A known browser has its own quota, so that others' guesses do not lock the user out.
+    pub async fn try_password<T>(
+        &self,
+        peer: Option<IpAddr>,
+        name: Option<&str>,
+        known: Option<KnownBrowser>,
+        attempt: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let taken = match known {
+            Some(KnownBrowser(browser)) => self.charge_browser(browser),
+            None => self.charge_unauthenticated(peer, name).await,
+        };
+        let taken = taken.map_err(|wait| match wait {
+            TryDenied::Wait(wait) => {
+                self.authenticator.rate_limits.reject_unauthenticated(RateLimitKind::WrongPasswords, wait)
+            }
+            TryDenied::Failed(refusal) => refusal,
+        })?;
+        let outcome = attempt.await;
+        if !matches!(outcome, Err(ServiceError::WrongPassword | ServiceError::WrongToken)) {
+            self.refund(&taken);
+        }
+        outcome
+    }
+
+    /// Makes one try of a second factor's code. The quota is small, because a code has only six digits; a known browser has its
+    /// own, so that someone who stole the password does not lock the owner out.
+    pub async fn try_code<T>(
+        &self,
+        user: &UserId,
+        known: Option<KnownBrowser>,
+        attempt: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let Some(quota) = self.policy.quotas.wrong_code else { return attempt.await };
+        let (rates, who) =
+            (&self.authenticator.rate_limits, known.map_or_else(|| user.to_string(), |KnownBrowser(browser)| browser));
+        charge(&rates.wrong_codes, &who, quota, self.now())
+            .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongPasswords, wait))?;
+        let outcome = attempt.await;
+        let wrong = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
+        if !matches!(&outcome, Err(ServiceError::Factor(refusal)) if wrong.contains(refusal)) {
+            rates.wrong_codes.lock().expect("no panic while it is held").refund(&who, quota);
+        }
+        outcome
+    }
+
+    fn charge_browser(&self, browser: String) -> Result<GuessCharge, TryDenied> {
+        let Some(quota) = self.policy.quotas.wrong_password_per_name else { return Ok(GuessCharge::default()) };
+        charge(&self.authenticator.rate_limits.wrong_passwords_per_name, &browser, quota, self.now())?;
+        Ok(GuessCharge { name: Some((browser, quota)), ..GuessCharge::default() })
+    }
+
+    /// Charges the network, the name there, and the name in total. A user who is logged in from that network is not locked out
+    /// by others who guess their name.
+    async fn charge_unauthenticated(&self, peer: Option<IpAddr>, name: Option<&str>) -> Result<GuessCharge, TryDenied> {
+        let (rates, quotas, now) = (&self.authenticator.rate_limits, self.policy.quotas, self.now());
+        self.charge_network(&rates.wrong_passwords, peer, quotas.wrong_password)?;
+        let mut guess = GuessCharge { network: peer.zip(quotas.wrong_password), ..GuessCharge::default() };
+        // A name that no user can have is not stored as a key.
+        let Some(name) = name.filter(|name| is_valid_name(name)) else { return Ok(guess) };
+        let network = peer.map_or_else(|| "nowhere".to_owned(), |peer| Network::from_client(peer).to_string());
+        let there = format!("{name} {network}");
+        let mut denied = None;
+        if let Some(quota) = quotas.wrong_password_per_name {
+            match charge(&rates.wrong_passwords_per_name, &there, quota, now) {
+                Ok(()) => guess.name = Some((there, quota)),
+                Err(wait) => denied = Some(wait),
+            }
+        }
+        if let Some(quota) = quotas.wrong_password_global.filter(|_| denied.is_none()) {
+            match charge(&rates.wrong_passwords_global, name, quota, now) {
+                Ok(()) => guess.name_global = Some((name.to_owned(), quota)),
+                Err(wait) => denied = Some(wait),
+            }
+        }
+        match denied {
+            Some(wait) if !self.is_logged_in_from(name, peer).await.map_err(TryDenied::Failed)? => {
+                // A try that was not made does not count for the name.
+                self.refund(&GuessCharge { network: None, ..guess });
+                Err(TryDenied::Wait(wait))
+            }
+            _ => Ok(guess),
+        }
+    }
+
+    fn refund(&self, guess: &GuessCharge) {
+        let rates = &self.authenticator.rate_limits;
+        if let Some((peer, quota)) = guess.network {
+            let mut all = rates.wrong_passwords.lock().expect("no panic while it is held");
+            all.refund(&Network::from_client(peer), quota);
+        }
+        for (all, taken) in
+            [(&rates.wrong_passwords_per_name, &guess.name), (&rates.wrong_passwords_global, &guess.name_global)]
+        {
+            if let Some((who, quota)) = taken {
+                all.lock().expect("no panic while it is held").refund(who, *quota);
+            }
+        }
+    }
+
+    /// Returns whether a user of this name is logged in from that network.
+    async fn is_logged_in_from(&self, name: &str, peer: Option<IpAddr>) -> Result<bool, ServiceError> {
+        let mut tx = self.read().await?;
+        let (Some(user), Some(peer)) = (tx.user_by_name(name).await?, peer) else { return Ok(false) };
+        let there = Network::from_client(peer);
+        let sessions = tx.sessions(&user.id).await?;
+        Ok(sessions.iter().any(|session| session.host.parse().is_ok_and(|host| there.contains(host))))
+    }
+
+    /// A caller without an address is a test, or this process.
+    fn charge_network(
+        &self,
+        all: &Mutex<KeyedRateLimiter<Network>>,
+        peer: Option<IpAddr>,
+        quota: Option<Quota>,
+    ) -> Result<(), Millis> {
+        let Some((peer, quota)) = peer.zip(quota) else { return Ok(()) };
+        all.lock().expect("no panic while it is held").try_acquire(&Network::from_client(peer), quota, self.now())
+    }
+}

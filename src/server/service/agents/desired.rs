@@ -1,0 +1,135 @@
+//! The desired state of a worker's host: in responses to heartbeats and long polls, and as events of its stream.
+
+use app::domain::config_files::CONFIG_FILE;
+use app::domain::job::{CheckpointUploads, Job, JobState, Lease};
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim};
+use app::domain::worker::Worker;
+use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
+use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
+use serde_json::Map;
+
+use crate::service::Core;
+use crate::service::configs::{data_loader_file, json_file, json_object};
+use crate::service::error::ServiceError;
+use crate::service::jobs::overrides as job_overrides;
+use crate::store::Tx;
+use crate::store::workers::StoredWorker;
+use crate::tokens;
+
+/// Loads the desired state of a worker, and which of its claimed attempts must stop.
+pub async fn load_desired(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &StoredWorker,
+    claims: &[AttemptClaim],
+) -> Result<DesiredState, ServiceError> {
+    let id = &worker.worker.id;
+    let (drain, retired) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
+    let mut desired = DesiredState { drain, retired, ..DesiredState::default() };
+    let held = tx.leased_jobs(Some(id)).await?;
+    for job in &held {
+        match &job.state {
+            JobState::Offered { lease, .. } => desired.offers.push(job_offer(core, tx, worker, job, lease).await?),
+            JobState::Running { lease, .. } if job.exceeded_runtime(core.now()).is_some() => {
+                desired.stop.push(stop_attempt(job, lease, StopReason::OverTime));
+            }
+            JobState::Starting { lease, .. } | JobState::Running { lease, .. }
+                if worker.worker.should_evict(core.now()) =>
+            {
+                desired.stop.push(stop_attempt(job, lease, StopReason::Drained));
+            }
+            JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
+                desired.run.push(running_attempt(job, lease));
+            }
+            JobState::Cancelling { lease, .. } => desired.stop.push(stop_attempt(job, lease, StopReason::Cancelled)),
+            JobState::Queued { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. } => {}
+        }
+    }
+    // An older agent stops whatever it runs when told to stop anything, so it is only told if it holds no other job.
+    if let Some(job) = worker.worker.unassigned_run.as_ref().filter(|_| held.is_empty()) {
+        let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
+        desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
+    }
+    for claim in claims {
+        desired.stop.extend(stop_superseded(core, tx, &worker.worker, &held, claim).await?);
+    }
+    Ok(desired)
+}
+
+async fn stop_superseded(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &Worker,
+    held: &[Job],
+    claim: &AttemptClaim,
+) -> Result<Option<StopAttempt>, ServiceError> {
+    let job = tx.job(&claim.job).await?;
+    let verdict = judge_claim(core.now(), worker, held, claim, job.as_ref());
+    // A claim without an attempt means the newest.
+    let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
+    let stop = StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded };
+    Ok((verdict == ClaimVerdict::Stop).then_some(stop))
+}
+
+fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {
+    RunningAttempt { job_id: job.id.clone(), attempt: lease.attempt }
+}
+
+fn stop_attempt(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {
+    StopAttempt { job_id: job.id.clone(), attempt: lease.attempt, reason }
+}
+
+async fn job_offer(
+    core: &Core,
+    tx: &mut dyn Tx,
+    worker: &StoredWorker,
+    job: &Job,
+    lease: &Lease,
+) -> Result<JobOffer, ServiceError> {
+    let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
+    let config = config.ok_or_else(|| ServiceError::ConfigNotFound(job.spec.config_name.clone(), Vec::new()))?;
+    let config = job_overrides::applied_config(config, &job.spec.overrides);
+    // Older agents take the configuration from the event; current ones download the bundle.
+    let older = worker.worker.has_older_agent();
+    let base = format!("/api/workers/job/{}", job.id);
+    Ok(JobOffer {
+        job_id: job.id.clone(),
+        attempt: lease.attempt,
+        config_name: job.spec.config_name.clone(),
+        config: if older { json_object(&config, CONFIG_FILE) } else { Map::new() },
+        dataloader: older.then(|| json_file(&config, &data_loader_file(&config)?)).flatten(),
+        upload_endpoint: format!("{base}/artifacts"),
+        upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
+        hf_token: if older { hub_token(core, tx, job).await } else { None },
+        provider: older.then(|| "kubeflow".to_owned()),
+        bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
+        gpus: lease.gpus.clone(),
+        num_processes: job.spec.num_processes,
+        exclusive: job.spec.exclusive,
+        checkpoints: checkpoint_policy(job.spec.checkpoints),
+        max_runtime_seconds: job.spec.max_runtime.map(|time| (time.0 / 1_000).unsigned_abs()),
+        submitted_by: Some(job.submitted_by.clone()),
+        sandbox: job.spec.demand.sandbox,
+        traceparent: job.trace.as_ref().map(ToString::to_string),
+    })
+}
+
+/// Converts to the wire type.
+pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPolicy {
+    match checkpoints {
+        CheckpointUploads::None => CheckpointPolicy::None,
+        CheckpointUploads::Last => CheckpointPolicy::Last,
+        CheckpointUploads::All => CheckpointPolicy::All,
+    }
+}
+
+/// Older agents run without the token if it cannot be decrypted.
+async fn hub_token(core: &Core, tx: &mut dyn Tx, job: &Job) -> Option<String> {
+    core.hub_token(tx, job).await.unwrap_or_else(|refusal| {
+        tracing::error!(job = %job.id, error = ?refusal, "failed to pass the Hugging Face token to an older agent");
+        None
+    })
+}

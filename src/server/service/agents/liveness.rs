@@ -1,0 +1,135 @@
+//! Liveness of workers. Each is judged separately, so that an error with one does not stop the pass.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use app::domain::audit::AuditAction;
+use app::domain::ids::WorkerId;
+use app::domain::liveness::{self, LivenessVerdict};
+use app::domain::time::Timestamp;
+use app::domain::worker::OfflineCause;
+use app::protocol::topic::Topic;
+use serde_json::json;
+
+use super::presence::last_seen;
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::workers::{lose_leases, remove_worker};
+use crate::store::cache::state::FleetState;
+use crate::store::workers::StoredWorker;
+
+/// The result of one pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HealthPass {
+    /// Workers that were marked offline, or have not returned to their attempts.
+    pub offline: usize,
+    /// Workers that were removed.
+    pub removed: usize,
+    /// Workers that could not be judged; the log has the reason.
+    pub failed: usize,
+}
+
+/// The leader's verdict on a worker; `None` if this server is not the leader.
+pub fn liveness_verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
+    core.leadership.held_since()?;
+    let (seen, timeout) = (last_seen(core, stored), core.policy.heartbeat_timeout);
+    liveness::judge_liveness(&stored.worker, seen, serving_since(core), timeout, now)
+}
+
+/// When a silent worker counts as offline.
+pub fn offline_at(core: &Core, stored: &StoredWorker) -> Timestamp {
+    liveness::offline_at(&stored.worker, last_seen(core, stored), serving_since(core), core.policy.heartbeat_timeout)
+}
+
+/// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
+fn serving_since(core: &Core) -> Timestamp {
+    let unbroken = core.clock.continuous_since();
+    core.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
+}
+
+impl Core {
+    /// Marks silent workers offline and requeues their jobs; notifies workers with attempts to stop.
+    pub async fn check_health(self: &Arc<Self>) -> Result<HealthPass, ServiceError> {
+        let mut checked = HealthPass::default();
+        let now = self.now();
+        let matters = |known: &FleetState, stored: &StoredWorker| match liveness_verdict(self, stored, now) {
+            None => false,
+            Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
+            Some(LivenessVerdict::Abandoned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
+        };
+        let find = |known: &FleetState| {
+            let matter = known.workers().filter(|stored| matters(known, stored)).map(|stored| stored.worker.id.clone());
+            (matter.collect::<Vec<_>>(), workers_with_stops(known, now))
+        };
+        let (matter, stops) = self.read_recent().await?.with_state(find).await?;
+        for worker in stops {
+            self.notify(Topic::Worker(worker)).await?;
+        }
+        for worker in matter {
+            let id = worker.clone();
+            let acted = self.change(Caller::system(), move |unit| {
+                let id = id.clone();
+                Box::pin(async move { judge_and_apply(unit, &id).await })
+            });
+            match acted.await {
+                Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Abandoned)) => {
+                    self.gpu_readings.forget(&worker);
+                    checked.offline += 1;
+                }
+                Ok(Some(LivenessVerdict::Removed)) => {
+                    self.presence.forget(&worker);
+                    self.takeovers.forget(&worker);
+                    self.gpu_readings.forget(&worker);
+                    checked.removed += 1;
+                }
+                Ok(None) => {}
+                Err(refusal) => {
+                    tracing::error!(%worker, error = ?refusal, "health check: failed to process a worker");
+                    checked.failed += 1;
+                }
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Sends a change notification, on every server.
+    pub(in crate::service) async fn notify(self: &Arc<Self>, topic: Topic) -> Result<(), ServiceError> {
+        let rung = self.change(Caller::system(), move |unit| {
+            unit.notify(topic.clone());
+            Box::pin(async { Ok(()) })
+        });
+        rung.await
+    }
+}
+
+/// The workers whose drain deadline has passed, or that run a job longer than its maximum run time.
+fn workers_with_stops(fleet_state: &FleetState, now: Timestamp) -> BTreeSet<WorkerId> {
+    let evicts = |id: &WorkerId| fleet_state.worker(id).is_some_and(|stored| stored.worker.should_evict(now));
+    let held = fleet_state.jobs_with_lease().filter_map(|job| Some((job, &job.active_lease()?.worker)));
+    held.filter(|(job, worker)| job.exceeded_runtime(now).is_some() || evicts(worker))
+        .map(|(_, worker)| worker.clone())
+        .collect()
+}
+
+/// Judges again inside the transaction, and applies the verdict.
+async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Option<LivenessVerdict>, ServiceError> {
+    let Some(stored) = unit.tx.worker(id).await? else { return Ok(None) };
+    let verdict = liveness_verdict(unit.core, &stored, unit.now);
+    match verdict {
+        None => {}
+        Some(LivenessVerdict::HeartbeatTimeout) => {
+            let after = stored.worker.clone().went_offline(unit.now, OfflineCause::HeartbeatTimeout);
+            let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
+            unit.save_worker(&stored.worker, &after, AuditAction::WorkerOffline, &detail).await?;
+            lose_leases(unit, id).await?;
+            unit.request_planning();
+        }
+        Some(LivenessVerdict::Abandoned) => {
+            lose_leases(unit, id).await?;
+            unit.request_planning();
+        }
+        Some(LivenessVerdict::Removed) => remove_worker(unit, &stored.worker, AuditAction::WorkerRemoved).await?,
+    }
+    Ok(verdict)
+}

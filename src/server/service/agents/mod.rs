@@ -1,0 +1,423 @@
+//! Requests of agents: registration, streams, heartbeats, disconnect.
+
+pub mod attempt_reports;
+pub mod desired;
+pub(super) mod host_health;
+pub mod liveness;
+pub mod presence;
+pub mod registration;
+pub mod token_conflict;
+pub(super) mod unassigned_runs;
+
+use std::sync::Arc;
+
+use app::domain::audit::AuditAction;
+use app::domain::capability::Capability;
+use app::domain::gpu;
+use app::domain::ids::WorkerId;
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, would_orphan_jobs};
+use app::domain::time::Timestamp;
+use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned_run};
+use app::domain::worker::{OfflineCause, Worker, WorkerKind, WorkerTransitionError};
+use app::protocol::agents::{
+    DesiredState, DisconnectRequest, HeartbeatRequest, HeartbeatResponse, PROTOCOL_VERSION, RegisterRequest,
+    RegisterResponse, ResumeJob,
+};
+use serde_json::json;
+
+use self::desired::load_desired;
+use self::host_health::apply_host_health;
+use self::registration::{MAX_GPUS, parse_capability};
+use self::token_conflict::{host_of_peer, host_of_stream};
+use self::unassigned_runs::{apply_heartbeat_claim, legacy_claim};
+use super::Core;
+use super::error::{InvalidInput, ServiceError};
+use super::gpus::{self, apply_gpu_reports, check_telemetry, unavailable_details};
+use super::unit_of_work::{Caller, UnitOfWork};
+use super::workers::withdraw_offers;
+use crate::service::workers::tokens::{WorkerAuth, activate_token};
+use crate::store::TransactionWork;
+use crate::store::cache::state::FleetState;
+use crate::tokens;
+
+/// The desired state of a worker, for its stream.
+pub struct StreamState {
+    pub desired: DesiredState,
+    /// The reason for which the agent should exit, in words: for older agents.
+    pub shutdown: Option<String>,
+    /// When the worker's token expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Core {
+    /// Registers an agent that has started or returned. A rejected registration is no sign of life of the worker's agent.
+    pub async fn register(
+        self: &Arc<Self>,
+        caller: Caller,
+        auth: WorkerAuth,
+        register: RegisterRequest,
+    ) -> Result<RegisterResponse, ServiceError> {
+        let capability = parse_capability(&auth.worker, &register)?;
+        let kind = if register.persistent == Some(true) { WorkerKind::Persistent } else { WorkerKind::Ephemeral };
+        let claims = registration_claims(&register);
+        let turn = if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
+        let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.random));
+        let input = Arc::new((auth, capability, kind, claims, session));
+        let (again, who) = (Arc::clone(&input), caller.clone());
+        let registration = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (key, capability, kind, claims, session) = &*input;
+                let registered = register_in(unit, key, capability, *kind, claims, session.as_deref()).await?;
+                Ok(RegisterResponse { session: session.clone(), ..registered })
+            })
+        });
+        let registered = match turn {
+            Ok(()) => registration.await,
+            Err(refusal) => Err(refusal),
+        };
+        match &registered {
+            Ok(_) => self.record_contact(&again.0.worker, again.0.peer),
+            Err(ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) => {
+                let (host, peer) = (again.1.hostname.clone(), again.0.peer.map(|peer| peer.to_string()));
+                self.record_token_conflict(who, &again.0.worker, host.or(peer).as_deref()).await;
+            }
+            Err(_) => {}
+        }
+        registered
+    }
+
+    /// Older agents do not say which of two on a host they are. Only one that has a job of the worker is known to return.
+    async fn check_legacy_takeover(&self, auth: &WorkerAuth, claims: &[AttemptClaim]) -> Result<(), ServiceError> {
+        let held = self.read_recent().await?.leased_jobs(Some(&auth.worker)).await?;
+        let comes_back = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
+        let host = comes_back.then(|| host_of_peer(auth.peer));
+        self.check_takeover(&auth.worker, host.as_deref()).await
+    }
+
+    /// Records that a worker's stream was opened, or that it polls.
+    ///
+    /// An agent on another host takes over the connection, but not again and again.
+    pub async fn stream_opened(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        stream: String,
+    ) -> Result<(), ServiceError> {
+        if let Some(host) = host_of_stream(&stream)
+            && let Err(refusal) = self.check_takeover(&worker, Some(host)).await
+        {
+            if matches!(refusal, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
+                self.record_token_conflict(caller, &worker, Some(host)).await;
+            }
+            return Err(refusal);
+        }
+        self.change(caller, move |unit| {
+            let (worker, stream) = (worker.clone(), stream.clone());
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().stream_opened(unit.now, &stream)?;
+                unit.core.check_change_rate(&before, &after)?;
+                unit.save_worker(&before, &after, AuditAction::WorkerOnline, &json!({})).await?;
+                unit.request_planning();
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Records that a worker's stream has ended.
+    pub async fn stream_closed(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        stream: String,
+    ) -> Result<(), ServiceError> {
+        self.change(caller, move |unit| {
+            let (worker, stream) = (worker.clone(), stream.clone());
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().stream_closed(unit.now, &stream);
+                unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &json!({})).await
+            })
+        })
+        .await
+    }
+
+    /// Returns the desired state of a worker for a stream; `None` if the stream is no longer the worker's: a newer one has
+    /// replaced it, maybe on another server, or its token was revoked.
+    pub async fn desired_for_stream(
+        &self,
+        auth: &WorkerAuth,
+        stream: &str,
+    ) -> Result<Option<StreamState>, ServiceError> {
+        let mut tx = self.read_recent().await?;
+        let Some(stored) = tx.worker(&auth.worker).await? else { return Ok(None) };
+        let until = match self.check_worker_auth(auth, &stored).await {
+            Ok(until) => until,
+            Err(ServiceError::WorkerTokenRejected(..)) => return Ok(None),
+            Err(refusal) => return Err(refusal),
+        };
+        if stored.worker.stream_id() != Some(stream) {
+            return Ok(None);
+        }
+        let desired = load_desired(self, &mut *tx, &stored, &[]).await?;
+        let busy = !(desired.run.is_empty() && desired.stop.is_empty() && desired.offers.is_empty());
+        let shutdown = stored.worker.shutdown_reason().filter(|_| !busy).map(str::to_owned);
+        Ok(Some(StreamState { desired, shutdown, expires_at: until }))
+    }
+
+    /// Returns the desired state of a worker while its token is valid.
+    pub async fn desired(&self, auth: &WorkerAuth) -> Result<DesiredState, ServiceError> {
+        let mut tx = self.read_recent().await?;
+        let stored = tx.worker(&auth.worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(auth.worker.clone()))?;
+        self.check_worker_auth(auth, &stored).await?;
+        load_desired(self, &mut *tx, &stored, &[]).await
+    }
+
+    /// Records a heartbeat and the attempts it claims; returns the desired state.
+    pub async fn heartbeat(
+        self: &Arc<Self>,
+        caller: Caller,
+        auth: WorkerAuth,
+        heartbeat: HeartbeatRequest,
+    ) -> Result<HeartbeatResponse, ServiceError> {
+        check_heartbeat(&auth.worker, &heartbeat)?;
+        let worker = auth.worker;
+        let (claims, word, said) =
+            (heartbeat_claims(&heartbeat), legacy_claim(&heartbeat), gpus::gpu_reports(&heartbeat.telemetry));
+        let mut tx = self.read_recent().await?;
+        let stored = tx.worker(&worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(worker.clone()))?;
+        let held = tx.leased_jobs(Some(&worker)).await?;
+        self.record_readings(&stored.worker, &heartbeat.telemetry, &held);
+        // What is known here may be outdated: only the transaction decides whether to reject the agent or stop attempts.
+        let known = &stored.worker;
+        let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
+        let news = |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
+        let mut doubtful = known.check_heartbeat().is_err()
+            || word.as_ref().is_some_and(news)
+            || self.changes_gpu_availability(known, &said);
+        doubtful |= self.changes_host_health(known, unhealthy_reason.as_deref());
+        for claim in &claims {
+            let job = tx.job(&claim.job).await?;
+            let verdict = judge_claim(self.now(), &stored.worker, &held, claim, job.as_ref());
+            doubtful |= !matches!((verdict, job), (ClaimVerdict::Keep(after), Some(before)) if *after == before);
+        }
+        if doubtful {
+            drop(tx);
+            return self.reclaim(caller, worker, claims, word, (said, unhealthy_reason)).await;
+        }
+        let desired = load_desired(self, &mut *tx, &stored, &claims).await?;
+        drop(tx);
+        if let Some(word) = word {
+            self.resend_stop(&stored.worker, &word).await?;
+        }
+        Ok(HeartbeatResponse { desired })
+    }
+
+    async fn reclaim(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        claims: Vec<AttemptClaim>,
+        word: Option<AgentClaim>,
+        host: (Vec<gpu::GpuReport>, Option<String>),
+    ) -> Result<HeartbeatResponse, ServiceError> {
+        let input = Arc::new((worker, claims, word, host));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (worker, claims, word, (gpus, unhealthy_reason)) = &*input;
+                let stored = unit.worker(worker).await?;
+                stored.worker.check_heartbeat()?;
+                accept_claims(unit, &stored.worker, claims).await?;
+                if let Some(word) = word {
+                    apply_heartbeat_claim(unit, &stored.worker, word).await?;
+                }
+                apply_gpu_reports(unit, worker, gpus).await?;
+                apply_host_health(unit, worker, unhealthy_reason.as_deref()).await?;
+                let stored = unit.worker(worker).await?;
+                Ok(HeartbeatResponse { desired: load_desired(unit.core, unit.tx, &stored, claims).await? })
+            })
+        })
+        .await
+    }
+
+    /// Disconnects an agent. The attempts that it leaves running stay assigned to it.
+    pub async fn disconnect(
+        self: &Arc<Self>,
+        caller: Caller,
+        worker: WorkerId,
+        disconnect: DisconnectRequest,
+    ) -> Result<(), ServiceError> {
+        if disconnect.worker_id.as_ref().is_some_and(|id| *id != worker) {
+            return Err(InvalidInput::OtherWorker.into());
+        }
+        let gone = worker.clone();
+        self.change(caller, move |unit| {
+            let worker = worker.clone();
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().went_offline(unit.now, OfflineCause::Disconnected);
+                unit.save_worker(&before, &after, AuditAction::WorkerOffline, &json!({"cause": "disconnected"}))
+                    .await?;
+                withdraw_offers(unit, &worker).await?;
+                unit.request_planning();
+                Ok(())
+            })
+        })
+        .await?;
+        self.gpu_readings.forget(&gone);
+        Ok(())
+    }
+
+    /// Clears the streams of servers that are gone, and of this one at its start. Open streams are recorded again.
+    pub async fn drop_dead_streams(self: &Arc<Self>, living: Vec<String>) -> Result<(), ServiceError> {
+        let lost = |worker: &Worker, living: &[String]| {
+            let server = worker.stream_id().and_then(|stream| stream.split_once('/')).map(|(server, _)| server);
+            server.is_some_and(|server| !living.iter().any(|living| living == server))
+        };
+        let any = |known: &FleetState| known.workers().any(|stored| lost(&stored.worker, &living));
+        if !self.read_recent().await?.with_state(any).await? {
+            return Ok(());
+        }
+        self.change(Caller::system(), move |unit| {
+            let living = living.clone();
+            Box::pin(async move {
+                for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
+                    if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
+                        let after = before.clone().stream_closed(unit.now, stream);
+                        let detail = json!({"cause": "the server that held its stream is gone"});
+                        unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
+                    }
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// Writes the last-contact times of workers.
+    pub async fn flush_presence(&self) -> Result<(), ServiceError> {
+        let seen = Arc::new(self.presence.take_unwritten());
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let work: TransactionWork = Box::new(move |tx| {
+            let seen = Arc::clone(&seen);
+            Box::pin(async move { tx.flush_last_seen(&seen).await })
+        });
+        Ok(self.store.write(work).await?)
+    }
+}
+
+async fn register_in(
+    unit: &mut UnitOfWork<'_>,
+    auth: &WorkerAuth,
+    capability: &Capability,
+    kind: WorkerKind,
+    claims: &[AttemptClaim],
+    session: Option<&str>,
+) -> Result<RegisterResponse, ServiceError> {
+    let worker = &auth.worker;
+    let stored = unit.worker(worker).await?;
+    // The token may have been rotated since the request was authenticated.
+    auth.check(&stored, unit.now).map_err(|closed| ServiceError::WorkerTokenRejected(closed, worker.clone()))?;
+    let alive = self::liveness::liveness_verdict(unit.core, &stored, unit.now).is_none();
+    let before = stored.worker.clone();
+    before.check_registration(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
+    let displaces = capability.is_older_agent() && before.stream_id().is_some();
+    if displaces && would_orphan_jobs(&unit.tx.leased_jobs(Some(worker)).await?, claims) {
+        // It may be the same agent after a restart: then the old stream ends soon, and the agent retries in 10 s. It may also
+        // be a second agent with the same token, also on the same host, which would stop a healthy training.
+        return Err(WorkerTransitionError::TokenInUse.into());
+    }
+    let after = before.clone().registered(unit.now, capability.clone(), kind);
+    let after = Worker { lease_duration: Some(unit.core.policy.heartbeat_timeout), ..after };
+    let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+    let old_token_ended = activate_token(unit, auth, &stored, session).await?;
+    let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
+    if old_token_ended {
+        detail["old_token_ended"] = json!(true);
+    }
+    if capability.unavailable_gpu_count() > 0 {
+        detail["unavailable"] = json!(unavailable_details(&capability.gpus));
+    }
+    if let Some(why) = &capability.unhealthy_reason {
+        detail["unhealthy_reason"] = json!(why);
+    }
+    unit.core.check_change_rate(&before, &after)?;
+    unit.save_worker(&before, &after, AuditAction::WorkerRegistered, &detail).await?;
+    accept_claims(unit, &after, claims).await?;
+    for job in unit.tx.leased_jobs(Some(worker)).await? {
+        if !claims.iter().any(|claim| claim.job == job.id) {
+            let after = resolve_unclaimed(unit.now, &after, job.clone(), unit.core.worker_lease(Some(&before)));
+            unit.save_job(&job, &after).await?;
+        }
+    }
+    unit.request_planning();
+    let stored = unit.worker(worker).await?;
+    let desired = load_desired(unit.core, unit.tx, &stored, claims).await?;
+    let older = capability.is_older_agent();
+    let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
+    Ok(RegisterResponse {
+        worker_id: worker.clone(),
+        name: after.name,
+        heartbeat_interval_seconds: unit.core.policy.heartbeat_interval_seconds(),
+        heartbeat_timeout_seconds: (unit.core.policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
+        protocol: PROTOCOL_VERSION,
+        server_time: unit.now,
+        session: None,
+        resume_job: kept.filter(|_| older).map(|claim| ResumeJob { job_id: claim.job.clone() }),
+        abandon_job: older
+            && !claims.is_empty()
+            && kept.is_none()
+            && desired.stop.iter().any(|s| s.job_id == claims[0].job),
+        desired,
+    })
+}
+
+/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted.
+async fn accept_claims(
+    unit: &mut UnitOfWork<'_>,
+    worker: &Worker,
+    claims: &[AttemptClaim],
+) -> Result<(), ServiceError> {
+    for claim in claims {
+        let Some(before) = unit.tx.job(&claim.job).await? else { continue };
+        let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
+        if let ClaimVerdict::Keep(after) = judge_claim(unit.now, worker, &held, claim, Some(&before)) {
+            unit.save_job(&before, &after).await?;
+        }
+    }
+    Ok(())
+}
+
+fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {
+    let known = register.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) });
+    let mut claims: Vec<AttemptClaim> = known.collect();
+    if let Some(job) = register.current_job_id.as_ref().filter(|job| claims.iter().all(|claim| claim.job != **job)) {
+        claims.push(AttemptClaim { job: job.clone(), attempt: None });
+    }
+    claims
+}
+
+fn heartbeat_claims(heartbeat: &HeartbeatRequest) -> Vec<AttemptClaim> {
+    // An older agent names its job only, which does not claim a lost attempt; see `unassigned_run`.
+    heartbeat.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
+}
+
+fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<(), ServiceError> {
+    if heartbeat.worker_id.as_ref().is_some_and(|id| id != worker) {
+        return Err(InvalidInput::OtherWorker.into());
+    }
+    match heartbeat.status.as_deref() {
+        None | Some("idle" | "busy" | "connecting" | "draining") => {}
+        Some(other) => return Err(InvalidInput::Status(other.chars().take(40).collect()).into()),
+    }
+    check_telemetry(&heartbeat.telemetry)?;
+    if heartbeat.attempts.len() > MAX_GPUS as usize {
+        return Err(InvalidInput::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Pruning for the policy that keeps only the last checkpoint: a newer complete one replaces the earlier ones.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use app::domain::ids::AttemptNumber;
+use app::domain::job::{CheckpointUploads, Job};
+
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::UnitOfWork;
+
+/// The step of a checkpoint, from the name of its directory; rolling ones end with `-rolling`.
+pub fn checkpoint_step(name: &str) -> Option<i64> {
+    let digits = name.strip_prefix("checkpoint-")?;
+    let digits = digits.strip_suffix("-rolling").unwrap_or(digits);
+    digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Marks the checkpoints that this one replaces. Returns whether there are files to remove after the commit.
+pub async fn prune_superseded(
+    unit: &mut UnitOfWork<'_>,
+    job: &Job,
+    newer: (i64, AttemptNumber),
+) -> Result<bool, ServiceError> {
+    if job.spec.checkpoints != CheckpointUploads::Last {
+        return Ok(false);
+    }
+    let files = unit.tx.checkpoint_files(&job.id).await?;
+    let older = superseded_dirs(newer, &files);
+    for (attempt, directory) in &older {
+        unit.tx.remove_checkpoint(&job.id, *attempt, directory).await?;
+    }
+    Ok(!older.is_empty())
+}
+
+/// The directories that nothing resumes from once this checkpoint is complete: those of an earlier step, or of the same step
+/// and an earlier attempt, including partial ones. Directories of a later step stay, from whichever attempt.
+fn superseded_dirs(newer: (i64, AttemptNumber), files: &[(AttemptNumber, String)]) -> BTreeSet<(AttemptNumber, &str)> {
+    let mut older = BTreeSet::new();
+    for (attempt, path) in files {
+        if let Some((name, _)) = path.split_once('/')
+            && checkpoint_step(name).is_some_and(|step| (step, *attempt) < newer)
+        {
+            older.insert((*attempt, name));
+        }
+    }
+    older
+}
+
+impl Core {
+    /// Removes unreferenced files in the background. Retention retries what fails.
+    pub(in crate::service) fn spawn_removal(self: &Arc<Self>) {
+        let core = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(refusal) = core.remove_marked_files().await {
+                tracing::warn!(error = ?refusal, "checkpoint pruning: failed to remove files; retrying every hour");
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_checkpoint_replaces_earlier_ones() {
+        let files = |of: &[(u32, &str)]| -> Vec<(AttemptNumber, String)> {
+            of.iter().map(|(attempt, path)| (AttemptNumber(*attempt), (*path).to_owned())).collect()
+        };
+        let all = files(&[
+            (1, "checkpoint-900/a"),
+            (1, "checkpoint-950-rolling/a"),
+            (1, "checkpoint-900/sub/b"),
+            (1, "checkpoint-1000/a"),
+            (1, "checkpoint-2000/half"),
+            (2, "checkpoint-1000/a"),
+            (2, "checkpoint-950/a"),
+            (2, "checkpoint-x/a"),
+            (2, "checkpoint-/a"),
+            (2, "checkpoint-5"),
+        ]);
+        let older = |at: i64, attempt: u32| -> Vec<String> {
+            let found = superseded_dirs((at, AttemptNumber(attempt)), &all);
+            found.into_iter().map(|(attempt, name)| format!("{attempt}/{name}")).collect()
+        };
+        assert_eq!(older(900, 1), [""; 0]);
+        assert_eq!(older(950, 2), ["1/checkpoint-900", "1/checkpoint-950-rolling"]);
+        assert_eq!(older(1000, 1), ["1/checkpoint-900", "1/checkpoint-950-rolling", "2/checkpoint-950"]);
+        let both = ["1/checkpoint-1000", "1/checkpoint-900", "1/checkpoint-950-rolling", "2/checkpoint-950"];
+        assert_eq!(older(1000, 2), both);
+    }
+}

@@ -1,0 +1,204 @@
+//! Artifacts: uploads by workers, downloads by users.
+
+pub(super) mod checkpoint_pruning;
+pub mod checkpoints;
+pub mod file_usage;
+pub mod upload_finalizer;
+pub mod uploads;
+
+use std::sync::Arc;
+
+use app::domain::ids::{AttemptNumber, JobId};
+use app::domain::job::AttemptReport;
+use app::protocol::agents::ArtifactAck;
+use app::protocol::status::ArtifactKind;
+use app::protocol::topic::Topic;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt};
+
+use super::Core;
+use super::error::{InvalidInput, ResourceLimit, ServiceError};
+use super::unit_of_work::Caller;
+use crate::files::artifacts::{StoredFile, UploadError};
+use crate::service::agents::attempt_reports::AttemptRef;
+use crate::store::artifacts::StoredArtifact;
+use crate::store::jobs::retention::RemovedFiles;
+use crate::text::is_plain_path;
+
+/// What a worker announces about a file.
+#[derive(Debug, Clone)]
+pub struct UploadAnnouncement {
+    pub path: String,
+    pub kind: ArtifactKind,
+    /// SHA-256 in hex, if the sender computed it.
+    pub sha256: Option<String>,
+    /// Size in bytes, as announced.
+    pub size: u64,
+}
+
+/// A file to download.
+pub struct ArtifactDownload {
+    pub artifact: StoredArtifact,
+    pub bytes: BoxStream<'static, object_store::Result<Bytes>>,
+}
+
+impl Core {
+    /// Stores an uploaded file.
+    pub async fn put_artifact<E: std::fmt::Display>(
+        self: &Arc<Self>,
+        caller: Caller,
+        attempt_ref: AttemptRef,
+        announcement: UploadAnnouncement,
+        body: impl Stream<Item = Result<Bytes, E>> + Unpin + Send,
+    ) -> Result<ArtifactAck, ServiceError> {
+        if !is_plain_path(&announcement.path) {
+            return Err(InvalidInput::Path(announcement.path.chars().take(80).collect()).into());
+        }
+        let attempt = self.check_attempt(&attempt_ref).await?;
+        self.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
+        self.check_file_quota(&attempt_ref.job, (attempt, &announcement.path), announcement.size).await?;
+        let place = (&attempt_ref.job, attempt, announcement.path.as_str());
+        let limit = self.policy.artifact_limit;
+        // A file of many gigabytes may use up what was free at its start.
+        let body = body.map(|bytes| match self.check_running_disk_space() {
+            Ok(()) => bytes.map_err(|error| error.to_string()),
+            Err(_) => Err("the server's disk is full".to_owned()),
+        });
+        let received = self.artifacts.receive(place, body, announcement.sha256.as_deref(), limit).await;
+        let received = match received {
+            Err(UploadError::Interrupted(_)) => {
+                self.check_running_disk_space()?;
+                received.map_err(upload_error)?
+            }
+            other => other.map_err(upload_error)?,
+        };
+        // The client may disconnect before the file is recorded or removed.
+        let core = Arc::clone(self);
+        let kept = tokio::spawn(async move {
+            // The upload may have taken hours. A file from which a newer attempt resumes is not replaced.
+            if let Err(refusal) = core.check_attempt(&attempt_ref).await {
+                received.discard().await;
+                return Err(refusal);
+            }
+            let stored = received.commit().await.map_err(upload_error)?;
+            core.record_artifact(caller, attempt_ref, attempt, announcement, stored).await
+        });
+        kept.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
+    }
+
+    /// Fails if a file of this size would exceed the limit of its job or user.
+    pub(super) async fn check_file_quota(
+        &self,
+        job: &JobId,
+        except: (AttemptNumber, &str),
+        new: u64,
+    ) -> Result<(), ServiceError> {
+        let bounds = self.policy.usage_limits;
+        let mut tx = self.read().await?;
+        if tx.other_artifact_bytes(job, except).await?.saturating_add(new) > bounds.file_bytes_per_job {
+            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: bounds.file_bytes_per_job }));
+        }
+        let owner = tx.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.submitted_by.clone();
+        let fits = |used: u64| used.saturating_add(new) <= bounds.file_bytes_per_user;
+        if self.file_bytes.get(&owner, self.now()).is_some_and(fits) {
+            return Ok(());
+        }
+        let used = self.file_bytes.insert(&owner, tx.user_artifact_bytes(&owner).await?, self.now());
+        if !fits(used) {
+            return Err(ServiceError::LimitReached(ResourceLimit::FilesOfUser { max: bounds.file_bytes_per_user }));
+        }
+        Ok(())
+    }
+
+    /// Records a stored file if its attempt still counts. If not, removes the file.
+    pub async fn record_artifact(
+        self: &Arc<Self>,
+        caller: Caller,
+        attempt_ref: AttemptRef,
+        attempt: AttemptNumber,
+        announcement: UploadAnnouncement,
+        StoredFile { size, sha256 }: StoredFile,
+    ) -> Result<ArtifactAck, ServiceError> {
+        let kind = announcement.kind.as_str().to_owned();
+        let artifact = StoredArtifact { path: announcement.path, attempt, kind, size, sha256, created_at: self.now() };
+        let input = Arc::new((attempt_ref, artifact));
+        let of = Arc::clone(&input);
+        let recorded = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (subject, artifact) = &*input;
+                let job = unit.job(&subject.job).await?;
+                job.clone().reported(unit.now, &subject.worker, artifact.attempt, AttemptReport::Running)?;
+                let file = RemovedFiles::Artifact { attempt: artifact.attempt, path: artifact.path.clone() };
+                if unit.tx.is_marked(&job.id, &file).await? {
+                    return Err(ServiceError::FilesUnavailable(format!(
+                        "a previous {} is being removed",
+                        artifact.path
+                    )));
+                }
+                let limit = unit.core.policy.max_artifacts;
+                if unit.tx.has_other_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
+                    return Err(InvalidInput::TooMuch { what: "files of a job", limit }.into());
+                }
+                // Several uploads may have been recorded at the same time.
+                let most = unit.core.policy.usage_limits.file_bytes_per_job;
+                let others = unit.tx.other_artifact_bytes(&job.id, (artifact.attempt, &artifact.path)).await?;
+                if others.saturating_add(artifact.size) > most {
+                    return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: most }));
+                }
+                unit.renew_hold(&job).await?;
+                unit.tx.put_artifact(&job.id, artifact).await?;
+                unit.core.file_bytes.add_bytes(&job.submitted_by, artifact.size);
+                unit.notify(Topic::Job(job.id));
+                let StoredArtifact { path, size, sha256, .. } = artifact.clone();
+                Ok(ArtifactAck { path, size_bytes: size, sha256 })
+            })
+        });
+        let recorded = recorded.await;
+        // If the database does not answer, it may still have recorded the file.
+        if recorded.as_ref().is_err_and(|refusal| !matches!(refusal, ServiceError::Store(_))) {
+            let (AttemptRef { job, .. }, StoredArtifact { path, .. }) = &*of;
+            self.remove_unrecorded(job.clone(), attempt, path.clone()).await;
+        }
+        recorded
+    }
+
+    /// Removes a file that was not recorded.
+    async fn remove_unrecorded(self: &Arc<Self>, job: JobId, attempt: AttemptNumber, path: String) {
+        let file = Arc::new((job, path));
+        let given_up = self.change(Caller::system(), move |unit| {
+            let file = Arc::clone(&file);
+            Box::pin(async move {
+                let (job, path) = &*file;
+                unit.tx.remove_artifact(job, attempt, path).await?;
+                unit.notify(Topic::Job(job.clone()));
+                Ok(())
+            })
+        });
+        match given_up.await {
+            Ok(()) => self.spawn_removal(),
+            Err(refusal) => tracing::warn!(error = ?refusal, "artifacts: failed to remove a rejected file"),
+        }
+    }
+
+    /// Opens a job's file: the one of the newest attempt that has this path.
+    pub async fn open_artifact(&self, job: &JobId, path: &str) -> Result<ArtifactDownload, ServiceError> {
+        let artifact = self.read().await?.artifact(job, path).await?;
+        let artifact = artifact.ok_or_else(|| ServiceError::ArtifactNotFound(path.to_owned()))?;
+        let place: (&JobId, AttemptNumber, &str) = (job, artifact.attempt, path);
+        let bytes =
+            self.artifacts.get(place).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+        Ok(ArtifactDownload { artifact, bytes })
+    }
+}
+
+pub(super) fn upload_error(error: UploadError) -> ServiceError {
+    match error {
+        UploadError::Store(error) => ServiceError::FilesUnavailable(error.to_string()),
+        UploadError::TooLarge { .. } => ServiceError::Upload { message: error.to_string(), too_large: true, kept: 0 },
+        UploadError::Interrupted(_) | UploadError::DigestMismatch { .. } => {
+            ServiceError::Upload { message: error.to_string(), too_large: false, kept: 0 }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Completes chunked uploads. That may take longer than the client waits: a repeated request waits for the same work instead of
+//! starting it again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use app::protocol::agents::ArtifactAck;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+
+use crate::files::uploads::UploadTarget;
+use crate::service::error::ServiceError;
+
+/// The result for all waiting requests.
+pub type FinalizeResult = Result<ArtifactAck, ServiceError>;
+
+#[derive(Clone, Default)]
+pub struct UploadFinalizer(Arc<Mutex<HashMap<UploadTarget, Shared<BoxFuture<'static, FinalizeResult>>>>>);
+
+impl UploadFinalizer {
+    /// Waits for the work in progress, or starts this one, which continues if the client disconnects.
+    pub async fn run_once(
+        &self,
+        target: &UploadTarget,
+        work: impl Future<Output = FinalizeResult> + Send + 'static,
+    ) -> FinalizeResult {
+        let waits = {
+            let mut under_way = self.0.lock().expect("no panic while it is held");
+            under_way.entry(target.clone()).or_insert_with(|| self.join_or_start(target.clone(), work)).clone()
+        };
+        waits.await
+    }
+
+    fn join_or_start(
+        &self,
+        target: UploadTarget,
+        work: impl Future<Output = FinalizeResult> + Send + 'static,
+    ) -> Shared<BoxFuture<'static, FinalizeResult>> {
+        let this = self.clone();
+        let task = tokio::spawn(work);
+        // Whatever the result, the next request starts again.
+        let ends = tokio::spawn(async move {
+            let outcome = task.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())));
+            this.0.lock().expect("no panic while it is held").remove(&target);
+            outcome
+        });
+        async move { ends.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string()))) }
+            .boxed()
+            .shared()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use app::domain::ids::{AttemptNumber, JobId};
+    use app::domain::time::Timestamp;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    fn aim(path: &str) -> UploadTarget {
+        let job = JobId::new(Timestamp(0), [0; 10]);
+        UploadTarget { job, attempt: AttemptNumber(1), path: path.to_owned(), size: 1, sha256: String::new() }
+    }
+
+    #[tokio::test]
+    async fn repeated_request_waits_for_work_in_progress() {
+        let (storing, goes_on, begun) =
+            (UploadFinalizer::default(), Arc::new(Semaphore::new(0)), Arc::new(AtomicU32::new(0)));
+        let work = || {
+            let (goes_on, begun) = (Arc::clone(&goes_on), Arc::clone(&begun));
+            async move {
+                let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                goes_on.acquire().await.expect("open").forget();
+                Err(ServiceError::ArtifactNotFound(number.to_string()))
+            }
+        };
+        let (a, b) = (aim("a"), aim("b"));
+        let others = async {
+            let other = storing.run_once(&b, async { Err(ServiceError::NotAuthenticated) }).await;
+            assert_eq!(other, Err(ServiceError::NotAuthenticated), "another file is independent");
+            goes_on.add_permits(1);
+        };
+        let all = futures_util::future::join_all((0..3).map(|_| storing.run_once(&a, work())));
+        let both = tokio::time::timeout(Duration::from_secs(10), async { tokio::join!(all, others) });
+        let (all, ()) = both.await.expect("one of them was started");
+        assert_eq!(all, vec![Err(ServiceError::ArtifactNotFound("1".to_owned())); 3]);
+        goes_on.add_permits(1);
+        assert_eq!(storing.run_once(&a, work()).await, Err(ServiceError::ArtifactNotFound("2".to_owned())));
+        let broken = storing.run_once(&a, async { panic!("a defect") }).await;
+        assert!(matches!(broken, Err(ServiceError::FilesUnavailable(_))), "{broken:?}");
+        assert!(storing.0.lock().expect("open").is_empty(), "nothing stays");
+    }
+
+    #[tokio::test]
+    async fn work_continues_without_waiting_requests() {
+        let (storing, done) = (UploadFinalizer::default(), Arc::new(Semaphore::new(0)));
+        let (goes_on, says) = (Arc::new(Semaphore::new(0)), Arc::clone(&done));
+        let waits = Arc::clone(&goes_on);
+        let work = async move {
+            waits.acquire().await.expect("open").forget();
+            says.add_permits(1);
+            Err(ServiceError::NotAuthenticated)
+        };
+        let a = aim("a");
+        let gone = tokio::time::timeout(Duration::ZERO, storing.run_once(&a, work)).await;
+        assert!(gone.is_err(), "the caller has gone");
+        goes_on.add_permits(1);
+        done.acquire().await.expect("it completes nevertheless").forget();
+    }
+}

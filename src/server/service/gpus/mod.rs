@@ -1,0 +1,326 @@
+//! GPU reports of agents: inventory at registration, telemetry with heartbeats.
+//!
+//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether an agent withholds a GPU is the worker's state,
+//! and is written only when it changes.
+
+pub mod history;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use app::domain::audit::AuditAction;
+use app::domain::gpu::{
+    Gpu, GpuReport, GpuReportChange, MemoryKind, Unavailable, UnavailableReason, changed_gpus, report_change,
+};
+use app::domain::ids::WorkerId;
+use app::domain::job::Job;
+use app::domain::text::is_control_or_invisible;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::Worker;
+use app::protocol::gpus::gpu as wire;
+use app::protocol::gpus::gpu::{GpuReading, GpuReadingView, GpuTelemetry};
+use app::protocol::topic::Topic;
+use serde_json::{Value, json};
+
+use super::Core;
+use super::error::{InvalidInput, ServiceError};
+use super::unit_of_work::UnitOfWork;
+use crate::service::agents::registration::MAX_GPUS;
+use crate::store::cache::state::FleetState;
+
+const MAX_SAMPLES: usize = 12;
+/// The maximum length of the reason for withholding a GPU, in characters; the rest is cut.
+const MAX_DETAIL: usize = 256;
+/// The minimum interval between notifications of new readings to viewers of a worker.
+const NOTIFY_INTERVAL: Millis = Millis::from_secs(5);
+/// The minimum interval between writes of a changed reason only.
+const DETAIL_INTERVAL: Millis = Millis::from_secs(60);
+/// How long a request for a worker makes the client a viewer. Agents send readings every 30 s at most.
+const VIEWER_TTL: Millis = Millis::from_secs(90);
+
+/// The newest readings of the workers whose agents use this server, and their viewers.
+#[derive(Default)]
+pub struct GpuReadings(Mutex<ReadingsState>);
+
+#[derive(Default)]
+struct ReadingsState {
+    workers: HashMap<WorkerId, WorkerReadings>,
+    /// Viewers of all workers.
+    all_viewers: Viewers,
+}
+
+#[derive(Default)]
+struct WorkerReadings {
+    readings: Vec<(String, GpuReadingView)>,
+    viewers: Viewers,
+    detail_updated_at: Timestamp,
+}
+
+/// Whether there are viewers, and when they were last notified.
+#[derive(Default)]
+struct Viewers {
+    last_viewed_at: Timestamp,
+    notified_at: Timestamp,
+}
+
+impl Viewers {
+    /// Returns whether to notify now.
+    fn should_notify(&mut self, now: Timestamp) -> bool {
+        let rings = now - self.last_viewed_at <= VIEWER_TTL && now - self.notified_at >= NOTIFY_INTERVAL;
+        if rings {
+            self.notified_at = now;
+        }
+        rings
+    }
+}
+
+impl GpuReadings {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ReadingsState> {
+        self.0.lock().expect("no panic while it is held")
+    }
+
+    /// Replaces the readings of a worker; returns the topics to notify.
+    fn record(&self, worker: &WorkerId, readings: Vec<(String, GpuReadingView)>, now: Timestamp) -> Vec<Topic> {
+        let mut board = self.lock();
+        let all = board.all_viewers.should_notify(now).then_some(Topic::Gpus);
+        let kept = board.workers.entry(worker.clone()).or_default();
+        kept.readings = readings;
+        let one = kept.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
+        one.into_iter().chain(all).collect()
+    }
+
+    /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
+    pub fn view_worker(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
+        let mut board = self.lock();
+        let kept = board.workers.entry(worker.clone()).or_default();
+        kept.viewers.last_viewed_at = now;
+        kept.readings.iter().cloned().collect()
+    }
+
+    pub(super) fn mark_all_viewed(&self, now: Timestamp) {
+        self.lock().all_viewers.last_viewed_at = now;
+    }
+
+    /// Returns the readings of a worker for a list of all; marks all as viewed.
+    pub fn view_in_list(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
+        let mut board = self.lock();
+        board.all_viewers.last_viewed_at = now;
+        board.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The number of the worker's GPUs that report their utilization.
+    pub(super) fn measured_count(&self, worker: &WorkerId) -> u64 {
+        let board = self.lock();
+        let readings = board.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
+        readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
+    }
+
+    /// Returns whether a changed reason for withholding is to be written now.
+    pub(super) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
+        let mut board = self.lock();
+        let kept = board.workers.entry(worker.clone()).or_default();
+        let may = now - kept.detail_updated_at >= DETAIL_INTERVAL;
+        if may {
+            kept.detail_updated_at = now;
+        }
+        may
+    }
+
+    /// Forgets the workers that are not among these.
+    pub fn retain(&self, living: &HashSet<WorkerId>) {
+        self.lock().workers.retain(|worker, _| living.contains(worker));
+    }
+
+    /// The number of workers with readings.
+    #[cfg(test)]
+    pub fn worker_count(&self) -> usize {
+        self.lock().workers.len()
+    }
+
+    pub fn forget(&self, worker: &WorkerId) {
+        self.lock().workers.remove(worker);
+    }
+}
+
+/// Validates a heartbeat's telemetry.
+pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
+    if telemetry.len() > MAX_SAMPLES {
+        return Err(InvalidInput::TooMuch { what: "telemetry samples", limit: MAX_SAMPLES as u64 }.into());
+    }
+    if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
+        return Err(InvalidInput::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+    }
+    Ok(())
+}
+
+/// The availability of GPUs by the newest sample; empty without one.
+pub fn gpu_reports(telemetry: &[GpuTelemetry]) -> Vec<GpuReport> {
+    let word = |reading: &GpuReading| GpuReport {
+        uuid: reading.uuid.clone(),
+        unavailable: unavailable_from_wire(reading.unavailable.as_ref()),
+    };
+    telemetry.last().map(|newest| newest.gpus.iter().map(word).collect()).unwrap_or_default()
+}
+
+/// Writes the reported availability of GPUs if it has changed, and plans. Only changes of quarantine are audited: processes of
+/// other users on a GPU start and stop all day, and would flood the log.
+pub async fn apply_gpu_reports(
+    unit: &mut UnitOfWork<'_>,
+    worker: &WorkerId,
+    reported: &[GpuReport],
+) -> Result<(), ServiceError> {
+    let before = unit.worker(worker).await?.worker;
+    let after = before.clone().gpus_reported(reported);
+    let known = before.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let (mut unavailable, mut available) = (Vec::new(), Vec::new());
+    for (gpu, now) in changed_gpus(known, reported)
+        .filter(|(gpu, now)| is_quarantine(gpu.unavailable.as_ref()) || is_quarantine(now.as_ref()))
+    {
+        match (now, &gpu.unavailable) {
+            (Some(why), _) => unavailable.push(unavailable_detail(gpu, why)),
+            (None, why) => available.extend(why.as_ref().map(|why| unavailable_detail(gpu, why))),
+        }
+    }
+    if unavailable.is_empty() && available.is_empty() {
+        unit.save_worker_unrecorded(&before, &after).await?;
+    } else {
+        let detail = json!({"unavailable": unavailable, "available": available});
+        unit.save_worker(&before, &after, AuditAction::WorkerGpus, &detail).await?;
+    }
+    if before != after {
+        unit.request_planning();
+    }
+    Ok(())
+}
+
+/// Returns whether a GPU leaves quarantine, which is audited. A GPU that becomes unavailable is written immediately: no job may
+/// get it.
+fn leaves_quarantine(worker: &Worker, reported: &[GpuReport]) -> bool {
+    let known = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
+    let held =
+        |word: &GpuReport| known.iter().any(|gpu| gpu.uuid == word.uuid && is_quarantine(gpu.unavailable.as_ref()));
+    reported.iter().any(|word| !is_quarantine(word.unavailable.as_ref()) && held(word))
+}
+
+fn is_quarantine(unavailable: Option<&Unavailable>) -> bool {
+    unavailable.is_some_and(|unavailable| unavailable.reason == UnavailableReason::Quarantined)
+}
+
+/// The unavailable ones of these GPUs, for the audit log.
+pub fn unavailable_details(gpus: &[Gpu]) -> Vec<Value> {
+    gpus.iter().filter_map(|gpu| Some(unavailable_detail(gpu, gpu.unavailable.as_ref()?))).collect()
+}
+
+fn unavailable_detail(gpu: &Gpu, why: &Unavailable) -> Value {
+    json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
+}
+
+impl Core {
+    /// Returns whether the reported availability is to be written. A change of the reason only is rate-limited, because
+    /// processes start and stop often.
+    pub(super) fn changes_gpu_availability(&self, worker: &Worker, reported: &[GpuReport]) -> bool {
+        match worker
+            .capability()
+            .map_or(GpuReportChange::Unchanged, |capability| report_change(&capability.gpus, reported))
+        {
+            GpuReportChange::Unchanged => false,
+            GpuReportChange::DetailOnly => self.gpu_readings.may_update_detail(&worker.id, self.now()),
+            GpuReportChange::State => {
+                !leaves_quarantine(worker, reported) || self.check_worker_change_rate(&worker.id).is_ok()
+            }
+        }
+    }
+
+    pub async fn prune_readings(&self) -> Result<(), ServiceError> {
+        let all = |known: &FleetState| known.workers().map(|stored| stored.worker.id.clone()).collect();
+        let living = self.read_recent().await?.with_state(all).await?;
+        self.gpu_readings.retain(&living);
+        Ok(())
+    }
+
+    /// Records a worker's readings, and notifies its viewers. Ids that are not the worker's are ignored.
+    pub(super) fn record_readings(self: &Arc<Self>, worker: &Worker, telemetry: &[GpuTelemetry], held: &[Job]) {
+        let (Some(newest), Some(capability), Ok(())) =
+            (telemetry.last(), worker.capability(), worker.check_heartbeat())
+        else {
+            return;
+        };
+        self.record_telemetry(worker, telemetry, held);
+        let now = self.now();
+        let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
+        let of = |gpu: &Gpu| Some((gpu.uuid.clone(), checked_reading(newest_of(gpu)?, now)));
+        let told = self.gpu_readings.record(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
+        // Only browsers connected to this server see the readings.
+        self.notifier.notify(told);
+    }
+}
+
+/// Drops implausible values: a broken sensor loses its value, not the heartbeat.
+pub(super) fn checked_reading(reported: &GpuReading, at: Timestamp) -> GpuReadingView {
+    let within = |value: Option<f64>, least: f64, most: f64| value.filter(|value| (least..=most).contains(value));
+    let clock = |mhz: Option<u32>| mhz.filter(|mhz| *mhz <= 100_000);
+    GpuReadingView {
+        at,
+        utilization_percent: within(reported.utilization_percent, 0.0, 100.0),
+        memory_used_gb: within(reported.memory_used_gb, 0.0, 100_000.0),
+        temperature_celsius: within(reported.temperature_celsius, -100.0, 300.0),
+        power_watts: within(reported.power_watts, 0.0, 100_000.0),
+        power_limit_watts: within(reported.power_limit_watts, 0.0, 100_000.0),
+        clock_mhz: clock(reported.clock_mhz),
+        memory_clock_mhz: clock(reported.memory_clock_mhz),
+        ecc_errors: reported.ecc_errors,
+    }
+}
+
+/// Converts a registered GPU to the domain type.
+pub fn gpu_from_wire(gpu: &wire::Gpu) -> Gpu {
+    Gpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        vram_gb: gpu.vram_gb,
+        memory: gpu.memory_kind.map(|kind| match kind {
+            wire::MemoryKind::Dedicated => MemoryKind::Dedicated,
+            wire::MemoryKind::Unified => MemoryKind::Unified,
+        }),
+        part_of: gpu.part_of.clone(),
+        unavailable: unavailable_from_wire(gpu.unavailable.as_ref()),
+    }
+}
+
+/// Converts to the wire type.
+pub fn gpu_to_wire(gpu: &Gpu) -> wire::Gpu {
+    wire::Gpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        vram_gb: gpu.vram_gb,
+        memory_kind: gpu.memory.map(|kind| match kind {
+            MemoryKind::Dedicated => wire::MemoryKind::Dedicated,
+            MemoryKind::Unified => wire::MemoryKind::Unified,
+        }),
+        part_of: gpu.part_of.clone(),
+        unavailable: gpu.unavailable.as_ref().map(|unavailable| wire::Unavailable {
+            reason: match unavailable.reason {
+                UnavailableReason::Quarantined => wire::UnavailableReason::Quarantined,
+                UnavailableReason::InUse => wire::UnavailableReason::InUse,
+            },
+            detail: unavailable.detail.clone(),
+        }),
+    }
+}
+
+/// Cuts an agent's text to the stored length.
+pub(super) fn truncate_detail(words: &str) -> String {
+    words.chars().filter(|c| !is_control_or_invisible(*c)).take(MAX_DETAIL).collect()
+}
+
+fn unavailable_from_wire(reported: Option<&wire::Unavailable>) -> Option<Unavailable> {
+    reported.map(|said| Unavailable {
+        reason: match said.reason {
+            wire::UnavailableReason::Quarantined => UnavailableReason::Quarantined,
+            wire::UnavailableReason::InUse => UnavailableReason::InUse,
+        },
+        detail: truncate_detail(&said.detail),
+    })
+}

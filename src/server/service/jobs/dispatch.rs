@@ -1,0 +1,166 @@
+//! Planning: assigns waiting jobs to workers. It runs in the transaction of the change that made it possible (a submit, an
+//! opened stream, a worker that became free), once per group commit, and on a slow timer as a fallback.
+
+use std::sync::Arc;
+
+use app::domain::ids::AttemptNumber;
+use app::domain::job::{AttemptLoss, Job};
+use app::domain::plan;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::unassigned_run::start_timed_out;
+use app::protocol::topic::Topic;
+
+use crate::metrics::dispatch::DispatchStep;
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::service::secrets::record_hub_token;
+use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::store::cache::state::FleetState;
+use crate::store::commit_group::GroupHooks;
+use crate::store::jobs::attempts::StoredAttempt;
+use crate::store::workers::StoredWorker;
+use crate::store::{StoreError, TransactionWork};
+use crate::tokens;
+
+pub fn store_hooks(core: &Arc<Core>) -> GroupHooks {
+    let (planning, ringing, counting) = (Arc::downgrade(core), Arc::downgrade(core), Arc::downgrade(core));
+    let plan: TransactionWork = Box::new(move |tx| {
+        let core = planning.upgrade();
+        Box::pin(async move {
+            let Some(core) = core else { return Ok(()) };
+            let caller = Caller::system();
+            let mut unit = UnitOfWork::new(tx, &core, &caller);
+            match plan(&mut unit).await {
+                Ok(()) => {
+                    unit.publish();
+                    Ok(())
+                }
+                Err(ServiceError::Store(error)) => Err(error),
+                Err(refusal) => Err(StoreError::Unavailable(format!("planning failed: {refusal:?}"))),
+            }
+        })
+    });
+    let bell = move |topics: &[String]| {
+        if let Some(core) = ringing.upgrade() {
+            core.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
+        }
+    };
+    let witness = move |ended| {
+        if let Some(core) = counting.upgrade() {
+            core.record_commit(ended);
+        }
+    };
+    GroupHooks { plan, notify: Box::new(bell), observe: Box::new(witness) }
+}
+
+/// Offers waiting jobs to free workers.
+async fn plan(unit: &mut UnitOfWork<'_>) -> Result<(), ServiceError> {
+    let (policy, now) = (unit.core.policy, unit.now);
+    let decide = |known: &FleetState| -> Vec<PlannedOffer> {
+        let assignments = plan::plan(known.waiting_jobs(), policy.planner_fleet(known), now).assignments;
+        assignments.into_iter().filter_map(|to| PlannedOffer::new(known, to)).collect()
+    };
+    for offer in unit.tx.with_state(decide).await? {
+        make_offer(unit, offer).await?;
+    }
+    Ok(())
+}
+
+struct PlannedOffer {
+    job: Arc<Job>,
+    worker: Arc<StoredWorker>,
+    gpus: Vec<String>,
+}
+
+impl PlannedOffer {
+    fn new(fleet_state: &FleetState, to: plan::Assignment) -> Option<Self> {
+        let (job, worker) = (fleet_state.job(&to.job)?, fleet_state.worker(&to.worker)?);
+        Some(Self { job: Arc::clone(job), worker: Arc::clone(worker), gpus: to.gpus })
+    }
+}
+
+async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<(), ServiceError> {
+    let (before, worker) = (&*offer.job, &offer.worker.worker);
+    let until = unit.now + unit.core.policy.offer_timeout;
+    let gpus = u32::try_from(offer.gpus.len()).unwrap_or(u32::MAX);
+    let after = before.clone().offered(unit.now, worker.id.clone(), offer.gpus, until)?;
+    unit.save_job(before, &after).await?;
+    let attempt = StoredAttempt {
+        job: after.id.clone(),
+        attempt: after.attempt,
+        worker: worker.id.clone(),
+        worker_name: worker.name.clone(),
+        gpus,
+        offered_at: unit.now,
+        started_at: None,
+        ended_at: None,
+        outcome: None,
+        error: None,
+        exit_code: None,
+        error_line: None,
+        resumed_from_step: None,
+        progress: None,
+    };
+    let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);
+    unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
+    if worker.has_older_agent() {
+        record_hub_token(unit, &after, &worker.id).await?;
+    }
+    if after.attempt == AttemptNumber(1) {
+        unit.core.metrics.dispatch.record(DispatchStep::Offered, after.submitted_at);
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Takes back unanswered offers, releases older agents that have finished, and plans jobs that are due.
+    ///
+    /// Returns the number of offers taken back.
+    pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, ServiceError> {
+        // Most passes find nothing, and a read is cheaper than an empty commit.
+        let now = self.now();
+        let due = |known: &FleetState| {
+            known.waiting_jobs().next().is_some()
+                || known.jobs_with_lease().any(|job| expire_or_requeue(known, job, now, Millis(0)) != *job)
+                || known.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
+        };
+        if !self.read_recent().await?.with_state(due).await? {
+            return Ok(0);
+        }
+        self.change(Caller::system(), |unit| Box::pin(sweep_in(unit))).await
+    }
+}
+
+/// Expires an offer or requeues a job whose time has come.
+fn expire_or_requeue(fleet_state: &FleetState, job: &Job, now: Timestamp, lease: Millis) -> Job {
+    let worker = job.active_lease().and_then(|lease| fleet_state.worker(&lease.worker));
+    if worker.is_some_and(|stored| start_timed_out(now, &stored.worker, job)) {
+        let why = "The older agent accepted the job and never started the trainer; see the agent's log.";
+        return job.clone().lost(now, AttemptLoss::Requeued(why.to_owned()), lease);
+    }
+    job.clone().offer_expired(now)
+}
+
+async fn sweep_in(unit: &mut UnitOfWork<'_>) -> Result<usize, ServiceError> {
+    let now = unit.now;
+    let core = unit.core;
+    let changes = |known: &FleetState| -> (Vec<(Job, Job)>, Vec<Arc<StoredWorker>>) {
+        let lease = |job: &Job| {
+            let holder = job.active_lease().and_then(|lease| known.worker(&lease.worker));
+            core.worker_lease(holder.map(|stored| &stored.worker))
+        };
+        let jobs = known.jobs_with_lease().map(|job| (job.clone(), expire_or_requeue(known, job, now, lease(job))));
+        let workers = known.workers().filter(|stored| stored.worker.finishing_since.is_some()).map(Arc::clone);
+        (jobs.filter(|(before, after)| before != after).collect(), workers.collect())
+    };
+    let (jobs, workers) = unit.tx.with_state(changes).await?;
+    for (before, after) in &jobs {
+        unit.save_job(before, after).await?;
+    }
+    for stored in workers {
+        let after = stored.worker.clone().clear_finishing(now);
+        unit.save_worker_unrecorded(&stored.worker, &after).await?;
+    }
+    unit.request_planning();
+    Ok(jobs.len())
+}

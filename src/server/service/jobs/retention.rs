@@ -1,0 +1,157 @@
+//! Retention of ended jobs: by age, and artifacts also by their total size. Nothing is removed unless a setting says so, and
+//! never a checkpoint from which an unfinished job starts.
+
+use std::sync::Arc;
+
+use app::domain::audit::AuditAction;
+use app::domain::ids::JobId;
+use app::domain::time::{Millis, Timestamp};
+use app::protocol::topic::Topic;
+use serde_json::json;
+
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::Caller;
+use crate::store::jobs::retention::{RemovedFiles, RetainedKind};
+
+/// The maximum number of jobs per transaction, so that other writers are not blocked.
+const BATCH: u32 = 50;
+
+/// How long data of jobs is kept; `None`: for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JobRetention {
+    /// Ended jobs with all their data.
+    pub jobs: Option<Millis>,
+    /// Their logs.
+    pub logs: Option<Millis>,
+    /// Their files.
+    pub artifacts: Option<Millis>,
+    /// The maximum total size of files in bytes; those of the jobs that ended first are removed first.
+    pub artifact_bytes: Option<u64>,
+}
+
+impl RetainedKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Logs => "logs",
+            Self::Artifacts => "artifacts",
+            Self::Job => "jobs",
+        }
+    }
+}
+
+impl Core {
+    /// Removes expired data; returns the number of affected jobs.
+    pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
+        // Files that a server left when it was stopped during a removal.
+        self.remove_marked_files().await?;
+        let kept = self.policy.retention;
+        let mut number = 0;
+        for (what, span) in
+            [(RetainedKind::Job, kept.jobs), (RetainedKind::Artifacts, kept.artifacts), (RetainedKind::Logs, kept.logs)]
+        {
+            let Some(span) = span else { continue };
+            let before = Timestamp(self.now().0 - span.0);
+            loop {
+                let jobs = self.read().await?.ended_before(what, before, BATCH).await?;
+                if jobs.is_empty() {
+                    break;
+                }
+                number += jobs.len() as u64;
+                self.remove_retained(what, jobs).await?;
+            }
+        }
+        Ok(number + self.prune_artifacts().await?)
+    }
+
+    /// Removes artifacts until the rest is within the limit.
+    async fn prune_artifacts(self: &Arc<Self>) -> Result<u64, ServiceError> {
+        let Some(most) = self.policy.retention.artifact_bytes else { return Ok(0) };
+        let mut number = 0;
+        loop {
+            let mut tx = self.read().await?;
+            let mut over = tx.artifact_bytes().await?.saturating_sub(most);
+            let oldest = tx.oldest_artifacts(BATCH).await?;
+            drop(tx);
+            let enough = oldest.into_iter().take_while(|(_, bytes)| {
+                let goes = over > 0;
+                over = over.saturating_sub(*bytes);
+                goes
+            });
+            let jobs: Vec<JobId> = enough.map(|(job, _)| job).collect();
+            if jobs.is_empty() {
+                return Ok(number);
+            }
+            number += jobs.len() as u64;
+            self.remove_retained(RetainedKind::Artifacts, jobs).await?;
+        }
+    }
+
+    /// Runs one transaction with its audit entry, then removes the files.
+    async fn remove_retained(self: &Arc<Self>, what: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
+        let jobs = Arc::new(jobs);
+        self.change(Caller::system(), move |unit| {
+            let jobs = Arc::clone(&jobs);
+            Box::pin(async move {
+                let mut gone = Vec::with_capacity(jobs.len());
+                for job in jobs.iter() {
+                    // A job that starts from its checkpoint may have been submitted since the selection.
+                    if what != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
+                        continue;
+                    }
+                    unit.tx.remove_retained(what, job).await?;
+                    unit.notify(Topic::Job(job.clone()));
+                    gone.push(job);
+                }
+                if gone.is_empty() {
+                    return Ok(());
+                }
+                unit.notify(Topic::Jobs);
+                let (first, last) = (gone.first(), gone.last());
+                let detail = json!({"jobs": gone.len(), "first": first, "last": last});
+                unit.record(AuditAction::RetentionSwept, what.as_str(), &detail).await
+            })
+        })
+        .await?;
+        self.remove_marked_files().await
+    }
+
+    /// Removes the marked files, then their marks. A file that cannot be removed keeps its mark.
+    pub(in crate::service) async fn remove_marked_files(self: &Arc<Self>) -> Result<(), ServiceError> {
+        // What another server has removed may exist again.
+        let _turn = self.artifacts.lock_removals().await;
+        loop {
+            let marked = self.read().await?.marked_files(BATCH).await?;
+            if marked.is_empty() {
+                return Ok(());
+            }
+            for (job, files) in &marked {
+                match files {
+                    RemovedFiles::Logs => self.logs.remove_job(job).await?,
+                    RemovedFiles::Artifacts => {
+                        self.artifacts
+                            .remove_job(job)
+                            .await
+                            .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+                        self.uploads.remove_job(job).await?;
+                    }
+                    RemovedFiles::Artifact { attempt, path } => {
+                        let removed = self.artifacts.remove_file((job, *attempt, path)).await;
+                        removed.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+                    }
+                }
+            }
+            let marked = Arc::new(marked);
+            self.change(Caller::system(), move |unit| {
+                let marked = Arc::clone(&marked);
+                Box::pin(async move {
+                    for (job, files) in marked.iter() {
+                        unit.tx.unmark(job, files).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+        }
+    }
+}

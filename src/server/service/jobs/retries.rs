@@ -1,0 +1,127 @@
+//! Retries of ended jobs.
+
+use std::sync::Arc;
+
+use app::domain::ids::JobId;
+use app::domain::job::{CheckpointRef, Job, JobSpec, JobState, StartPoint};
+use app::protocol::jobs::overrides::to_values;
+use app::protocol::jobs::submit::RetryJob;
+use serde_json::json;
+
+use crate::service::Core;
+use crate::service::artifacts::checkpoints;
+use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::jobs::overrides as job_overrides;
+use crate::service::jobs::{
+    check_key, check_secret_count, find_by_key, highest_priority, insert_job, remember_key, secret_variables,
+};
+use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::{configs, secrets};
+
+/// The maximum number of checkpoints that are searched for a name.
+const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;
+
+impl Core {
+    /// Retries an ended job as a new job: with the same requirements and the same revision unless the retry names others. `key`
+    /// is an idempotency key. A retry of another user's job uses its submitter's own secrets only if it names them.
+    pub async fn retry(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: JobId,
+        retry: RetryJob,
+        key: Option<String>,
+    ) -> Result<Job, ServiceError> {
+        check_key(key.as_deref())?;
+        check_secret_count(retry.secrets.as_deref())?;
+        let input = Arc::new((id, self.next_job_id(), retry, key));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (id, new, retry, key) = &*input;
+                let asked = format!("retry {id} {}", json!(retry));
+                if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
+                    return Ok(job);
+                }
+                let ended = unit.job(id).await?;
+                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
+                let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
+                let spec = JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
+                let spec = with_changes(unit, spec, retry).await?;
+                let job = Job { trace: Some(unit.trace()), spec, ..again };
+                let start = job.spec.start.to_string();
+                let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
+                let job = insert_job(unit, &job, detail).await?;
+                remember_key(unit, key.as_deref(), &asked, job).await
+            })
+        })
+        .await
+    }
+}
+
+/// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is nothing left
+/// to train.
+async fn start_point(unit: &mut UnitOfWork<'_>, ended: &Job, asked: Option<&str>) -> Result<StartPoint, ServiceError> {
+    let completed = matches!(ended.state, JobState::Completed { .. });
+    let name = match asked {
+        None if completed => return Ok(StartPoint::Scratch),
+        None | Some("newest") => return Ok(StartPoint::NewestCheckpoint),
+        Some("scratch") => return Ok(StartPoint::Scratch),
+        Some(name) => name,
+    };
+    let allowed =
+        "`scratch`, `newest`, or the name of a complete checkpoint of one of your jobs, such as checkpoint-500";
+    let unknown = || InvalidInput::OutOfRange { field: "resume_from", allowed };
+    if ended.submitted_by != unit.owner() {
+        return Err(unknown().into());
+    }
+    let points = checkpoints::resumable_checkpoints(unit.tx, ended, MAX_CHECKPOINTS_SEARCHED).await?;
+    let point = points.into_iter().find(|point| point.name == name).ok_or_else(unknown)?;
+    Ok(StartPoint::Checkpoint(CheckpointRef { job: point.job_id, attempt: point.attempt, name: point.name }))
+}
+
+/// Applies the requested revision and overrides.
+async fn with_changes(unit: &mut UnitOfWork<'_>, spec: JobSpec, retry: &RetryJob) -> Result<JobSpec, ServiceError> {
+    if retry.config_revision.is_none() && retry.overrides.is_none() {
+        return Ok(spec);
+    }
+    let revision = retry.config_revision.unwrap_or(spec.config_revision);
+    let config = unit.tx.config_revision(&spec.config_name, revision).await?;
+    let config = config.ok_or_else(|| {
+        ServiceError::ConfigNotFound(format!("{}, revision {revision}", spec.config_name), Vec::new())
+    })?;
+    let asked = retry.overrides.clone().unwrap_or_else(|| to_values(&job_overrides::to_diff(&spec.overrides)));
+    let (overrides, config) = job_overrides::apply(&config, &asked, unit.core.policy.allow_code)?;
+    let num_processes = configs::num_processes(&config);
+    let mut demand = spec.demand;
+    // A number that came from the configuration comes from the new one.
+    if demand.gpu_count.is_none() || demand.gpu_count == spec.num_processes {
+        demand.gpu_count = num_processes.filter(|number| *number > 1);
+    }
+    Ok(JobSpec {
+        config_revision: revision,
+        demand,
+        num_processes,
+        files: configs::named_files(&config),
+        paths: configs::named_paths(&config),
+        overrides,
+        ..spec
+    })
+}
+
+/// Returns what an ended job required, with the secrets for its new submit.
+async fn with_secrets(
+    unit: &mut UnitOfWork<'_>,
+    ended: &Job,
+    named: Option<&[String]>,
+) -> Result<JobSpec, ServiceError> {
+    let (owner, spec) = (unit.owner().to_owned(), ended.spec.clone());
+    if let Some(named) = named {
+        secrets::check_secret_names(unit.tx, &owner, Some(named)).await?;
+        return Ok(JobSpec { secrets: Some(secret_variables(named)), shared_secrets_only: false, ..spec });
+    }
+    if ended.submitted_by == owner {
+        return Ok(spec);
+    }
+    let secrets = secrets::shared_names(unit.tx, spec.secrets.as_deref()).await?;
+    Ok(JobSpec { secrets: Some(secrets), shared_secrets_only: true, ..spec })
+}

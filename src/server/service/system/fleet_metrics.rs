@@ -1,0 +1,92 @@
+//! Metrics of the fleet's current state, from memory, and counters of the writer.
+
+use std::collections::BTreeMap;
+
+use app::domain::audit::verify::ChainHead;
+use app::domain::job::JobState;
+use app::domain::time::Millis;
+use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
+
+use crate::service::Core;
+use crate::service::agents::presence::last_seen;
+use crate::service::error::ServiceError;
+use crate::service::views;
+use crate::store::cache::state::FleetState;
+use crate::store::commit_group::GroupResult;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FleetMetrics {
+    /// The number of workers per state.
+    pub workers: BTreeMap<WorkerStatus, u64>,
+    /// The number of GPUs of connected workers per state; a unavailable one counts as that, even if allocated.
+    pub gpus: BTreeMap<GpuState, u64>,
+    /// The number of jobs per state, without final states.
+    pub jobs: BTreeMap<JobStatus, u64>,
+    /// The waiting time of the oldest waiting job; zero without one.
+    pub longest_wait: Millis,
+    /// The number of workers whose agent does not verify this server's certificate.
+    pub unverified_agents: u64,
+    /// The longest silence of a connected worker.
+    pub longest_silence: Millis,
+    /// The number of entries of the audit log.
+    pub audit_entries: u64,
+}
+
+impl Core {
+    /// Counts the result of a group commit.
+    pub fn record_commit(&self, ended: GroupResult) {
+        match ended {
+            GroupResult::Committed { took, members, wrote } => {
+                let now = self.now();
+                self.metrics.commits.record(took, members, wrote, now);
+                self.metrics.dispatch.commit(now);
+            }
+            GroupResult::RolledBack => {
+                self.metrics.commits.rolled_back.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.metrics.dispatch.discard();
+            }
+        }
+    }
+
+    /// Computes the fleet metrics.
+    pub async fn fleet_metrics(&self) -> Result<FleetMetrics, ServiceError> {
+        let mut tx = self.read_recent().await?;
+        let measured = tx.with_state(|known| self.compute_fleet_metrics(known)).await?;
+        let heads = tx.audit_heads().await?;
+        let length = |head: &ChainHead| (head.newest.seq - head.removed.seq).max(0).unsigned_abs();
+        Ok(FleetMetrics { audit_entries: heads.values().map(length).sum(), ..measured })
+    }
+
+    fn compute_fleet_metrics(&self, fleet_state: &FleetState) -> FleetMetrics {
+        let now = self.now();
+        let mut measured = FleetMetrics::default();
+        measured.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
+        let connected = |state: &&GpuState| **state != GpuState::NotConnected;
+        measured.gpus.extend(GpuState::ALL.iter().filter(connected).map(|state| (*state, 0)));
+        let lives = JobStatus::ALL.iter().filter(|status| !status.is_terminal());
+        measured.jobs.extend(lives.map(|status| (*status, 0)));
+        for stored in fleet_state.workers() {
+            let worker = &stored.worker;
+            let status = views::workers::worker_status(worker.state(fleet_state.lease_count(&worker.id)));
+            *measured.workers.entry(status).or_default() += 1;
+            let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
+            measured.unverified_agents += u64::from(unverified && status != WorkerStatus::Offline);
+            if worker.check_heartbeat().is_err() {
+                continue;
+            }
+            for (_, state) in views::gpus::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
+                *measured.gpus.entry(state).or_default() += 1;
+            }
+            if let Some(seen) = last_seen(self, stored) {
+                measured.longest_silence = measured.longest_silence.max(now - seen);
+            }
+        }
+        for job in fleet_state.jobs() {
+            *measured.jobs.entry(views::jobs::job_status(job)).or_default() += 1;
+            if matches!(job.state, JobState::Queued { .. }) {
+                measured.longest_wait = measured.longest_wait.max(now - job.submitted_at);
+            }
+        }
+        measured
+    }
+}

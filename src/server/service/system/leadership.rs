@@ -1,0 +1,88 @@
+//! Leadership: only one of the servers on a database judges workers and cleans up.
+
+use std::sync::{Arc, Mutex};
+
+use app::domain::time::Timestamp;
+use app::protocol::topic::Topic;
+
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::store::{ExternalChange, TransactionWork};
+
+/// Since when this server is leader, and since when the database has not answered.
+#[derive(Default)]
+pub struct Leadership {
+    since: Mutex<Option<Timestamp>>,
+    database_away: Mutex<Option<Timestamp>>,
+}
+
+impl Leadership {
+    /// Since when this server is leader.
+    pub fn held_since(&self) -> Option<Timestamp> {
+        *self.since.lock().expect("no panic while it is held")
+    }
+
+    /// Since when the database has not answered.
+    pub fn database_away_since(&self) -> Option<Timestamp> {
+        *self.database_away.lock().expect("no panic while it is held")
+    }
+
+    fn record_database(&self, answers: bool, now: Timestamp) {
+        let mut away = self.database_away.lock().expect("no panic while it is held");
+        *away = if answers { None } else { away.or(Some(now)) };
+    }
+
+    fn set_leads(&self, leads: bool, now: Timestamp) {
+        let mut since = self.since.lock().expect("no panic while it is held");
+        if leads != since.is_some() {
+            tracing::info!(leads, "leadership changed");
+            *since = leads.then_some(now);
+        }
+    }
+}
+
+impl Core {
+    /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of servers that
+    /// are gone.
+    pub async fn renew_leadership(self: &Arc<Self>) -> Result<(), ServiceError> {
+        let found = Arc::new(Mutex::new((Vec::new(), false)));
+        let note = Arc::clone(&found);
+        let (life, term) = (self.policy.server_life, self.policy.leader_term);
+        let work: TransactionWork = Box::new(move |tx| {
+            let note = Arc::clone(&note);
+            Box::pin(async move {
+                let living = tx.heartbeat_server(life).await?;
+                let leads = tx.try_lead(term).await?;
+                *note.lock().expect("no panic while it is held") = (living, leads);
+                Ok(())
+            })
+        });
+        let written = self.store.write(work).await;
+        let (living, leads) = std::mem::take(&mut *found.lock().expect("no panic while it is held"));
+        self.leadership.record_database(written.is_ok(), self.now());
+        // Without the database a server does not know whether it is still the leader.
+        self.leadership.set_leads(written.is_ok() && leads, self.now());
+        written?;
+        if leads { self.drop_dead_streams(living).await } else { Ok(()) }
+    }
+
+    /// Loads the live state into memory, so that reads find it there from the first request on.
+    pub async fn warm_cache(&self) -> Result<(), ServiceError> {
+        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.with_state(|_| ()).await }))).await?)
+    }
+
+    /// Gives up the leadership at shutdown, so that another server can take over immediately.
+    pub async fn resign(&self) -> Result<(), ServiceError> {
+        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.remove_server().await }))).await?)
+    }
+
+    /// Waits for changes by other servers, and notifies the clients of this one.
+    pub async fn follow_changes(&self) {
+        match self.store.next_external_change().await {
+            ExternalChange::Unknown => self.notifier.notify_all(),
+            ExternalChange::Topics(topics) => {
+                self.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+pub(super) mod clock_sync;
+pub mod disk_space;
+pub mod fleet_metrics;
+pub mod leadership;
+pub mod readiness;
+
+use app::protocol::system::{
+    CheckView, DatabaseView, DiskView, EffectiveLimitsView, ServerView, StreamsView, SystemView,
+};
+
+use self::readiness::ReadinessResult;
+use super::Core;
+use super::error::ServiceError;
+use crate::clock::{Clock, SystemClock};
+
+impl Core {
+    /// Returns the use cases' part of the system view; the edge adds the settings, the certificate and the newest backup.
+    pub async fn system_view(&self) -> Result<SystemView, ServiceError> {
+        let checks = self.readiness().await;
+        let log_bytes = self.logs.total_bytes().await?;
+        let mut tx = self.read().await?;
+        let (facts, schema) = (tx.database_info().await?, tx.schema_version().await?);
+        let (servers, artifact_bytes) =
+            (tx.registered_servers(self.policy.server_life).await?, tx.artifact_bytes().await?);
+        let heads = tx.audit_heads().await?;
+        drop(tx);
+        let open = self.notifier.stream_counts();
+        let server = |known: crate::store::system::servers::RegisteredServer| ServerView {
+            this: known.id == self.server,
+            id: known.id,
+            leads: known.is_leader,
+            seen_at: known.seen_at,
+        };
+        Ok(SystemView {
+            server_time: self.now(),
+            clock_ahead_ms: (self.now() - SystemClock.now()).0,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.metrics.started_at,
+            checks: checks.into_iter().map(check_view).collect(),
+            database: DatabaseView {
+                engine: facts.engine.to_owned(),
+                version: facts.version,
+                bytes: facts.bytes,
+                wal_bytes: facts.wal_bytes,
+                schema,
+                known_schema: self.store.newest_schema(),
+            },
+            servers: servers.into_iter().map(server).collect(),
+            streams: StreamsView {
+                workers: open.workers as u64,
+                most_workers: self.policy.max_streams as u64,
+                listeners: open.listeners as u64,
+            },
+            disk: self.disk_space.space().map(|space| DiskView {
+                total: space.total,
+                free: space.free,
+                floor: self.disk_space.floor_bytes(),
+                full_since: self.disk_space.full_since(),
+            }),
+            log_bytes,
+            artifact_bytes,
+            audit_entries: heads.values().map(|head| (head.newest.seq - head.removed.seq).max(0).unsigned_abs()).sum(),
+            backed_up_at: None,
+            tls: None,
+            in_force: self.effective_limits(),
+            settings: Vec::new(),
+        })
+    }
+
+    fn effective_limits(&self) -> EffectiveLimitsView {
+        let policy = &self.policy;
+        EffectiveLimitsView {
+            heartbeat_interval: policy.heartbeat_interval_seconds(),
+            heartbeat_timeout: (policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
+            offer_timeout: (policy.offer_timeout.0 / 1_000).unsigned_abs(),
+            artifact_limit: policy.artifact_limit,
+            log_limit: policy.log_limit,
+            most_artifacts: policy.max_artifacts,
+        }
+    }
+}
+
+fn check_view((name, found): (&'static str, ReadinessResult)) -> CheckView {
+    let (status, detail) = match found {
+        ReadinessResult::Pass => ("ok", None),
+        ReadinessResult::Warning(why) => ("warning", Some(why)),
+        ReadinessResult::Failure(why) => ("failed", Some(why)),
+    };
+    CheckView { name: name.to_owned(), status: status.to_owned(), detail: detail.map(str::to_owned) }
+}

@@ -1,0 +1,94 @@
+//! Readiness of this server, as a list of checks.
+
+use std::time::Duration;
+
+use app::domain::time::{Millis, Timestamp};
+
+use crate::service::Core;
+use crate::service::error::ServiceError;
+use crate::store::TransactionWork;
+
+/// The time limit for all database checks together.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// A write within this time shows that writing works; otherwise a test write is made.
+const RECENT_WRITE: Millis = Millis::from_secs(5);
+/// How far the newest audit entry may be ahead of this server's clock: servers follow a clock that was set, but not at the same
+/// moment.
+const MAX_CLOCK_LEAD: Millis = Millis::from_secs(60);
+/// An earlier time means that the clock was never set: 2024-01-01.
+const MIN_PLAUSIBLE_TIME: Timestamp = Timestamp(1_704_067_200_000);
+/// The setting that test writes change.
+const PROBE_SETTING: &str = "readiness_probe";
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadinessResult {
+    Pass,
+    /// Needs attention, but requests must still reach the server: otherwise running work could not report.
+    Warning(&'static str),
+    /// No requests should be routed to this server.
+    Failure(&'static str),
+}
+
+/// The checks by name.
+pub type ReadinessChecks = Vec<(&'static str, ReadinessResult)>;
+
+impl Core {
+    /// Runs all checks. The result is public, so it names what is wrong without details.
+    pub async fn readiness(&self) -> ReadinessChecks {
+        let asked = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
+        let mut checks = match asked {
+            Ok(Ok(checks)) => checks,
+            Ok(Err(refusal)) => {
+                tracing::warn!(error = ?refusal, "readiness: the database check failed");
+                vec![("database", ReadinessResult::Failure("Reading or writing failed; see the server's log."))]
+            }
+            Err(_) => vec![("database", ReadinessResult::Failure("It did not answer within 2 s."))],
+        };
+        let disk = match self.disk_space.space() {
+            _ if self.disk_space.is_full() => {
+                ReadinessResult::Warning("Free space is below --disk-min-free: no new jobs are accepted.")
+            }
+            Some(_) => ReadinessResult::Pass,
+            None => ReadinessResult::Warning("The free space is unknown."),
+        };
+        checks.push(("disk", disk));
+        checks
+    }
+
+    async fn check_database(&self) -> Result<ReadinessChecks, ServiceError> {
+        let mut tx = self.read().await?;
+        let (schema, newest) = (tx.schema_version().await?, tx.newest_audit_at().await?);
+        let leader = tx.has_leader().await?;
+        drop(tx);
+        let now = self.now();
+        if now - self.metrics.commits.written_at() > RECENT_WRITE {
+            let probe = now.0.to_string();
+            let work: TransactionWork = Box::new(move |tx| {
+                let probe = probe.clone();
+                Box::pin(async move { tx.put_setting(PROBE_SETTING, Some(&probe)).await })
+            });
+            self.store.write(work).await?;
+        }
+        let migrations = if schema == self.store.newest_schema() {
+            ReadinessResult::Pass
+        } else {
+            ReadinessResult::Failure(
+                "The database schema belongs to another version; all servers must have the same version.",
+            )
+        };
+        let clock = if now < MIN_PLAUSIBLE_TIME || newest.is_some_and(|newest| newest - now > MAX_CLOCK_LEAD) {
+            ReadinessResult::Failure(
+                "The clock is behind the audit log; set the clock of the machine, or of the shared database.",
+            )
+        } else {
+            ReadinessResult::Pass
+        };
+        let leader = if leader {
+            ReadinessResult::Pass
+        } else {
+            ReadinessResult::Warning("No server is the leader at the moment.")
+        };
+        Ok(vec![("database", ReadinessResult::Pass), ("migrations", migrations), ("clock", clock), ("leader", leader)])
+    }
+}

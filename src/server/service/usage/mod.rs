@@ -1,0 +1,233 @@
+//! Fleet usage in a period, computed on request.
+
+pub mod limits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use app::domain::audit::AuditAction;
+use app::domain::ids::WorkerId;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::usage::calendar::{UsageCalendar, UtcOffset};
+use app::domain::usage::presence::{PresenceChange, WorkerPresence, idle_spans, worker_presence};
+use app::domain::usage::spans::TimeSpans;
+use app::domain::usage::{
+    AttemptUsage, JobWait, TimeWindow, UsageAmount, UsageGrouping, percentile, summarize_usage, wait_times,
+};
+use app::domain::worker::ConnectionState;
+use app::protocol::usage::{
+    UsageAmountView, UsageBy, UsageDay, UsageFleet, UsageGroup, UsageHour, UsageQuery, UsageReport, UsageWaits,
+};
+use serde_json::Value;
+
+use super::Core;
+use super::access::Principal;
+use super::error::{InvalidInput, ServiceError, parse_moment};
+use crate::store::Tx;
+use crate::store::audit::{AuditFilter, AuditOrder};
+use crate::store::usage::PresenceEvent;
+use crate::store::workers::StoredWorker;
+
+const DAY: Millis = Millis::from_secs(86_400);
+/// The default length of the period.
+const DEFAULT_DAYS: i64 = 7;
+/// The maximum length of the period, in days.
+const MAX_DAYS: i64 = 366;
+
+/// The audit actions that show whether workers are online.
+const PRESENCE_ACTIONS: [AuditAction; 10] = [
+    AuditAction::WorkerRegistered,
+    AuditAction::WorkerOnline,
+    AuditAction::WorkerConnecting,
+    AuditAction::WorkerOffline,
+    AuditAction::WorkerRemoved,
+    AuditAction::WorkerDeleted,
+    AuditAction::WorkerDrained,
+    AuditAction::WorkerResumed,
+    AuditAction::WorkerRetired,
+    AuditAction::WorkerHostHealth,
+];
+
+impl Core {
+    /// Computes usage; for a user who may not see all jobs, of their own. Days and hours are those of a time zone.
+    pub async fn usage(
+        &self,
+        principal: &Principal,
+        query: &UsageQuery,
+        zone: UtcOffset<'_>,
+    ) -> Result<UsageReport, ServiceError> {
+        let window = parse_window(query, self.now())?;
+        let own = principal.visible_owner();
+        let mut tx = self.read().await?;
+        let (runs, all_waits) =
+            (tx.attempt_usage(window, own.as_deref()).await?, tx.job_waits(window, own.as_deref()).await?);
+        let fleet = if own.is_none() { load_presence(&mut *tx, window).await? } else { None };
+        drop(tx);
+        let there = fleet
+            .as_ref()
+            .map(|fleet| build_calendar(window, zone, fleet.values().flat_map(|one| one.connected.iter().copied())));
+        let held = build_calendar(window, zone, runs.iter().filter_map(|run| Some((run.clip_to(window)?, run.gpus))));
+        let (total, groups) = summarize_usage(&runs, window, usage_grouping(query.by));
+        let hours = |place: usize| there.as_ref().map(|there| in_hours(there.week[place]));
+        Ok(UsageReport {
+            since: window.since,
+            until: window.until,
+            by: query.by,
+            own: own.is_some(),
+            total: amount_view(total),
+            groups: groups
+                .into_iter()
+                .map(|((name, worker_id), used)| UsageGroup { name, worker_id, amount: amount_view(used) })
+                .collect(),
+            waits: summarize_waits(&wait_times(&all_waits, window)),
+            days: held
+                .days
+                .iter()
+                .enumerate()
+                .map(|(n, (day, time))| UsageDay {
+                    day: *day,
+                    gpu_hours: in_hours(*time),
+                    gpu_hours_available: there.as_ref().map(|there| in_hours(there.days[n].1)),
+                })
+                .collect(),
+            week: (0_u8..7)
+                .flat_map(|day| (0_u8..24).map(move |hour| (day, hour)))
+                .zip(held.week)
+                .enumerate()
+                .map(|(place, ((day, hour), time))| UsageHour {
+                    weekday: day + 1,
+                    hour,
+                    gpu_hours: in_hours(time),
+                    gpu_hours_available: hours(place),
+                })
+                .collect(),
+            fleet: fleet.as_ref().zip(there.as_ref()).map(|(fleet, there)| UsageFleet {
+                gpu_hours: there.days.iter().map(|(_, time)| in_hours(*time)).sum(),
+                idle_while_queued_minutes: in_hours(idle_while_queued(fleet, &runs, &all_waits, window)) * 60.0,
+            }),
+        })
+    }
+}
+
+/// The requested period, cut at the current time.
+fn parse_window(query: &UsageQuery, now: Timestamp) -> Result<TimeWindow, ServiceError> {
+    let until = parse_moment("until", query.until.as_deref())?.unwrap_or(now).min(now);
+    let since = parse_moment("since", query.since.as_deref())?.unwrap_or(Timestamp(until.0 - DEFAULT_DAYS * DAY.0));
+    if since >= until || (until - since).0 > MAX_DAYS * DAY.0 {
+        return Err(InvalidInput::OutOfRange {
+            field: "since",
+            allowed: "before `until`, in the past, and at most 366 days long",
+        }
+        .into());
+    }
+    Ok(TimeWindow { since, until })
+}
+
+/// Loads when each worker was online; `None` if the audit log does not reach back far enough.
+async fn load_presence(
+    tx: &mut dyn Tx,
+    window: TimeWindow,
+) -> Result<Option<BTreeMap<WorkerId, WorkerPresence>>, ServiceError> {
+    let shortened = tx.audit_heads().await?.values().any(|head| head.removed.seq > 0);
+    if shortened {
+        let oldest = tx.audit_page(&AuditFilter::default(), &AuditOrder::OldestFirst(None), 1).await?;
+        if oldest.first().is_none_or(|oldest| oldest.at > window.since) {
+            return Ok(None);
+        }
+    }
+    let words = PRESENCE_ACTIONS.map(AuditAction::as_str);
+    let seen: Vec<_> = tx.presence_events(&words, window.until).await?.iter().filter_map(presence_change).collect();
+    let known: BTreeSet<WorkerId> = seen.iter().map(|(_, worker, _)| worker.clone()).collect();
+    // Workers that came online before the oldest kept entry.
+    let stayed: Vec<_> =
+        tx.workers().await?.iter().filter(|one| !known.contains(&one.worker.id)).flat_map(current_presence).collect();
+    Ok(Some(worker_presence(stayed.into_iter().chain(seen), window)))
+}
+
+fn presence_change(sighting: &PresenceEvent) -> Option<(Timestamp, WorkerId, PresenceChange)> {
+    let detail: Value = serde_json::from_str(&sighting.detail).unwrap_or_default();
+    let unhealthy = detail["unhealthy_reason"].is_string();
+    let action = PRESENCE_ACTIONS.into_iter().find(|action| action.as_str() == sighting.action)?;
+    let change = match action {
+        AuditAction::WorkerRegistered => {
+            let gpus = detail["gpus"].as_array().map_or(0, Vec::len);
+            PresenceChange::Registered { gpus: u32::try_from(gpus).unwrap_or(u32::MAX), unhealthy }
+        }
+        AuditAction::WorkerOnline => PresenceChange::Online,
+        AuditAction::WorkerConnecting => PresenceChange::Connecting,
+        AuditAction::WorkerDrained => PresenceChange::Drained,
+        AuditAction::WorkerResumed => PresenceChange::Resumed,
+        AuditAction::WorkerRetired => PresenceChange::Retired,
+        AuditAction::WorkerHostHealth => PresenceChange::HostHealth { unhealthy },
+        _ => PresenceChange::Offline,
+    };
+    Some((sighting.at, WorkerId::parse(&sighting.worker).ok()?, change))
+}
+
+fn current_presence(stored: &StoredWorker) -> Vec<(Timestamp, WorkerId, PresenceChange)> {
+    let worker = &stored.worker;
+    let (since, capability, listens) = match &worker.connection {
+        ConnectionState::Online { since, capability, .. } => (*since, capability, true),
+        ConnectionState::Connecting { since, capability, .. } => (*since, capability, false),
+        ConnectionState::NeverConnected | ConnectionState::Offline { .. } => return Vec::new(),
+    };
+    let gpus = u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX);
+    let registered = PresenceChange::Registered { gpus, unhealthy: capability.unhealthy_reason.is_some() };
+    let further = [listens.then_some(PresenceChange::Online), worker.drain.as_ref().map(|_| PresenceChange::Drained)];
+    let all = [Some(registered)].into_iter().chain(further).flatten();
+    all.map(|change| (since, worker.id.clone(), change)).collect()
+}
+
+fn build_calendar(
+    window: TimeWindow,
+    zone: UtcOffset<'_>,
+    spans: impl Iterator<Item = ((Timestamp, Timestamp), u32)>,
+) -> UsageCalendar<'_> {
+    let mut calendar = UsageCalendar::new(window, zone);
+    spans.for_each(|(span, gpus)| calendar.add(span, gpus));
+    calendar
+}
+
+/// Returns how long jobs waited while a worker that accepts jobs had none.
+fn idle_while_queued(
+    fleet: &BTreeMap<WorkerId, WorkerPresence>,
+    runs: &[AttemptUsage],
+    all_waits: &[JobWait],
+    window: TimeWindow,
+) -> Millis {
+    let mut busy = BTreeMap::<WorkerId, Vec<(Timestamp, Timestamp)>>::new();
+    for run in runs {
+        busy.entry(run.worker.clone()).or_default().extend(window.clip(run.offered_at, run.ended_at));
+    }
+    let busy = busy.into_iter().map(|(worker, spans)| (worker, spans.into_iter().collect())).collect();
+    let waiting: TimeSpans =
+        all_waits.iter().filter_map(|wait| window.clip(wait.submitted_at, wait.waited_until())).collect();
+    idle_spans(fleet, &busy).intersection(&waiting).total_duration()
+}
+
+fn summarize_waits(sorted: &[Millis]) -> UsageWaits {
+    let seconds = |percent| percentile(sorted, percent).map(|wait| in_hours(wait) * 3_600.0);
+    UsageWaits { jobs: sorted.len() as u64, p50_seconds: seconds(50), p95_seconds: seconds(95) }
+}
+
+fn amount_view(used: UsageAmount) -> UsageAmountView {
+    UsageAmountView {
+        gpu_hours: in_hours(used.gpu_time),
+        run_hours: in_hours(used.run_time),
+        jobs: used.jobs,
+        attempts: used.attempts,
+    }
+}
+
+const fn usage_grouping(grouping: UsageBy) -> UsageGrouping {
+    match grouping {
+        UsageBy::User => UsageGrouping::User,
+        UsageBy::Label => UsageGrouping::Label,
+        UsageBy::Worker => UsageGrouping::Worker,
+        UsageBy::Config => UsageGrouping::Config,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a fleet's milliseconds in a year are exact in a float")]
+fn in_hours(time: Millis) -> f64 {
+    time.0 as f64 / 3_600_000.0
+}

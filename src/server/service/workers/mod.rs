@@ -1,0 +1,341 @@
+//! Administration of workers.
+
+pub mod local;
+pub mod tokens;
+
+use std::sync::Arc;
+
+use app::domain::audit::AuditAction;
+use app::domain::ids::WorkerId;
+use app::domain::job::AttemptLoss;
+use app::domain::labels::Labels;
+use app::domain::network::{MAX_NETWORKS, Network, NetworkParseError};
+use app::domain::text::is_plain;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::credential::WorkerCredential;
+use app::domain::worker::{Worker, WorkerEdit, WorkerKind};
+use app::protocol::status::WorkerType;
+use app::protocol::topic::Topic;
+use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::Core;
+use super::error::{InvalidField, InvalidInput, ServiceError, require_valid};
+use super::unit_of_work::{Caller, UnitOfWork};
+use crate::service::agents::liveness::offline_at;
+use crate::store::StoreError;
+use crate::tokens::hex;
+
+/// The maximum length of a worker's name, in characters.
+const MAX_NAME: usize = 64;
+/// The maximum length of a drain's reason, in characters.
+const MAX_REASON: usize = 500;
+/// The maximum drain deadline, in seconds: 30 days.
+const MAX_DEADLINE_SECONDS: u32 = 2_592_000;
+
+/// Validated reason and deadline of a drain.
+#[derive(Debug, Clone)]
+pub struct DrainTerms {
+    reason: Option<String>,
+    deadline: Option<Millis>,
+}
+
+impl TryFrom<DrainWorker> for DrainTerms {
+    type Error = ServiceError;
+
+    fn try_from(DrainWorker { reason, deadline_seconds }: DrainWorker) -> Result<Self, ServiceError> {
+        let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
+            return Err(InvalidInput::TooMuch { what: "characters in a reason", limit: MAX_REASON as u64 }.into());
+        }
+        if deadline_seconds.is_some_and(|seconds| seconds > MAX_DEADLINE_SECONDS) {
+            return Err(
+                InvalidInput::OutOfRange { field: "deadline_seconds", allowed: "at most 2592000 (30 days)" }.into()
+            );
+        }
+        Ok(Self { reason, deadline: deadline_seconds.map(|seconds| Millis::from_secs(i64::from(seconds))) })
+    }
+}
+
+/// A new worker and its token, which is shown once.
+#[derive(Debug, Clone)]
+pub struct WorkerWithToken {
+    pub worker: Worker,
+    pub token: String,
+    /// When the token expires unless an agent registers with it.
+    pub unused_expires_at: Option<Timestamp>,
+}
+
+impl Core {
+    /// Creates a worker and its token.
+    pub async fn create_worker(
+        self: &Arc<Self>,
+        caller: Caller,
+        create: CreateWorker,
+    ) -> Result<WorkerWithToken, ServiceError> {
+        require_valid(self.invalid_worker_fields(&create))?;
+        let name = checked_name(&create.name)?;
+        let made = Worker::new(WorkerId::new(self.now(), self.entropy()), name, self.now());
+        let worker = Worker {
+            kind: create.worker_type.map(worker_kind),
+            labels: create.labels,
+            ignores_reported_labels: create.ignore_reported_labels,
+            allows_older_agents: !create.refuse_older_agents,
+            networks: checked_networks(&create.allowed_networks)?,
+            ..made
+        };
+        let created = WorkerWithToken {
+            worker,
+            token: crate::tokens::generate("wt_", &*self.random),
+            unused_expires_at: self.unused_token_expiry(create.lifetime),
+        };
+        let expires_at = self.worker_token_expiry(create.lifetime)?;
+        let fresh = WorkerCredential::issued(crate::tokens::digest(&created.token), self.now(), &caller.actor);
+        let credential = WorkerCredential { expires_at, expires_unused_at: created.unused_expires_at, ..fresh };
+        self.change(caller, move |unit| {
+            let (created, credential) = (created.clone(), credential.clone());
+            Box::pin(async move {
+                let worker = &created.worker;
+                match unit.tx.insert_worker(worker, &credential).await {
+                    Err(StoreError::Conflict) => return Err(ServiceError::NameTaken(worker.name.clone())),
+                    other => other?,
+                }
+                let detail = json!({
+                    "name": worker.name,
+                    "token_expires_at": credential.expires_at,
+                    "token_unused_ends_at": credential.expires_unused_at,
+                    "allowed_networks": network_texts(&worker.networks),
+                });
+                unit.record(AuditAction::WorkerCreated, worker.id.as_str(), &detail).await?;
+                unit.notify(Topic::Workers);
+                Ok(created)
+            })
+        })
+        .await
+    }
+
+    /// Returns the invalid fields of a new worker.
+    pub fn invalid_worker_fields(&self, create: &CreateWorker) -> Vec<InvalidField> {
+        let CreateWorker { name, labels, allowed_networks, lifetime: life, .. } = create;
+        let mut wrong = invalid_settings(Some(name), Some(labels), Some(allowed_networks));
+        let field = if life.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
+        wrong.extend(self.worker_token_expiry(*life).err().map(|invalid| InvalidField::new(field, invalid)));
+        wrong
+    }
+
+    /// Drains a worker: it finishes its jobs and gets no new ones.
+    pub async fn drain_worker(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: WorkerId,
+        drain: DrainWorker,
+    ) -> Result<Worker, ServiceError> {
+        let terms = DrainTerms::try_from(drain)?;
+        self.change(caller, move |unit| {
+            let (id, terms) = (id.clone(), terms.clone());
+            Box::pin(async move {
+                let before = unit.worker(&id).await?.worker;
+                drain_in(unit, &before, terms).await
+            })
+        })
+        .await
+    }
+
+    /// Changes a worker's name, type, labels or networks, or dismisses an alarm, and plans. The worker must be as the caller
+    /// has `seen` it: at one of these revisions.
+    pub async fn edit_worker(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: WorkerId,
+        edit: EditWorker,
+        seen: Option<Vec<String>>,
+    ) -> Result<Worker, ServiceError> {
+        require_valid(invalid_edit_fields(&edit))?;
+        let name = edit.name.as_deref().map(checked_name).transpose()?;
+        let edit = WorkerEdit {
+            name,
+            kind: edit.worker_type.map(worker_kind),
+            labels: edit.labels,
+            ignores_reported_labels: edit.ignore_reported_labels,
+            allows_older_agents: edit.refuse_older_agents.map(|refuse| !refuse),
+            networks: edit.allowed_networks.as_deref().map(checked_networks).transpose()?,
+            resolves_conflict: edit.settle_token_conflict,
+        };
+        self.change(caller, move |unit| {
+            let (id, edit, seen) = (id.clone(), edit.clone(), seen.clone());
+            Box::pin(async move {
+                let before = unit.worker(&id).await?.worker;
+                if seen.is_some_and(|seen| !seen.contains(&revision(&before))) {
+                    return Err(ServiceError::PreconditionFailed);
+                }
+                let after = before.clone().edited(edit);
+                let detail = json!({
+                    "name": after.name,
+                    "type": after.kind.map(WorkerKind::as_str),
+                    "labels": after.labels,
+                    "ignore_reported_labels": after.ignores_reported_labels,
+                    "refuse_older_agents": !after.allows_older_agents,
+                    "allowed_networks": network_texts(&after.networks),
+                    "token_conflict_settled": before.token_conflict.is_some() && after.token_conflict.is_none(),
+                });
+                match unit.save_worker(&before, &after, AuditAction::WorkerEdited, &detail).await {
+                    Err(ServiceError::Store(StoreError::Conflict)) if after.name != before.name => {
+                        return Err(ServiceError::NameTaken(after.name));
+                    }
+                    other => other?,
+                }
+                unit.request_planning();
+                Ok(after)
+            })
+        })
+        .await
+    }
+
+    /// Ends a drain; returns whether the worker was draining.
+    pub async fn resume_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<bool, ServiceError> {
+        self.change(caller, move |unit| {
+            let id = id.clone();
+            Box::pin(async move {
+                let before = unit.worker(&id).await?.worker;
+                let after = before.clone().resumed();
+                unit.save_worker(&before, &after, AuditAction::WorkerResumed, &json!({})).await?;
+                unit.request_planning();
+                Ok(before != after)
+            })
+        })
+        .await
+    }
+
+    /// Deletes a worker that is not connected, and is not expected to return to a running job. The history of its jobs stays.
+    pub async fn delete_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<(), ServiceError> {
+        let removed = id.clone();
+        self.change(caller, move |unit| {
+            let id = id.clone();
+            Box::pin(async move {
+                let stored = unit.worker(&id).await?;
+                let held = unit.tx.leased_jobs(Some(&id)).await?;
+                stored.worker.check_deletion(&held, offline_at(unit.core, &stored))?;
+                remove_worker(unit, &stored.worker, AuditAction::WorkerDeleted).await
+            })
+        })
+        .await?;
+        self.presence.forget(&removed);
+        self.takeovers.forget(&removed);
+        self.gpu_readings.forget(&removed);
+        Ok(())
+    }
+}
+
+/// Drains a worker, and withdraws its unanswered offers.
+pub async fn drain_in(unit: &mut UnitOfWork<'_>, before: &Worker, terms: DrainTerms) -> Result<Worker, ServiceError> {
+    let (reason, deadline) = (terms.reason, terms.deadline.map(|span| unit.now + span));
+    let detail = json!({"reason": reason, "deadline": deadline});
+    let after = before.clone().drained(unit.now, reason, deadline);
+    unit.save_worker(before, &after, AuditAction::WorkerDrained, &detail).await?;
+    withdraw_offers(unit, &before.id).await?;
+    unit.request_planning();
+    Ok(after)
+}
+
+/// Removes a worker with its leases.
+pub async fn remove_worker(
+    unit: &mut UnitOfWork<'_>,
+    worker: &Worker,
+    action: AuditAction,
+) -> Result<(), ServiceError> {
+    lose_leases(unit, &worker.id).await?;
+    unit.tx.delete_worker(&worker.id).await?;
+    unit.record(action, worker.id.as_str(), &json!({"name": worker.name})).await?;
+    unit.notify(Topic::Workers);
+    unit.notify(Topic::Worker(worker.id.clone()));
+    Ok(())
+}
+
+/// Ends the leases of a removed worker: offers are requeued, running attempts are lost.
+pub async fn lose_leases(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
+    withdraw_offers(unit, worker).await?;
+    let stored = unit.tx.worker(worker).await?;
+    let lease = unit.core.worker_lease(stored.as_ref().map(|stored| &stored.worker));
+    for before in unit.tx.leased_jobs(Some(worker)).await? {
+        let after = before.clone().lost(unit.now, AttemptLoss::WorkerOffline, lease);
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
+}
+
+/// Withdraws a worker's unanswered offers.
+pub async fn withdraw_offers(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
+    for before in unit.tx.leased_jobs(Some(worker)).await? {
+        let after = before.clone().offer_withdrawn(unit.now);
+        unit.save_job(&before, &after).await?;
+    }
+    Ok(())
+}
+
+/// The revision of a worker's settings: it changes when a user changes any of them.
+pub fn revision(worker: &Worker) -> String {
+    let Worker {
+        name,
+        kind,
+        labels,
+        ignores_reported_labels: ignores_reported,
+        allows_older_agents: allows_older,
+        networks,
+        drain,
+        ..
+    } = worker;
+    let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+    let drained = drain.as_ref().map(|drain| drain.since);
+    let set = json!([name, kind.map(WorkerKind::as_str), labels, ignores_reported, allows_older, networks, drained]);
+    hex(&Sha256::digest(set.to_string())[..8])
+}
+
+/// Returns the invalid fields of an edit.
+pub fn invalid_edit_fields(edit: &EditWorker) -> Vec<InvalidField> {
+    invalid_settings(edit.name.as_deref(), edit.labels.as_ref(), edit.allowed_networks.as_deref())
+}
+
+/// Returns the invalid settings.
+fn invalid_settings(name: Option<&str>, labels: Option<&Labels>, networks: Option<&[String]>) -> Vec<InvalidField> {
+    let name = name.and_then(|name| checked_name(name).err()).map(|invalid| InvalidField::new("name", invalid));
+    let labels = labels.and_then(|labels| labels.validate().err()).map(|bad| InvalidField::new("labels", bad));
+    let networks = invalid_networks(networks.unwrap_or_default());
+    let networks = networks.into_iter().map(|invalid| InvalidField::new("allowed_networks", invalid));
+    name.into_iter().chain(labels).chain(networks).collect()
+}
+
+/// Trims and validates a name.
+pub fn checked_name(name: &str) -> Result<String, InvalidInput> {
+    let name = name.trim();
+    let usable = !name.is_empty() && is_plain(name, MAX_NAME);
+    if usable { Ok(name.to_owned()) } else { Err(InvalidInput::Name(name.chars().take(40).collect())) }
+}
+
+/// Returns the invalid ones of these networks.
+fn invalid_networks(texts: &[String]) -> Vec<InvalidInput> {
+    if texts.len() > MAX_NETWORKS {
+        return vec![InvalidInput::TooMuch { what: "networks", limit: MAX_NETWORKS as u64 }];
+    }
+    texts.iter().filter_map(|text| parse_network(text).err()).collect()
+}
+
+fn parse_network(text: &str) -> Result<Network, InvalidInput> {
+    text.parse().map_err(|NetworkParseError(text)| InvalidInput::Network(text))
+}
+
+/// Parses networks.
+fn checked_networks(texts: &[String]) -> Result<Vec<Network>, InvalidInput> {
+    texts.iter().map(|text| parse_network(text)).collect()
+}
+
+fn network_texts(networks: &[Network]) -> Vec<String> {
+    networks.iter().map(ToString::to_string).collect()
+}
+
+fn worker_kind(word: WorkerType) -> WorkerKind {
+    match word {
+        WorkerType::Ephemeral => WorkerKind::Ephemeral,
+        WorkerType::Persistent => WorkerKind::Persistent,
+    }
+}

@@ -1,0 +1,284 @@
+//! Worker tokens: validity, allowed networks, and the alarm when two agents use one token.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use app::domain::audit::AuditAction;
+use app::domain::audit::rate_limit::RefusalKind as Flood;
+use app::domain::ids::WorkerId;
+use app::domain::time::{Millis, Timestamp};
+use app::domain::worker::credential::{MAX_OVERLAP, TokenRejection, WorkerCredential, WorkerSession, check_network};
+use app::domain::worker::{OfflineCause, Worker, WorkerTransitionError};
+use app::protocol::topic::Topic;
+use app::protocol::workers::{RotateToken, TokenLifetime};
+use serde_json::json;
+
+use super::local::rotate_local_token;
+use crate::service::Core;
+use crate::service::agents::token_conflict::{host_of_peer, listens_elsewhere};
+use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::workers::WorkerWithToken;
+use crate::store::workers::{LastContact, StoredWorker};
+use crate::tokens;
+
+/// The maximum lifetime of a token that expires: ten years.
+const MAX_TOKEN_LIFETIME: Millis = Millis::from_secs(3_660 * 86_400);
+
+/// An accepted worker token or session.
+#[derive(Debug, Clone)]
+pub struct WorkerAuth {
+    pub worker: WorkerId,
+    /// The SHA-256 of the secret, in hex.
+    pub digest: String,
+    /// Token or session.
+    pub kind: WorkerAuthKind,
+    /// The address it came from, as far as known.
+    pub peer: Option<IpAddr>,
+}
+
+/// How an agent authenticates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerAuthKind {
+    /// The worker's token: for registration, and for everything by older agents.
+    Token,
+    /// The session from the registration.
+    Session,
+}
+
+/// What an agent uses its token for, besides registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenUse {
+    /// Requests for which agents with a session use the session.
+    Work,
+    /// An older agent opens its stream; it may have moved to another host.
+    Listen,
+    /// A check whether the token is valid, by `simpletuner-worker doctor` beside a running agent.
+    Check,
+}
+
+impl WorkerAuth {
+    /// Returns until when the token or session is valid for this worker, or why it is rejected.
+    pub fn check(&self, stored: &StoredWorker, now: Timestamp) -> Result<Option<Timestamp>, TokenRejection> {
+        check_network(&stored.worker.networks, self.peer)?;
+        match self.kind {
+            WorkerAuthKind::Token => stored.credential.verify(&self.digest, now),
+            WorkerAuthKind::Session => stored.credential.verify_session(&self.digest, now),
+        }
+    }
+}
+
+impl Core {
+    /// Authenticates a worker's token or session from this address. One with a typing error is rejected by its checksum.
+    pub async fn authenticate_worker(&self, token: &str, peer: Option<IpAddr>) -> Result<WorkerAuth, ServiceError> {
+        let token = token.trim();
+        let (means, unknown) = match token {
+            _ if tokens::has_valid_checksum("wt_", token) => (WorkerAuthKind::Token, ServiceError::WrongToken),
+            // A later registration has replaced the session. Its agent registers again, with the token.
+            _ if tokens::has_valid_checksum("ws_", token) => {
+                (WorkerAuthKind::Session, WorkerTransitionError::NotRegistered.into())
+            }
+            _ => return Err(ServiceError::WrongToken),
+        };
+        let digest = tokens::digest(token);
+        let stored = self.read_recent().await?.worker_by_token(&digest).await?.ok_or(unknown)?;
+        let key = WorkerAuth { worker: stored.worker.id.clone(), digest, kind: means, peer };
+        match key.check(&stored, self.now()) {
+            Ok(_) => Ok(key),
+            Err(TokenRejection::Unknown) => Err(ServiceError::WrongToken),
+            Err(TokenRejection::SessionEnded) => Err(WorkerTransitionError::NotRegistered.into()),
+            Err(closed) => Err(ServiceError::WorkerTokenRejected(closed, key.worker)),
+        }
+    }
+
+    /// Checks that only the registered agent uses a worker's token for more than registration.
+    pub async fn check_holder(&self, auth: &WorkerAuth, to: TokenUse) -> Result<(), ServiceError> {
+        if auth.kind == WorkerAuthKind::Session {
+            return Ok(());
+        }
+        let is_another = |stored: &StoredWorker| {
+            let has_session = stored.credential.session.is_some();
+            let is_elsewhere = || listens_elsewhere(&stored.worker, &host_of_peer(auth.peer));
+            match to {
+                TokenUse::Work => has_session || is_elsewhere(),
+                TokenUse::Listen => has_session,
+                TokenUse::Check => is_elsewhere(),
+            }
+        };
+        let recent = self.read_recent().await?.worker(&auth.worker).await?;
+        if !recent.as_ref().is_some_and(is_another) {
+            return Ok(());
+        }
+        // Another agent may just have registered on another server.
+        let now = self.read().await?.worker(&auth.worker).await?;
+        if now.as_ref().is_some_and(is_another) { Err(WorkerTransitionError::TokenInUse.into()) } else { Ok(()) }
+    }
+
+    /// Checks against the recent state of the worker, or, as that may be older than the agent's registration on another server,
+    /// against the current one.
+    pub async fn check_worker_auth(
+        &self,
+        auth: &WorkerAuth,
+        recent: &StoredWorker,
+    ) -> Result<Option<Timestamp>, ServiceError> {
+        let closed = match auth.check(recent, self.now()) {
+            Ok(until) => return Ok(until),
+            Err(closed) => closed,
+        };
+        let now = self.read().await?.worker(&auth.worker).await?;
+        let opened = now.map_or(Err(closed), |stored| auth.check(&stored, self.now()));
+        opened.map_err(|closed| ServiceError::WorkerTokenRejected(closed, auth.worker.clone()))
+    }
+
+    /// Records a contact.
+    pub fn record_contact(&self, worker: &WorkerId, from: Option<IpAddr>) {
+        let now = self.now();
+        if let Some(before) = self.presence.record(worker, LastContact { at: now, from }) {
+            self.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        }
+    }
+
+    /// Rotates a worker's token. The old one is revoked and its streams end: immediately, or, with an overlap, when that is
+    /// over or an agent has registered with the new token.
+    pub async fn rotate_token(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: WorkerId,
+        rotate: RotateToken,
+    ) -> Result<WorkerWithToken, ServiceError> {
+        let overlap = rotate.overlap_seconds.map(|seconds| Millis::from_secs(i64::from(seconds)));
+        if overlap.is_some_and(|overlap| overlap > MAX_OVERLAP) {
+            return Err(
+                InvalidInput::OutOfRange { field: "overlap_seconds", allowed: "at most 604800 (7 days)" }.into()
+            );
+        }
+        let token = tokens::generate("wt_", &*self.random);
+        let expires_at = self.worker_token_expiry(rotate.lifetime)?;
+        let unused_ends_at = self.unused_token_expiry(rotate.lifetime);
+        let fresh = WorkerCredential {
+            expires_at,
+            expires_unused_at: unused_ends_at,
+            ..WorkerCredential::issued(tokens::digest(&token), self.now(), &caller.actor)
+        };
+        let input = Arc::new((id, token, fresh));
+        self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (id, token, fresh) = &*input;
+                let stored = unit.worker(id).await?;
+                let (token, fresh) = if stored.worker.local {
+                    let token = rotate_local_token(unit, id, &tokens::digest(token)).await?;
+                    let digest = tokens::digest(&token);
+                    // The server starts the agent that uses it.
+                    (token, WorkerCredential { digest, expires_unused_at: None, ..fresh.clone() })
+                } else {
+                    (token.clone(), fresh.clone())
+                };
+                let credential = WorkerCredential::clone(&stored.credential).rotated(unit.now, fresh, overlap);
+                unit.tx.put_credential(id, &credential).await?;
+                let worker = stored.worker.clone().token_rotated();
+                if worker != stored.worker {
+                    unit.tx.update_worker(&stored.worker, &worker).await?;
+                }
+                let old_ends_at = credential.previous.map(|old| old.expires_at);
+                let unused_ends_at = credential.expires_unused_at;
+                let detail = json!({
+                    "expires_at": credential.expires_at,
+                    "token_unused_ends_at": unused_ends_at,
+                    "old_token_ends_at": old_ends_at,
+                });
+                unit.record(AuditAction::WorkerTokenRotated, id.as_str(), &detail).await?;
+                unit.notify(Topic::Workers);
+                // Its open stream re-checks the token, and ends.
+                unit.notify(Topic::Worker(id.clone()));
+                let at_once = overlap.is_none_or(|overlap| overlap.0 == 0);
+                let worker = if at_once { evict_agent(unit, worker).await? } else { worker };
+                Ok(WorkerWithToken { worker, token, unused_expires_at: unused_ends_at })
+            })
+        })
+        .await
+    }
+
+    /// When a token that is created now expires.
+    pub(in crate::service) fn worker_token_expiry(
+        &self,
+        life: TokenLifetime,
+    ) -> Result<Option<Timestamp>, InvalidInput> {
+        let now = self.now();
+        let end = match (life.expires_at, life.expires_in_seconds) {
+            (None, None) => return Ok(None),
+            (Some(at), None) => at,
+            (None, Some(seconds)) => now + Millis::from_secs(i64::from(seconds)),
+            (Some(_), Some(_)) => {
+                let allowed = "left out where `expires_in_seconds` is given";
+                return Err(InvalidInput::OutOfRange { field: "expires_at", allowed });
+            }
+        };
+        let usable = end > now && end - now <= MAX_TOKEN_LIFETIME;
+        let field = if life.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
+        let bad = || InvalidInput::OutOfRange { field, allowed: "in the future, at most ten years ahead" };
+        usable.then_some(Some(end)).ok_or_else(bad)
+    }
+
+    /// When a token that is created now expires unless an agent registers with it: for tokens without an expiry date.
+    pub(in crate::service) fn unused_token_expiry(&self, life: TokenLifetime) -> Option<Timestamp> {
+        let chosen = life.expires_at.is_some() || life.expires_in_seconds.is_some();
+        self.policy.accounts.unused_worker_token_lifetime.filter(|_| !chosen).map(|life| self.now() + life)
+    }
+
+    /// Raises the alarm: two agents use one token. The worker shows it until its token is rotated, or the alarm is dismissed.
+    pub async fn record_token_conflict(self: &Arc<Self>, caller: Caller, worker: &WorkerId, host: Option<&str>) {
+        tracing::warn!(%worker, ?host, "worker token: rejected a second agent with a token in use");
+        let Some(left_out) = self.admit_refusal(Flood::TokenInUse, worker.to_string()) else { return };
+        let mut detail = json!({"host": host});
+        if left_out > 0 {
+            detail["left_out_before"] = json!(left_out);
+        }
+        let input = Arc::new((worker.clone(), host.unwrap_or_default().to_owned(), detail));
+        let recorded = self.change(caller, move |unit| {
+            let input = Arc::clone(&input);
+            Box::pin(async move {
+                let (worker, host, detail) = &*input;
+                let before = unit.worker(worker).await?.worker;
+                let after = before.clone().token_contended(unit.now, host);
+                // Twice at one time is another entry, but no other state.
+                if before == after {
+                    return unit.record(AuditAction::WorkerTokenInUse, worker.as_str(), detail).await;
+                }
+                unit.save_worker(&before, &after, AuditAction::WorkerTokenInUse, detail).await
+            })
+        });
+        if let Err(refusal) = recorded.await {
+            tracing::error!(error = ?refusal, "audit: failed to record a worker token used by two agents");
+        }
+    }
+}
+
+/// Disconnects the agent that had the old token and can no longer say so itself, unless it has leases: then it
+/// continues with their job tokens.
+async fn evict_agent(unit: &mut UnitOfWork<'_>, worker: Worker) -> Result<Worker, ServiceError> {
+    // The server restarts the agent of its own machine.
+    if worker.local || !unit.tx.leased_jobs(Some(&worker.id)).await?.is_empty() {
+        return Ok(worker);
+    }
+    let gone = worker.clone().went_offline(unit.now, OfflineCause::Disconnected);
+    unit.save_worker(&worker, &gone, AuditAction::WorkerOffline, &json!({"cause": "its token was rotated"})).await?;
+    Ok(gone)
+}
+
+/// Records that an agent has registered with this credential, and starts its session unless a newer one exists: earlier session
+/// and token end. Returns whether there was an earlier token.
+pub(in crate::service) async fn activate_token(
+    unit: &mut UnitOfWork<'_>,
+    auth: &WorkerAuth,
+    stored: &StoredWorker,
+    session: Option<&str>,
+) -> Result<bool, ServiceError> {
+    let session =
+        session.map(|session| WorkerSession { digest: tokens::digest(session), token_digest: auth.digest.clone() });
+    let credential = WorkerCredential::clone(&stored.credential).activated(&auth.digest).with_session(session);
+    if credential != *stored.credential {
+        unit.tx.put_credential(&auth.worker, &credential).await?;
+    }
+    Ok(credential.previous != stored.credential.previous)
+}

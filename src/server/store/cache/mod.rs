@@ -1,0 +1,8 @@
+//! State in memory, and what it may be used for.
+
+pub mod access;
+pub mod read;
+pub(super) mod revisions;
+pub mod snapshot;
+pub mod state;
+pub mod writer;

@@ -1,0 +1,218 @@
+//! `attempts` and `points`.
+
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::domain::time::Timestamp;
+use async_trait::async_trait;
+
+use crate::store::Result;
+use crate::store::jobs::attempts::{AttemptCursor, AttemptEnd, AttemptQueries, PointLimit, StoredAttempt, StoredPoint};
+use crate::store::sql::rows::{NamedRow, to_json};
+use crate::store::sql::statement::{SqlCondition, select, sql};
+use crate::store::sql::{SqlRow, SqlSession};
+
+#[async_trait]
+impl AttemptQueries for SqlSession<'_> {
+    async fn attempts(&mut self, job: &JobId) -> Result<Vec<StoredAttempt>> {
+        let select = sql("SELECT * FROM attempts WHERE job_id = $1 ORDER BY attempt").bind(job.as_str());
+        self.fetch_all(select, from_row).await
+    }
+
+    async fn newest_attempts(&mut self, jobs: &[JobId]) -> Result<Vec<StoredAttempt>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let select = self.for_engine(
+            "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
+             WHERE job_id IN (SELECT value FROM json_each($1))",
+            "SELECT attempts.* FROM attempts JOIN jobs ON jobs.id = attempts.job_id AND jobs.attempt = attempts.attempt
+             WHERE job_id IN (SELECT json_array_elements_text($1::json))",
+        );
+        self.fetch_all(select.bind(to_json(&jobs)), from_row).await
+    }
+
+    async fn worker_attempts(
+        &mut self,
+        worker: &WorkerId,
+        after: Option<&AttemptCursor>,
+        limit: u32,
+    ) -> Result<Vec<(StoredAttempt, String)>> {
+        let of: SqlCondition = ("attempts.worker_id = ?", vec![worker.as_str().into()]);
+        let behind = after.map(|place| -> SqlCondition {
+            let place = vec![place.offered_at.0.into(), place.job.as_str().into(), place.attempt.0.into()];
+            ("(attempts.offered_at, attempts.job_id, attempts.attempt) < (?, ?, ?)", place)
+        });
+        let from = "SELECT attempts.*, jobs.config_name FROM attempts JOIN jobs ON jobs.id = attempts.job_id";
+        let order = " ORDER BY attempts.offered_at DESC, attempts.job_id DESC, attempts.attempt DESC LIMIT ?";
+        let conditions = [Some(of), behind].into_iter().flatten().collect();
+        let select = select(self.placeholder_style(), from, conditions, order).bind(limit);
+        self.fetch_all(select, |row| Ok((from_row(row)?, row.get("config_name")?))).await
+    }
+
+    async fn worker_outcomes(&mut self, worker: &WorkerId, since: Timestamp) -> Result<Vec<(Option<String>, u64)>> {
+        let select = sql("SELECT outcome, count(*) AS number FROM attempts
+             WHERE worker_id = $1 AND offered_at >= $2 GROUP BY outcome");
+        let of = |row: &SqlRow| Ok((row.get("outcome")?, row.get::<i64>("number")?.unsigned_abs()));
+        self.fetch_all(select.bind(worker.as_str()).bind(since.0), of).await
+    }
+
+    async fn attempt_by_token(&mut self, digest: &str) -> Result<Option<(JobId, AttemptNumber, WorkerId)>> {
+        let select = sql("SELECT job_id, attempt, worker_id FROM attempts WHERE token_digest = $1").bind(digest);
+        let ids = |row: &SqlRow| {
+            let row = NamedRow::new(row, "attempts", "job_id")?;
+            Ok((row.job_id("job_id")?, AttemptNumber(row.number("attempt")?), row.worker_id("worker_id")?))
+        };
+        self.fetch_first(select).await?.as_ref().map(ids).transpose()
+    }
+
+    async fn insert_attempt(&mut self, attempt: &StoredAttempt, token_digest: &str) -> Result<()> {
+        self.require_writer()?;
+        self.batch.insert_attempt(attempt, token_digest);
+        Ok(())
+    }
+
+    async fn start_attempt(&mut self, job: &JobId, attempt: AttemptNumber, at: Timestamp) -> Result<()> {
+        self.require_writer()?;
+        self.batch.start_attempt(job, attempt, at);
+        Ok(())
+    }
+
+    async fn end_attempt(&mut self, job: &JobId, attempt: AttemptNumber, end: &AttemptEnd) -> Result<()> {
+        self.require_writer()?;
+        self.batch.end_attempt(job, attempt, end.clone());
+        Ok(())
+    }
+
+    async fn reopen_attempt(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<()> {
+        self.require_writer()?;
+        self.batch.reopen_attempt(job, attempt);
+        Ok(())
+    }
+
+    async fn set_resumed_from(&mut self, job: &JobId, attempt: AttemptNumber, step: i64) -> Result<()> {
+        let update = sql("UPDATE attempts SET resumed_from_step = $1 WHERE job_id = $2 AND attempt = $3");
+        self.execute_one(update.bind(step).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn set_error_line(&mut self, job: &JobId, attempt: AttemptNumber, line: i64) -> Result<()> {
+        let update = sql("UPDATE attempts SET error_line = $1 WHERE job_id = $2 AND attempt = $3");
+        self.execute_one(update.bind(line).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn add_points(
+        &mut self,
+        job: &JobId,
+        attempt: AttemptNumber,
+        points: &[StoredPoint],
+        limit: PointLimit,
+    ) -> Result<()> {
+        let Some(newest) = points.last() else { return Ok(()) };
+        let mut kept = self.point_stats(job, attempt).await?;
+        if let Some(tail) = kept.tail.take() {
+            let drop = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step = $3");
+            let dropped = self.execute(drop.bind(job.as_str()).bind(attempt.0).bind(tail)).await?;
+            kept.number -= i64::try_from(dropped).unwrap_or(i64::MAX);
+        }
+        for point in points {
+            let is_kept = kept.seen % kept.stride == 0;
+            kept.seen += 1;
+            let is_tail = !is_kept && std::ptr::eq(point, newest);
+            if is_tail {
+                kept.tail = Some(point.step);
+            }
+            if is_kept || is_tail {
+                let put = sql("INSERT INTO points (job_id, attempt, step, point) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (job_id, attempt, step) DO UPDATE SET point = excluded.point");
+                self.execute_one(put.bind(job.as_str()).bind(attempt.0).bind(point.step).bind(&point.point)).await?;
+                kept.number += 1;
+                kept.bytes += i64::try_from(point.point.len()).unwrap_or(i64::MAX);
+            }
+        }
+        while kept.number > 2 && (exceeds(kept.number, limit.max_points) || exceeds(kept.bytes, limit.max_bytes)) {
+            self.thin_points(job, attempt, &mut kept).await?;
+        }
+        let update = sql("UPDATE attempts SET progress = $1, points_seen = $2, points_kept = $3, points_bytes = $4,
+                 points_every = $5, points_tail = $6 WHERE job_id = $7 AND attempt = $8");
+        let update = update.bind(&newest.point).bind(kept.seen).bind(kept.number).bind(kept.bytes);
+        self.execute_one(update.bind(kept.stride).bind(kept.tail).bind(job.as_str()).bind(attempt.0)).await
+    }
+
+    async fn point_stride(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<u64> {
+        Ok(self.point_stats(job, attempt).await?.stride.unsigned_abs())
+    }
+
+    async fn points(&mut self, job: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<String>> {
+        let select = sql("WITH numbered AS (
+                 SELECT point, step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
+                 FROM points WHERE job_id = $1 AND attempt = $2)
+             SELECT point FROM numbered
+             WHERE place % ((number + $3 - 1) / $3) = 0 OR place = number - 1 ORDER BY step");
+        self.fetch_all(select.bind(job.as_str()).bind(attempt.0).bind(max.max(1)), |row| row.get("point")).await
+    }
+}
+
+/// What is known of an attempt's points without reading them. The numbers are upper limits: a point that is sent again is
+/// counted again, until the points are thinned.
+struct PointStats {
+    seen: i64,
+    number: i64,
+    bytes: i64,
+    stride: i64,
+    tail: Option<i64>,
+}
+
+impl SqlSession<'_> {
+    async fn point_stats(&mut self, job: &JobId, attempt: AttemptNumber) -> Result<PointStats> {
+        let select = sql("SELECT points_seen, points_kept, points_bytes, points_every, points_tail FROM attempts
+             WHERE job_id = $1 AND attempt = $2");
+        let row = self.fetch_first(select.bind(job.as_str()).bind(attempt.0)).await?;
+        let Some(row) = row else { return Ok(PointStats { seen: 0, number: 0, bytes: 0, stride: 1, tail: None }) };
+        Ok(PointStats {
+            seen: row.get("points_seen")?,
+            number: row.get("points_kept")?,
+            bytes: row.get("points_bytes")?,
+            stride: row.get::<i64>("points_every")?.max(1),
+            tail: row.get("points_tail")?,
+        })
+    }
+
+    /// Removes every second point, except the newest, and counts the rest.
+    async fn thin_points(&mut self, job: &JobId, attempt: AttemptNumber, kept: &mut PointStats) -> Result<()> {
+        let thin = sql("DELETE FROM points WHERE job_id = $1 AND attempt = $2 AND step IN (
+                 SELECT step FROM (
+                     SELECT step, row_number() OVER (ORDER BY step) - 1 AS place, count(*) OVER () AS number
+                     FROM points WHERE job_id = $1 AND attempt = $2) AS numbered
+                 WHERE place % 2 = 1 AND place < number - 1)");
+        self.execute(thin.bind(job.as_str()).bind(attempt.0)).await?;
+        let count = sql("SELECT count(*) AS number, CAST(coalesce(sum(octet_length(point)), 0) AS BIGINT) AS bytes
+             FROM points WHERE job_id = $1 AND attempt = $2");
+        if let Some(row) = self.fetch_first(count.bind(job.as_str()).bind(attempt.0)).await? {
+            (kept.number, kept.bytes) = (row.get("number")?, row.get("bytes")?);
+        }
+        kept.stride = kept.stride.saturating_mul(2);
+        Ok(())
+    }
+}
+
+fn exceeds(number: i64, max: u64) -> bool {
+    number.unsigned_abs() > max
+}
+
+fn from_row(row: &SqlRow) -> Result<StoredAttempt> {
+    let row = NamedRow::new(row, "attempts", "job_id")?;
+    Ok(StoredAttempt {
+        job: row.job_id("job_id")?,
+        attempt: AttemptNumber(row.number("attempt")?),
+        worker: row.worker_id("worker_id")?,
+        worker_name: row.get("worker_name")?,
+        gpus: row.number("gpus")?,
+        offered_at: row.timestamp("offered_at")?,
+        started_at: row.optional_timestamp("started_at")?,
+        ended_at: row.optional_timestamp("ended_at")?,
+        outcome: row.get("outcome")?,
+        error: row.get("error")?,
+        error_line: row.optional_number("error_line")?,
+        exit_code: row.optional_number("exit_code")?,
+        resumed_from_step: row.optional_number("resumed_from_step")?,
+        progress: row.get("progress")?,
+    })
+}

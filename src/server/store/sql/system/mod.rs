@@ -1,0 +1,4 @@
+//! The tables of servers and migrations.
+
+pub(super) mod schema;
+pub(super) mod servers;

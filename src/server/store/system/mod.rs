@@ -1,0 +1,4 @@
+//! The servers of one database, and its schema.
+
+pub mod schema;
+pub mod servers;

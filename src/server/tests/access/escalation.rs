@@ -1,0 +1,312 @@
+//! Users can only pass on permissions they have, and only until these are revoked.
+
+use std::sync::Arc;
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use crate::service::access::{BrowserInfo, Credential};
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::Caller;
+use crate::tests::harness::{Actor, PASSWORD, TestServer};
+use crate::tokens::digest;
+
+const MAKE: &str = "/api/account/tokens";
+
+/// Creates an API token; returns its view, the token, and a browser session opened with it.
+async fn script(server: &TestServer, by: &Actor, body: Value) -> (Value, Actor, Actor) {
+    let made = server.post(by, MAKE, body).await.expect_status(201);
+    let secret = made["secret"].as_str().expect("text").to_owned();
+    let browser = server.log_in("", &secret).await.expect("a token logs in");
+    (made, Actor::Token(secret), browser)
+}
+
+#[tokio::test]
+async fn token_cannot_create_stronger_or_longer_credentials() {
+    let server = TestServer::start().await;
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics", "account.manage"], "expires_in_days": 1});
+    let (first, key, browser) = script(&server, &Actor::Admin, narrow).await;
+    for (by, name) in [(&key, "by-key"), (&browser, "by-browser")] {
+        for days in [None, Some(30)] {
+            let body = json!({"name": format!("{name}-{}", days.is_some()), "expires_in_days": days});
+            let made = server.post(by, MAKE, body).await.expect_status(201);
+            assert_eq!((&made["scopes"], &made["expires_at"]), (&first["scopes"], &first["expires_at"]), "{name}");
+            let key = Actor::Token(made["secret"].as_str().expect("text").to_owned());
+            server.get(&key, "/api/admin/workers").await.expect_problem(403, "permission_denied");
+        }
+        let wide = json!({"name": "wide", "scopes": ["admin.workers"]});
+        server.post(by, MAKE, wide).await.expect_problem(403, "permission_denied");
+    }
+    let soon = server.post(&browser, MAKE, json!({"name": "soon", "expires_in_days": 1})).await.expect_status(201);
+    assert_eq!(soon["expires_at"], first["expires_at"], "the earlier end");
+    server.advance(Millis::from_secs(86_400)).await;
+    let key = Actor::Token(soon["secret"].as_str().expect("text").to_owned());
+    server.get(&key, "/api/session").await.expect_problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn token_scopes_do_not_grow_with_the_users_role() {
+    let server = TestServer::start().await;
+    let vic = server.add_user("vic", "viewer").await;
+    let path = format!("/api/admin/users/{}", server.user_id("vic").await);
+    let made = server.post(&Actor::Admin, &format!("{path}/tokens"), json!({"name": "ci"})).await.expect_status(201);
+    let key = Actor::Token(made["secret"].as_str().expect("text").to_owned());
+    let may = async |by: &Actor| server.get(by, "/api/session").await.expect_status(200)["permissions"].clone();
+    let (before, viewer) = (may(&key).await, may(&vic).await);
+    assert!(before.as_array().is_some_and(|all| !all.is_empty()), "{before}");
+    server.call(&Actor::Admin, "PATCH", &path, json!({"role": "admin"}).to_string()).await.expect_status(200);
+    let ada = server.log_in("vic", PASSWORD).await.expect("the password is right");
+    server.get(&ada, "/api/admin/users").await.expect_status(200);
+    assert_eq!(may(&key).await, before, "a viewer's was {viewer}");
+    for closed in ["/api/admin/users", "/api/audit"] {
+        server.get(&key, closed).await.expect_problem(403, "permission_denied");
+    }
+    server.call(&Actor::Admin, "PATCH", &path, json!({"role": "viewer"}).to_string()).await.expect_status(200);
+    assert_eq!(may(&key).await, before);
+}
+
+#[tokio::test]
+async fn user_admins_cannot_create_users_with_more_permissions() {
+    let server = TestServer::start().await;
+    server.add_user("ada", "admin").await;
+    server.add_user("vic", "viewer").await;
+    let (ada, vic) = (server.user_id("ada").await, server.user_id("vic").await);
+    let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let create = async |name: &str, role: &str| {
+        let body = json!({"name": name, "role": role, "password": PASSWORD});
+        server.post(&key, "/api/admin/users", body).await
+    };
+    create("eve", "admin").await.expect_problem(403, "permission_denied");
+    create("bob", "viewer").await.expect_status(201);
+    let path = |user: &str, rest: &str| format!("/api/admin/users/{user}{rest}");
+    let reset = json!({"password": "a-new-password"});
+    server.post(&key, &path(&ada, "/password"), reset.clone()).await.expect_problem(403, "permission_denied");
+    server.post(&key, &path(&vic, "/password"), reset).await.expect_status(200);
+    for (user, edit) in [(&vic, json!({"role": "lead"})), (&ada, json!({"role": "viewer"}))] {
+        server.call(&key, "PATCH", &path(user, ""), edit.to_string()).await.expect_problem(403, "permission_denied");
+    }
+}
+
+#[tokio::test]
+async fn running_request_is_rejected_after_revocation() {
+    let server = TestServer::start().await;
+    for (name, by_browser) in [("stolen", false), ("opened", true)] {
+        let (made, key, browser) = script(&server, &Actor::Admin, json!({"name": name})).await;
+        let by = if by_browser { &browser } else { &key };
+        let (asked, waits) = oneshot::channel();
+        let (go_on, goes_on) = oneshot::channel::<()>();
+        // The second half is sent when allowed, and signals that it was requested.
+        let halves = stream::iter([Bytes::from_static(b"{\"name\": ")]).chain(stream::once(async {
+            asked.send(()).expect("the request waits");
+            goes_on.await.expect("it continues");
+            Bytes::from_static(b"\"late\"}")
+        }));
+        let other = async {
+            waits.await.expect("it was authenticated, and reads");
+            let token = format!("{MAKE}/{}", made["id"].as_str().expect("text"));
+            server.call(&Actor::Admin, "DELETE", &token, "").await.expect_status(200);
+            go_on.send(()).expect("it waits");
+        };
+        let body = Body::from_stream(halves.map(Ok::<_, std::io::Error>));
+        let (answer, ()) = tokio::join!(server.call(by, "POST", "/api/admin/workers", body), other);
+        answer.expect_problem(401, "not_authenticated");
+    }
+    assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 0);
+}
+
+#[tokio::test]
+async fn concurrent_password_reset_wins() {
+    let server = TestServer::start().await;
+    server.add_user("ada", "viewer").await;
+    let mut password = PASSWORD.to_owned();
+    // The order of the two writes depends on the duration of hashing. Both are valid, and the relevant one must occur.
+    for n in 0..50 {
+        let (by_the_thief, by_an_admin) = (format!("of-the-thief-{n}"), format!("by-an-admin-now-{n}"));
+        let changed = change_and_reset(&server, &password, &by_the_thief, &by_an_admin).await;
+        assert!(server.log_in("ada", &by_an_admin).await.is_some(), "the admin's stays");
+        assert!(server.log_in("ada", &by_the_thief).await.is_none());
+        if changed == Err(ServiceError::WrongPassword) {
+            return;
+        }
+        assert_eq!(changed, Ok(()), "it came first");
+        password = by_an_admin;
+    }
+    panic!("the thief was always first");
+}
+
+/// An attacker changes ada's password while an admin resets it; returns the response to the attacker. Both hash before anything
+/// is written, the admin twice and the attacker three times.
+async fn change_and_reset(
+    server: &TestServer,
+    now: &str,
+    by_the_thief: &str,
+    by_an_admin: &str,
+) -> Result<(), ServiceError> {
+    let Some(Actor::Cookie(cookie)) = server.log_in("ada", now).await else { panic!("it is ada's password") };
+    let core = &server.app.core;
+    let ticket = Credential::Cookie(digest(cookie.split_once('=').expect("a value").1));
+    let ada = core.authenticate(&ticket).await.expect("a database").expect("logged in");
+    let gate = Arc::new(Notify::new());
+    let shut = Arc::clone(&gate);
+    let gated = core.store.write(Box::new(move |_| {
+        let shut = Arc::clone(&shut);
+        Box::pin(async move {
+            shut.notified().await;
+            Ok(())
+        })
+    }));
+    let change = core.change_password(Caller::system(), &ada, now, by_the_thief);
+    let reset = core.reset_password(Caller::system(), ada.account_id().expect("hers"), by_an_admin);
+    let open = async {
+        for _ in 0..9 {
+            let nobody = core.log_in(Caller::system(), "nobody", "wrong-password", BrowserInfo::default()).await;
+            assert_eq!(nobody.err(), Some(ServiceError::WrongPassword));
+        }
+        gate.notify_one();
+    };
+    let (first, changed, reset, ()) = tokio::join!(gated, change, reset, open);
+    assert_eq!((first, reset.map(|_| ())), (Ok(()), Ok(())));
+    changed
+}
+
+#[tokio::test]
+async fn token_of_an_ended_attempt_is_no_contact() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, mut events) = server.connect_worker("gpu-1").await;
+    let job = server.submit("digits").await;
+    let token = Actor::Job(events.next_offer().await.upload_token);
+    let path = format!("/api/workers/job/{job}/status");
+    let heard = async || {
+        server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["last_heartbeat"]
+            .clone()
+    };
+    let before = heard().await;
+    server.clock.advance(Millis::from_secs(10));
+    server.post(&token, &path, json!({"status": "running"})).await.expect_status(200);
+    assert_ne!(heard().await, before, "while it is in force, it is one");
+    server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
+    let last = heard().await;
+    server.clock.advance(Millis::from_secs(10));
+    server.post(&token, &path, json!({"status": "running"})).await.expect_problem(409, "job_ended");
+    assert_eq!(heard().await, last);
+}
+
+#[tokio::test]
+async fn rotated_local_worker_token_survives_a_restart() {
+    let server = TestServer::start().await;
+    let core = &server.app.core;
+    let first = core.local_worker("local-here").await.expect("made");
+    assert_eq!(core.local_worker("local-here").await, Ok(first.clone()), "the next start finds the same");
+    let page = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    let path = format!("/api/admin/workers/{}/token", page["workers"][0]["id"].as_str().expect("text"));
+    let shown = server.post(&Actor::Admin, &path, json!({})).await.expect_status(200)["token"].clone();
+    let second = core.local_worker("local-here").await.expect("there");
+    assert!(shown == json!(second) && second != first);
+    let beat = async |token: &str| server.post(&Actor::worker(token), "/api/workers/register", json!({})).await;
+    beat(&first).await.expect_problem(401, "worker_token_invalid");
+    beat(&second).await.expect_status(200);
+    let trail = server.get(&Actor::Admin, "/api/audit?action=worker.token_rotated").await.expect_status(200);
+    assert_eq!(trail["entries"].as_array().expect("entries").len(), 1, "{trail:#}");
+}
+
+#[tokio::test]
+async fn recorded_request_targets_are_truncated() {
+    let server = TestServer::start().await;
+    let vic = server.add_user("vic", "viewer").await;
+    server
+        .get(&vic, &format!("/api/admin/workers/{}/events", "x".repeat(3_000)))
+        .await
+        .expect_problem(403, "permission_denied");
+    let page = server.get(&Actor::Admin, "/api/audit?action=access.denied").await.expect_status(200);
+    let target = page["entries"][0]["target"].as_str().expect("text");
+    assert!(target.starts_with("GET /api/admin/workers/xxx") && target.len() == 200, "{target}");
+}
+
+#[tokio::test]
+async fn a_scoped_token_sees_and_revokes_itself_only() {
+    let server = TestServer::start().await;
+    let (automation, full, _) = script(&server, &Actor::Admin, json!({"name": "automation"})).await;
+    let sessions = server.get(&full, "/api/account/sessions").await.expect_status(200);
+    let session = format!("/api/account/sessions/{}", sessions["sessions"][0]["id"].as_str().expect("text"));
+    let other = format!("{MAKE}/{}", automation["id"].as_str().expect("text"));
+    let narrow = json!({"name": "metrics", "scopes": ["ops.metrics"]});
+    let (metrics, key, browser) = script(&server, &Actor::Admin, narrow).await;
+    for by in [&key, &browser] {
+        for path in [MAKE, "/api/account/sessions", "/api/search?q=a", "/api/events"] {
+            server.get(by, path).await.expect_problem(403, "permission_denied");
+        }
+        for path in [&other, &session] {
+            server.call(by, "DELETE", path, "").await.expect_problem(403, "permission_denied");
+        }
+        server.post(by, MAKE, json!({"name": "more"})).await.expect_problem(403, "permission_denied");
+        let change = json!({"old": PASSWORD, "new": "a-new-password"});
+        server.post(by, "/api/account/password", change).await.expect_problem(403, "permission_denied");
+    }
+    let itself = server.get(&key, "/api/session").await.expect_status(200);
+    assert_eq!(itself["token_id"], metrics["id"]);
+    let own = format!("{MAKE}/{}", metrics["id"].as_str().expect("text"));
+    server.call(&key, "DELETE", &own, "").await.expect_status(200);
+    server.get(&key, "/api/session").await.expect_problem(401, "wrong_token");
+    server.get(&full, "/api/session").await.expect_status(200);
+}
+
+#[tokio::test]
+async fn token_with_account_manage_can_manage_the_account() {
+    let server = TestServer::start().await;
+    let (other, _, _) = script(&server, &Actor::Admin, json!({"name": "other"})).await;
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "keys", "scopes": ["account.manage"]})).await;
+    server.get(&key, MAKE).await.expect_status(200);
+    server.get(&key, "/api/account/sessions").await.expect_status(200);
+    server
+        .call(&key, "DELETE", &format!("{MAKE}/{}", other["id"].as_str().expect("text")), "")
+        .await
+        .expect_status(200);
+}
+
+#[tokio::test]
+async fn user_admins_cannot_change_users_with_more_permissions() {
+    let server = TestServer::start().await;
+    let (ada, vic) = (server.add_user("ada", "admin").await, server.add_user("vic", "viewer").await);
+    for by in [&ada, &vic] {
+        script(&server, by, json!({"name": "hers"})).await;
+    }
+    let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    for (name, status) in [("ada", 403), ("vic", 200)] {
+        let user =
+            server.get(&key, &format!("/api/admin/users/{}", server.user_id(name).await)).await.expect_status(200);
+        // A session that was opened with the token ends with it.
+        for list in ["sessions", "tokens"] {
+            for one in user[list].as_array().expect("a list") {
+                let path = format!("/api/account/{list}/{}", one["id"].as_str().expect("text"));
+                let answer = server.call(&key, "DELETE", &path, "").await;
+                assert_eq!(answer.status, status, "{name} {list}: {}", answer.text());
+            }
+        }
+    }
+    server.get(&ada, "/api/session").await.expect_status(200);
+    server.get(&vic, "/api/session").await.expect_problem(401, "not_authenticated");
+}
+
+#[tokio::test]
+async fn token_for_another_user_requires_full_permissions_and_is_recorded() {
+    let server = TestServer::start().await;
+    server.add_user("bob", "researcher").await;
+    let path = format!("/api/admin/users/{}/tokens", server.user_id("bob").await);
+    let scopes = json!(["admin.users", "job.submit"]);
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let imitation = json!({"name": "imp", "scopes": ["job.submit"]});
+    server.post(&key, &path, imitation.clone()).await.expect_problem(403, "permission_denied");
+    server.post(&Actor::Admin, &path, imitation).await.expect_status(201);
+    script(&server, &Actor::Admin, json!({"name": "own"})).await;
+    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_created").await.expect_status(200);
+    let marks = ["for_another", "token"].map(|field| trail["entries"][1]["detail"][field].clone());
+    assert_eq!((&marks[0], marks[1].is_string()), (&json!(true), true), "{trail:#}");
+    assert_eq!(trail["entries"][0]["detail"]["for_another"], false);
+}

@@ -1,0 +1,163 @@
+//! After a revocation, credentials are rejected and open streams end.
+
+use std::collections::BTreeSet;
+
+use app::domain::time::Millis;
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use crate::tests::harness::{Actor, EventStreamReader, PASSWORD, TestServer};
+
+/// Opens the streams of a user: changes, and a log.
+async fn streams(server: &TestServer, by: &Actor, job: &str) -> [EventStreamReader; 2] {
+    let open = async |path: &str| {
+        let answer = server.open(by, "GET", path, Body::empty()).await;
+        assert_eq!(answer.status(), 200, "{path}");
+        EventStreamReader::new(answer)
+    };
+    let mut events = open("/api/events").await;
+    events.next().await.expect("the first message always comes");
+    [events, open(&format!("/api/queue/{job}/logs?follow=1")).await]
+}
+
+/// Checks that all streams end and cannot be resumed.
+async fn all_end(streams: [EventStreamReader; 2]) {
+    for mut stream in streams {
+        while stream.next().await.is_some() {}
+    }
+}
+
+/// Returns the distinct topics of a stream, up to those of a new worker.
+async fn told_until_workers(stream: &mut EventStreamReader) -> Vec<String> {
+    let mut told = BTreeSet::new();
+    while !told.contains("workers") {
+        let news = stream.next().await.expect("news");
+        told.extend(
+            news["topics"].as_array().expect("a list").iter().map(|topic| topic.as_str().expect("text").to_owned()),
+        );
+    }
+    told.retain(|topic: &String| !topic.starts_with("worker:"));
+    told.into_iter().collect()
+}
+
+/// Creates an API token of this browser's user; returns the token and its id.
+async fn script(server: &TestServer, browser: &Actor, body: Value) -> (Actor, String) {
+    let made = server.post(browser, "/api/account/tokens", body).await.expect_status(201);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    (Actor::Token(text(&made["secret"])), text(&made["id"]))
+}
+
+async fn with_a_job() -> (TestServer, String) {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let job = server.submit("digits").await;
+    (server, job)
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_its_streams() {
+    let (server, job) = with_a_job().await;
+    let ada = server.add_user("ada", "lead").await;
+    let (token, id) = script(&server, &ada, json!({"name": "ci"})).await;
+    let (revoked, mut others) = (streams(&server, &token, &job).await, streams(&server, &ada, &job).await);
+    server.call(&ada, "DELETE", &format!("/api/account/tokens/{id}"), "").await.expect_status(200);
+    all_end(revoked).await;
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
+    server.create_worker("gpu-1").await;
+    assert_eq!(told_until_workers(&mut others[0]).await, ["account", "workers"], "the browser listens on");
+}
+
+#[tokio::test]
+async fn ended_session_ends_its_streams() {
+    let (server, job) = with_a_job().await;
+    let ada = server.add_user("ada", "lead").await;
+    let open = streams(&server, &ada, &job).await;
+    server.call(&ada, "POST", "/ui/logout", "").await;
+    all_end(open).await;
+
+    let again = server.log_in("ada", PASSWORD).await.expect("the password is right");
+    let open = streams(&server, &again, &job).await;
+    let path = format!("/api/admin/users/{}/password", server.user_id("ada").await);
+    server.post(&Actor::Admin, &path, json!({"password": "another-long-one"})).await.expect_status(200);
+    all_end(open).await;
+    server.get(&again, "/api/queue").await.expect_problem(401, "not_authenticated");
+}
+
+#[tokio::test]
+async fn disabling_or_role_change_ends_streams() {
+    let (server, job) = with_a_job().await;
+    let ada = server.add_user("ada", "lead").await;
+    let (token, _) = script(&server, &ada, json!({"name": "ci"})).await;
+    let path = format!("/api/admin/users/{}", server.user_id("ada").await);
+    let edit =
+        async |body: Value| server.call(&Actor::Admin, "PATCH", &path, body.to_string()).await.expect_status(200);
+
+    let open = streams(&server, &token, &job).await;
+    edit(json!({"role": "researcher"})).await;
+    all_end(open).await;
+
+    let open = streams(&server, &token, &job).await;
+    edit(json!({"disabled": true})).await;
+    all_end(open).await;
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn expired_token_ends_its_streams() {
+    let (server, job) = with_a_job().await;
+    let ada = server.add_user("ada", "lead").await;
+    let (token, _) = script(&server, &ada, json!({"name": "ci", "expires_in_days": 1})).await;
+    server.clock.advance(Millis(86_400_000 - 500));
+    let open = streams(&server, &token, &job).await;
+    server.clock.advance(Millis(500));
+    all_end(open).await;
+    server.get(&token, "/api/queue").await.expect_problem(401, "wrong_token");
+}
+
+#[tokio::test]
+async fn revocations_send_no_event_to_others() {
+    let (server, job) = with_a_job().await;
+    let (eve, ada) = (server.add_user("eve", "viewer").await, server.add_user("ada", "lead").await);
+    let mut told = streams(&server, &eve, &job).await;
+    server.call(&ada, "POST", "/ui/logout", "").await;
+    server.create_worker("gpu-1").await;
+    assert_eq!(told_until_workers(&mut told[0]).await, ["workers"]);
+}
+
+#[tokio::test]
+async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
+    let server = TestServer::start().await;
+    let ada = server.add_user("ada", "researcher").await;
+    let (first, _) = script(&server, &ada, json!({"name": "ci"})).await;
+    let (second, _) = script(&server, &ada, json!({"name": "laptop"})).await;
+    let Actor::Token(secret) = &second else { panic!("a token") };
+    let opened = server.log_in("", secret).await.expect("a token logs in");
+    let is_in = async |by: &Actor| server.get(by, "/api/session").await.status == 200;
+
+    let change = json!({"old": PASSWORD, "new": "another-good-one"});
+    server.post(&ada, "/api/account/password", change).await.expect_status(200);
+    assert!(is_in(&ada).await && is_in(&first).await && is_in(&second).await && !is_in(&opened).await);
+
+    let id = server.user_id("ada").await;
+    let path = format!("/api/admin/users/{id}/password");
+    let answer = server.post(&Actor::Admin, &path, json!({"password": "given-by-an-admin"})).await.expect_status(200);
+    assert_eq!(answer, json!({"success": true, "sessions_ended": 1, "tokens_revoked": 2}));
+    assert!(!is_in(&ada).await && !is_in(&first).await && !is_in(&second).await);
+    let detail = server.get(&Actor::Admin, &format!("/api/admin/users/{id}")).await.expect_status(200);
+    assert_eq!((&detail["sessions"], &detail["tokens"]), (&json!([]), &json!([])));
+    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
+    let entries = trail["entries"].as_array().expect("a list").iter();
+    let revoked: BTreeSet<_> = entries.map(|entry| entry["detail"]["name"].as_str().expect("text")).collect();
+    assert_eq!(revoked, BTreeSet::from(["ci", "laptop"]));
+
+    let ada = server.log_in("ada", "given-by-an-admin").await.expect("the new password is right");
+    let account = server.get(&ada, "/account").await.text();
+    assert!(account.contains("your sessions ended and your API tokens were revoked"), "{account}");
+    let form = format!("/ui/users/{id}/password");
+    let back = server.call(&Actor::Admin, "POST", &form, "new=given-by-an-admin").await;
+    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
+    let admin = server.log_in("", crate::tests::harness::ADMIN).await.expect("a token logs in");
+    let Actor::Cookie(session) = &admin else { panic!("a browser") };
+    let page = server.get(&Actor::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
+    assert!(page.contains("Their sessions ended and their API tokens were revoked."), "{page}");
+}

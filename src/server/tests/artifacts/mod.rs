@@ -1,0 +1,6 @@
+//! Files of jobs.
+
+mod checkpoints;
+mod files;
+mod reassigned_attempt;
+mod uploads;

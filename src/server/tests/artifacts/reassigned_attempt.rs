@@ -1,0 +1,143 @@
+//! An attempt that is reassigned during its upload: nothing of it counts, and no existing file is replaced.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::domain::job;
+use app::domain::time::Millis;
+use app::protocol::status::ArtifactKind;
+use axum::body::Body;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::artifacts::UploadAnnouncement;
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::Caller;
+use crate::tests::harness::{Actor, EventStreamReader, TestResponse, TestServer};
+
+struct ReassignScenario {
+    server: TestServer,
+    worker: String,
+    key: Actor,
+    events: EventStreamReader,
+    job: String,
+    token: Actor,
+}
+
+impl ReassignScenario {
+    async fn start() -> Self {
+        Self::start_with(1_000).await
+    }
+
+    async fn start_with(most_artifacts: u64) -> Self {
+        let server = TestServer::start_with(|policy| policy.max_artifacts = most_artifacts).await;
+        server.put_config("digits").await;
+        let (worker, key, mut events) = server.connect_worker("gpu-1").await;
+        let job = server.submit("digits").await;
+        let token = Actor::Job(events.next_offer().await.upload_token);
+        server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+        Self { server, worker, key, events, job, token }
+    }
+
+    async fn put(&self, path: &str, body: impl Into<Body>) -> TestResponse {
+        let path = format!("/api/workers/job/{}/artifacts/{path}?attempt=1", self.job);
+        self.server.call(&self.token, "PUT", &path, body).await
+    }
+
+    async fn get(&self) -> TestResponse {
+        self.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts/model.bin", self.job)).await
+    }
+
+    /// The attempt is lost, and a newer one is offered.
+    async fn reassign(&mut self) {
+        self.server
+            .report_status(&self.key, &self.job, json!({"status": "requeue", "attempt": 1}))
+            .await
+            .expect_status(200);
+        self.server.advance(Millis::from_secs(60)).await;
+        assert_eq!(self.events.next_offer().await.attempt.0, 2);
+    }
+
+    /// Returns the file names in the attempt's directory.
+    fn file_names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory()).into_iter().flatten();
+        entries.map(|entry| entry.expect("a directory").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.server.directory.path().join("artifacts").join(&self.job).join("1")
+    }
+
+    /// Waits until there are this many files.
+    async fn wait_for_count(&self, number: usize) {
+        let reached = async {
+            while self.file_names().len() != number {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let within = tokio::time::timeout(Duration::from_secs(10), reached).await;
+        within.unwrap_or_else(|_| panic!("{:?} in the place of {number}", self.file_names()));
+    }
+}
+
+#[tokio::test]
+async fn upload_during_reassignment_replaces_nothing() {
+    let mut story = ReassignScenario::start().await;
+    story.put("model.bin", "what was there").await.expect_status(200);
+    let (send, mut body) = mpsc::channel::<std::io::Result<&'static str>>(1);
+    let path = format!("/api/workers/job/{}/artifacts/model.bin?attempt=1", story.job);
+    let (router, token) = (story.server.router.clone(), story.token.clone());
+    let Actor::Job(token) = token else { unreachable!("a job's token") };
+    let request = axum::http::Request::builder().method("PUT").uri(path).header("x-upload-token", token);
+    let request = request
+        .body(Body::from_stream(futures_util::stream::poll_fn(move |cx| body.poll_recv(cx))))
+        .expect("a request");
+    let put = tokio::spawn(async move { tower::ServiceExt::oneshot(router, request).await.expect("it answers") });
+    send.send(Ok("too")).await.expect("it listens");
+    story.wait_for_count(2).await;
+    story.reassign().await;
+    send.send(Ok(" late")).await.expect("it listens");
+    drop(send);
+    crate::tests::harness::read_response(put.await.expect("no panic")).await.expect_problem(409, "stale_attempt");
+    assert_eq!(story.get().await.text(), "what was there");
+    story.wait_for_count(1).await;
+}
+
+#[tokio::test]
+async fn upload_after_reassignment_is_removed() {
+    let mut story = ReassignScenario::start().await;
+    let job = JobId::parse(&story.job).expect("an id");
+    let core = &story.server.app.core;
+    let body = futures_util::stream::iter([Ok::<_, std::io::Error>("late".into())]);
+    let received = core.artifacts.receive((&job, AttemptNumber(1), "model.bin"), body, None, 99).await.expect("a disk");
+    let stored = received.commit().await.expect("a disk");
+    assert_eq!(story.file_names(), ["model.bin"]);
+    story.reassign().await;
+    let worker = WorkerId::parse(&story.worker).expect("an id");
+    let subject = AttemptRef { worker, job, attempt: Some(AttemptNumber(1)) };
+    let announced =
+        UploadAnnouncement { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None, size: 0 };
+    let recorded =
+        story.server.app.core.record_artifact(Caller::system(), subject, AttemptNumber(1), announced, stored).await;
+    let refused = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
+    assert_eq!(recorded, Err(refused));
+    story.get().await.expect_problem(404, "artifact_not_found");
+    story.wait_for_count(0).await;
+}
+
+#[tokio::test]
+async fn files_per_job_are_limited_in_number() {
+    let story = ReassignScenario::start_with(2).await;
+    story.put("model.bin", "one").await.expect_status(200);
+    story.put("b", "two").await.expect_status(200);
+    story.put("c", "three").await.expect_problem(422, "too_large");
+    story.put("model.bin", "one anew").await.expect_status(200);
+    assert_eq!(story.get().await.text(), "one anew");
+    let listed =
+        story.server.get(&Actor::Admin, &format!("/api/queue/{}/artifacts", story.job)).await.expect_status(200);
+    let paths: Vec<&Value> = listed["artifacts"].as_array().expect("a list").iter().map(|file| &file["path"]).collect();
+    assert_eq!(paths, ["b", "model.bin"]);
+    story.wait_for_count(2).await;
+}

@@ -1,0 +1,4 @@
+//! Configurations.
+
+mod owners;
+mod routes;

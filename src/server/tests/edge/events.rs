@@ -1,0 +1,158 @@
+//! `GET /api/events`
+
+use app::domain::ids::JobId;
+use app::protocol::topic::Topic;
+use axum::body::Body;
+use serde_json::{Value, json};
+
+use crate::tests::harness::{Actor, EventStreamReader, TestServer};
+
+async fn listen(server: &TestServer, query: &str) -> EventStreamReader {
+    listen_as(server, &Actor::Admin, query).await
+}
+
+async fn listen_as(server: &TestServer, by: &Actor, query: &str) -> EventStreamReader {
+    EventStreamReader::new(server.open(by, "GET", &format!("/api/events{query}"), Body::empty()).await)
+}
+
+async fn submit_as(server: &TestServer, by: &Actor) -> String {
+    let body = json!({"config_name": "digits", "target": "worker"});
+    server.post(by, "/api/queue/submit", body).await.expect_status(201)["job_id"].as_str().expect("text").to_owned()
+}
+
+/// Returns the topics up to and including this one.
+async fn topics_until(events: &mut EventStreamReader, last: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    while !all.iter().any(|topic| topic == last) {
+        let news = events.next().await.unwrap_or_else(|| panic!("the stream ended before {last}: {all:?}"));
+        all.extend(news["topics"].as_array().expect("a list").iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    all
+}
+
+#[tokio::test]
+async fn listener_gets_changes_and_can_resume() {
+    let server = TestServer::start().await;
+    let mut events = listen(&server, "?topics=workers").await;
+    let start = events.next().await.expect("the first message always comes");
+    assert_eq!((&start["topics"], &start["resync"]), (&json!([]), &json!(false)));
+    server.put_config("digits").await;
+    server.submit("digits").await;
+    server.create_worker("gpu-1").await;
+    let news = events.next().await.expect("news");
+    assert_eq!(news["topics"], json!(["workers"]), "only what was asked for");
+    drop(events);
+    server.create_worker("gpu-2").await;
+    let after = news["version"].as_str().expect("text");
+    let mut resumed = listen(&server, &format!("?topics=workers,jobs&after={after}")).await;
+    assert_eq!(resumed.next().await.expect("what was missed")["topics"], json!(["workers"]));
+}
+
+#[tokio::test]
+async fn listener_of_an_earlier_process_reloads_everything() {
+    let server = TestServer::start().await;
+    for stale in ["otherlife-3", "life1-999999", "nonsense"] {
+        let mut events = listen(&server, &format!("?after={stale}")).await;
+        assert_eq!(events.next().await.expect("a message")["resync"], true, "{stale}");
+    }
+}
+
+#[tokio::test]
+async fn streams_end_when_the_server_stops() {
+    let server = TestServer::start().await;
+    let mut events = listen(&server, "").await;
+    events.next().await.expect("the first message");
+    let (_, _, mut worker) = server.connect_worker("gpu-1").await;
+    server.app.shutdown.cancel();
+    while events.next().await.is_some() {}
+    while worker.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn listener_gets_changes_of_visible_jobs_only() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (ada, eve) = (server.add_user("ada", "researcher").await, server.restricted_token("eve").await);
+    let mut events = listen_as(&server, &eve, "").await;
+    events.next().await.expect("the first message");
+    let (hers, own) = (submit_as(&server, &ada).await, submit_as(&server, &eve).await);
+    for job in [&hers, &own] {
+        server.app.core.notifier.notify([Topic::Log(JobId::parse(job).expect("an id"))]);
+    }
+    server.create_worker("gpu-1").await;
+    server.put_config("last").await;
+    let told = topics_until(&mut events, "configs").await;
+    for topic in [format!("job:{own}"), format!("log:{own}"), "jobs".to_owned(), "workers".to_owned()] {
+        assert!(told.contains(&topic), "{topic}: {told:?}");
+    }
+    let others = |topic: &&String| topic.contains(&hers) || topic.starts_with("worker:") || *topic == "trail";
+    assert_eq!(told.iter().find(others), None, "{told:?}");
+}
+
+#[tokio::test]
+async fn requested_topics_are_filtered_by_permission() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (ada, eve) = (server.add_user("ada", "researcher").await, server.restricted_token("eve").await);
+    let job = submit_as(&server, &ada).await;
+    let (worker, _) = server.create_worker("gpu-1").await;
+    let query = format!("?topics=job:{job},log:{job},worker:{worker},trail,gpus,configs");
+    let mut events = listen_as(&server, &eve, &query).await;
+    events.next().await.expect("the first message");
+    server.app.core.notifier.notify([Topic::Log(JobId::parse(&job).expect("an id")), Topic::Gpus]);
+    server.post(&ada, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_status(200);
+    server.post(&Actor::Admin, &format!("/api/admin/workers/{worker}/drain"), json!({})).await.expect_status(200);
+    server.put_config("last").await;
+    assert_eq!(topics_until(&mut events, "configs").await, ["configs"]);
+}
+
+#[tokio::test]
+async fn viewer_gets_all_job_changes_and_admin_everything() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let vic = server.add_user("vic", "viewer").await;
+    let (mut viewer, mut admin) = (listen_as(&server, &vic, "").await, listen(&server, "").await);
+    for events in [&mut viewer, &mut admin] {
+        events.next().await.expect("the first message");
+    }
+    let (job, (worker, _)) = (server.submit("digits").await, server.create_worker("gpu-1").await);
+    server.post(&Actor::Admin, &format!("/api/admin/workers/{worker}/drain"), json!({})).await.expect_status(200);
+    server.put_config("last").await;
+    let (seen, all) = (topics_until(&mut viewer, "configs").await, topics_until(&mut admin, "configs").await);
+    let has = |told: &[String], topic: &str| told.iter().any(|one| one == topic);
+    let (job, worker) = (format!("job:{job}"), format!("worker:{worker}"));
+    assert!(has(&seen, &job) && has(&seen, &worker) && !has(&seen, "trail"), "{seen:?}");
+    assert!(has(&all, &job) && has(&all, &worker) && has(&all, "trail"), "{all:?}");
+}
+
+#[tokio::test]
+async fn role_change_ends_the_stream() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let lea = server.add_user("lea", "admin").await;
+    let mut events = listen_as(&server, &lea, "").await;
+    let first = events.next().await.expect("the first message");
+    let edit = json!({"role": "lead"}).to_string();
+    let path = format!("/api/admin/users/{}", server.user_id("lea").await);
+    server.call(&Actor::Admin, "PATCH", &path, edit).await.expect_status(200);
+    let job = format!("job:{}", server.submit("digits").await);
+    while events.next().await.is_some() {}
+    let after = first["version"].as_str().expect("text");
+    let mut resumed = listen_as(&server, &lea, &format!("?after={after}")).await;
+    server.put_config("last").await;
+    let told = topics_until(&mut resumed, "configs").await;
+    assert!(told.contains(&job) && !told.iter().any(|topic| topic == "trail"), "{told:?}");
+}
+
+#[tokio::test]
+async fn event_streams_are_limited_per_user() {
+    let server = TestServer::start_with(|policy| policy.usage_limits.event_streams_per_user = 2).await;
+    let (ada, bob) = (server.add_user("ada", "viewer").await, server.add_user("bob", "viewer").await);
+    let open = async |by: &Actor| server.open(by, "GET", "/api/events", Body::empty()).await;
+    let (first, _second) = (open(&ada).await, open(&ada).await);
+    let refused = server.get(&ada, "/api/events").await.expect_problem(429, "too_many_event_streams");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-event-streams-per-user")));
+    assert_eq!(open(&bob).await.status(), 200);
+    drop(first);
+    assert_eq!(open(&ada).await.status(), 200, "one has ended");
+}

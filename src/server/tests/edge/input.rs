@@ -1,0 +1,238 @@
+//! Sends invalid values for every field of every request: the response is a 4xx problem document, nothing changes, and other
+//! requests are served.
+
+use serde_json::{Value, json};
+
+use crate::tests::harness::{Actor, TestServer};
+
+/// Returns values that are no text.
+fn no_text() -> Vec<Value> {
+    vec![json!(5), json!(true), json!([]), json!({})]
+}
+
+/// Returns values that are no count.
+fn no_count() -> Vec<Value> {
+    vec![json!("five"), json!(-1), json!(1.5), json!(1e30), json!([]), json!(true)]
+}
+
+fn no_labels() -> Vec<Value> {
+    let many: serde_json::Map<String, Value> = (0..33).map(|n| (format!("k{n}"), json!("v"))).collect();
+    vec![
+        json!("a=b"),
+        json!(["a"]),
+        json!({"a": 5}),
+        json!({"": "x"}),
+        json!({"a": "x\u{7}"}),
+        json!({"a": "*".repeat(10_000)}),
+        Value::Object(many),
+    ]
+}
+
+fn or(mut values: Vec<Value>, more: &[Value]) -> Vec<Value> {
+    values.extend(more.iter().cloned());
+    values
+}
+
+/// A route, a valid body, and invalid values for each field.
+struct Route {
+    by: Actor,
+    method: &'static str,
+    path: String,
+    body: Value,
+    wrong: Vec<(&'static str, Vec<Value>)>,
+}
+
+fn of_people(worker: &str, job: &str) -> Vec<Route> {
+    let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong };
+    let name = || or(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
+    let kind = || or(no_text(), &[json!("banana")]);
+    vec![
+        route(
+            "POST",
+            "/api/admin/workers".to_owned(),
+            json!({"name": "new"}),
+            vec![("name", name()), ("worker_type", kind()), ("labels", no_labels())],
+        ),
+        route(
+            "PATCH",
+            format!("/api/admin/workers/{worker}"),
+            json!({}),
+            vec![("name", or(name(), &[json!("gpu-2")])), ("worker_type", kind()), ("labels", no_labels())],
+        ),
+        route(
+            "POST",
+            format!("/api/admin/workers/{worker}/drain"),
+            json!({}),
+            vec![
+                ("reason", or(no_text(), &[json!("x".repeat(501))])),
+                ("deadline_seconds", or(no_count(), &[json!(2_592_001)])),
+            ],
+        ),
+        route(
+            "POST",
+            "/api/queue/submit".to_owned(),
+            json!({"config_name": "digits"}),
+            vec![
+                ("config_name", or(no_text(), &[json!("nope"), json!("../etc")])),
+                ("target", or(no_text(), &[json!("moon")])),
+                ("worker_labels", no_labels()),
+                ("gpu_count", or(no_count(), &[json!(0), json!(65)])),
+                ("min_vram_gb", vec![json!("much"), json!(0), json!(-1), json!(1e9), json!([])]),
+                ("accelerator_type", or(no_text(), &[json!("abacus")])),
+                ("max_retries", or(no_count(), &[json!(101)])),
+                ("retry_on_failure", vec![json!("yes"), json!(1)]),
+                ("max_runtime_seconds", or(no_count(), &[json!(0), json!(31_536_001)])),
+                ("exclusive", vec![json!("yes"), json!(1)]),
+                ("checkpoints", or(no_text(), &[json!("some")])),
+                ("priority", or(no_count(), &[json!(51), json!(256)])),
+                ("dry_run", vec![json!("yes"), json!(1)]),
+            ],
+        ),
+        route(
+            "POST",
+            format!("/api/queue/{job}/priority"),
+            json!({}),
+            vec![("priority", or(no_count(), &[json!(51)]))],
+        ),
+        route(
+            "PUT",
+            "/api/configs/new".to_owned(),
+            json!({}),
+            vec![(
+                "files",
+                vec![
+                    json!(5),
+                    json!({}),
+                    json!({"other.json": "{}"}),
+                    json!({"config.json": "{"}),
+                    json!({"config.json": "[]"}),
+                    json!({"config.json": "{}", "../up": ""}),
+                    json!({"config.json": 5}),
+                ],
+            )],
+        ),
+    ]
+}
+
+fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
+    let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong };
+    let text = || or(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
+    let attempts = || {
+        vec![
+            json!("none"),
+            json!([5]),
+            json!([{"job_id": "../x", "attempt": 1}]),
+            json!([{"job_id": job, "attempt": -1}]),
+        ]
+    };
+    let status = format!("/api/workers/job/{job}/status");
+    vec![
+        route(
+            "/api/workers/register".to_owned(),
+            json!({"protocol": 1, "gpu_count": 1}),
+            vec![
+                ("gpu_count", or(no_count(), &[json!(65)])),
+                ("gpu_name", text()),
+                ("accelerator_type", text()),
+                ("host", text()),
+                ("agent_version", text()),
+                ("install_id", text()),
+                ("labels", no_labels()),
+                ("protocol", no_count()),
+                ("max_jobs", or(no_count(), &[json!(0), json!(65)])),
+                ("persistent", vec![json!("yes"), json!(1)]),
+                (
+                    "gpus",
+                    vec![
+                        json!(5),
+                        json!([{"index": 0}]),
+                        json!([{"index": 0, "uuid": "u\u{7}", "name": "n"}]),
+                        json!([{"index": 0, "uuid": "u", "name": "n", "unavailable": {"reason": "banana"}}]),
+                    ],
+                ),
+                ("attempts", attempts()),
+                ("current_job_id", or(no_text(), &[json!("../x")])),
+            ],
+        ),
+        route(
+            "/api/workers/heartbeat".to_owned(),
+            json!({}),
+            vec![
+                ("status", or(no_text(), &[json!("banana")])),
+                ("worker_id", or(no_text(), &[json!("w_other"), json!("../x")])),
+                ("attempts", attempts()),
+                ("telemetry", vec![json!(5), json!([5]), json!([{"gpus": []}]), json!([{"at": "now", "gpus": [{}]}])]),
+            ],
+        ),
+        route(
+            status.clone(),
+            json!({"status": "running", "attempt": 1}),
+            vec![
+                ("status", or(no_text(), &[json!("banana"), json!("")])),
+                ("attempt", or(no_count(), &[json!(2)])),
+                ("exit_code", vec![json!("one"), json!(1e30)]),
+                ("error", no_text()),
+            ],
+        ),
+        Route {
+            by: other.clone(),
+            method: "POST",
+            path: status,
+            body: json!({}),
+            wrong: vec![("status", vec![json!("completed")])],
+        },
+        route(
+            format!("/api/workers/job/{job}/progress"),
+            json!({"attempt": 1, "points": []}),
+            vec![
+                ("attempt", or(no_count(), &[json!(2)])),
+                (
+                    "points",
+                    vec![
+                        json!(5),
+                        json!([5]),
+                        json!([{"step": -1, "at": "2024-01-15T10:30:00Z"}]),
+                        json!([{"step": 1, "at": "now"}]),
+                    ],
+                ),
+            ],
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn invalid_field_values_are_rejected_and_change_nothing() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (worker, key, mut events) = server.connect_worker("gpu-1").await;
+    let (_, other, _others) = server.connect_worker("gpu-2").await;
+    let job = server.submit("digits").await;
+    events.next_offer().await;
+    let state = async || {
+        let mut all = Vec::new();
+        for path in ["/api/admin/workers", "/api/queue", "/api/configs"] {
+            let mut page = server.get(&Actor::Admin, path).await.expect_status(200);
+            page.as_object_mut().expect("an object").remove("server_time");
+            all.push(page);
+        }
+        all
+    };
+    let before = state().await;
+    for route in of_people(&worker, &job).into_iter().chain(of_workers(&key, &other, &job)) {
+        for (field, values) in &route.wrong {
+            for value in values {
+                let mut body = route.body.clone();
+                body[*field] = value.clone();
+                let answer = server.call(&route.by, route.method, &route.path, body.to_string()).await;
+                let shown: String = value.to_string().chars().take(60).collect();
+                let what = format!("{} {} with {field}: {shown}", route.method, route.path);
+                assert!(answer.status.is_client_error(), "{what} was answered {}: {}", answer.status, answer.text());
+                let document = answer.json();
+                assert!(document["code"].is_string() && document["detail"].is_string(), "{what}: {document}");
+            }
+        }
+    }
+    assert_eq!(state().await, before);
+    server.heartbeat(&key, json!([])).await;
+    server.heartbeat(&other, json!([])).await;
+}

@@ -1,0 +1,153 @@
+//! Problems have one format, and the server survives an unavailable database.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use serde_json::json;
+
+use crate::store::Store;
+use crate::tests::harness::{ADMIN, Actor, TestResponse, TestServer, read_response};
+
+#[tokio::test]
+async fn unknown_route_is_a_problem_document() {
+    let server = TestServer::start().await;
+    for path in ["/api/nowhere", "/api/queue/j_1/nowhere", "/api/admin/nowhere", "/api/workers/no/where", "/api"] {
+        let told = server.get(&Actor::Admin, path).await.expect_problem(404, "no_such_route");
+        assert_eq!(told["detail"], format!("{path:?} not found."), "the path is repeated as requested");
+    }
+    server.call(&Actor::Admin, "PATCH", "/api/queue", "").await.expect_problem(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn unavailable_database_is_503_and_not_ready() {
+    let server = TestServer::start().await;
+    let (_, key) = server.create_worker("gpu-1").await;
+    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::OK);
+    let store: &std::sync::Arc<dyn Store> = &server.app.core.store;
+    store.close().await;
+    let answer = server.get(&Actor::Admin, "/api/queue").await;
+    assert_eq!(answer.headers[header::RETRY_AFTER], "2");
+    let problem = answer.expect_problem(503, "database_unavailable");
+    assert!(!problem.to_string().to_lowercase().contains("sqlite"), "no inner text leaves: {problem}");
+    server.post(&key, "/api/workers/heartbeat", json!({})).await.expect_problem(503, "database_unavailable");
+    assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.get(&Actor::Nobody, "/healthz").await.status, StatusCode::OK);
+}
+
+/// Returns the response to a browser with this language.
+async fn browse(server: &TestServer, by: &Actor, method: &str, path: &str, language: &str) -> TestResponse {
+    let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+    let request = request.header(header::ACCEPT, "text/html,*/*").header(header::ACCEPT_LANGUAGE, language);
+    let request = match by {
+        Actor::Cookie(cookie) => request.header(header::COOKIE, cookie),
+        _ => request,
+    };
+    read_response(server.send(request.body(Body::empty()).expect("a request")).await).await
+}
+
+#[tokio::test]
+async fn problem_pages_are_localized() {
+    let server = TestServer::start().await;
+    let lea = server.add_user("lea", "lead").await;
+    let cases = [
+        ("POST", "/jobs", 405, "formularios"),
+        ("GET", "/ui/logout", 405, "formularios"),
+        ("GET", "/admin/system", 403, "admin.system"),
+        ("GET", "/nowhere?x=1", 404, "La dirección no lleva a ninguna parte"),
+    ];
+    for (method, path, status, says) in cases {
+        let answer = browse(&server, &lea, method, path, "es").await;
+        assert_eq!(answer.status.as_u16(), status, "{path}");
+        let text = answer.text();
+        assert!(text.contains("lang=\"es\"") && text.contains("</html>"), "{path}: {text}");
+        assert!(text.contains(says), "{path} says {says}: {text}");
+        assert!(!text.contains(" style=\""), "{path}");
+        assert!(
+            answer.headers[header::CONTENT_SECURITY_POLICY].to_str().is_ok_and(|policy| policy.contains("script-src"))
+        );
+    }
+    let denied = browse(&server, &lea, "GET", "/admin/system", "es").await.text();
+    assert!(denied.contains("Esto requiere el permiso") && denied.contains("(admin)"), "{denied}");
+    for (method, path) in [("POST", "/jobs"), ("GET", "/nowhere")] {
+        let answer = browse(&server, &lea, method, path, "es").await;
+        let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
+        let framed = answer.text();
+        assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
+        assert!(framed.contains(&format!("Solicitud {id}")), "{framed}");
+    }
+    // The API always returns JSON.
+    browse(&server, &lea, "GET", "/api/nowhere", "es").await.expect_problem(404, "no_such_route");
+}
+
+#[tokio::test]
+async fn unavailable_database_page_shows_since_when() {
+    let server = TestServer::start().await;
+    let lea = server.add_user("lea", "lead").await;
+    server.app.core.store.close().await;
+    assert!(server.app.core.renew_leadership().await.is_err());
+    let since = server.app.core.now();
+    server.clock.advance(app::domain::time::Millis::from_secs(90));
+    assert!(server.app.core.renew_leadership().await.is_err(), "it is away still");
+    let answer = browse(&server, &lea, "GET", "/jobs", "en").await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.headers[header::RETRY_AFTER]),
+        (503, &header::HeaderValue::from_static("2"))
+    );
+    let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
+    let text = answer.text();
+    assert!(text.contains("The database does not answer") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
+    assert!(text.contains(&format!("Request {id}")) && !text.contains("class=\"sidebar\""), "{text}");
+}
+
+#[tokio::test]
+async fn api_problems_are_localized_for_pages_only() {
+    let server = TestServer::start().await;
+    let Actor::Cookie(session) = server.add_user("lea", "viewer").await else { panic!("a browser") };
+    let in_japanese = Actor::Cookie(format!("{session}; language=ja"));
+    let answer = server.get(&in_japanese, "/api/admin/users").await;
+    assert_eq!(answer.headers[header::CONTENT_LANGUAGE], "ja");
+    let told = answer.expect_problem(403, "permission_denied");
+    assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("この操作には権限")), "{told}");
+    assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
+    let english = server.get(&Actor::Cookie(session), "/api/admin/users").await;
+    assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
+    // A detail without a translation stays, and is not marked as Japanese.
+    let other = server.get(&in_japanese, "/api/queue/j_none").await;
+    assert!(!other.headers.contains_key(header::CONTENT_LANGUAGE));
+    other.expect_problem(404, "job_not_found");
+    let Actor::Cookie(admin) = server.add_user("ada", "admin").await else { panic!("a browser") };
+    // A script may send any `Accept`.
+    let request = |name: &'static str, value: &str| {
+        let request = Request::builder().uri("/api/admin/workers?sort=x").header(header::HOST, "localhost:8001");
+        let request = request.header(header::ACCEPT_LANGUAGE, "ja").header(name, value);
+        server.send(request.body(Body::empty()).expect("a request"))
+    };
+    let by_token = read_response(request("authorization", &format!("Bearer {ADMIN}")).await)
+        .await
+        .expect_problem(422, "out_of_range");
+    assert!(by_token["detail"].as_str().is_some_and(str::is_ascii), "{by_token}");
+    let by_page = read_response(request("cookie", &admin).await).await.expect_problem(422, "out_of_range");
+    assert!(
+        by_page["detail"].as_str().is_some_and(|detail| detail.contains("sort") && !detail.is_ascii()),
+        "{by_page}"
+    );
+}
+
+#[tokio::test]
+async fn form_errors_are_localized() {
+    let server = TestServer::start().await;
+    let Actor::Cookie(session) = server.add_user("ada", "admin").await else { panic!("a browser") };
+    let post = async |path: &str, form: &str| -> String {
+        let by = Actor::Cookie(format!("{session}; language=ja"));
+        let answer = server.call(&by, "POST", path, form.to_owned()).await;
+        let flash =
+            answer.headers[header::SET_COOKIE].to_str().expect("text").split(';').next().expect("a pair").to_owned();
+        let to = answer.headers[header::LOCATION].to_str().expect("text").to_owned();
+        browse(&server, &Actor::Cookie(format!("{session}; {flash}")), "GET", &to, "ja").await.text()
+    };
+    let taken = post("/ui/users", "name=ada&role=viewer").await;
+    assert!(taken.contains("この名前はすでに使われています"), "{taken}");
+    let wrong = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
+    assert!(wrong.contains("この名前とパスワードでは入れません"), "{wrong}");
+    let labels = post("/ui/workers", "name=x&labels=%3D1").await;
+    assert!(labels.contains("このラベルは使用できません"), "{labels}");
+}

@@ -1,0 +1,5 @@
+//! GPUs: reports, history, and the fleet.
+
+mod fleet;
+mod history;
+mod reports;

@@ -1,0 +1,263 @@
+//! Why a job is pending, and the actions that help.
+
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
+use crate::tests::ui::pages::{log_in, page};
+
+/// Connects a worker with these GPUs, all of one model.
+async fn with_gpus(
+    server: &TestServer,
+    name: &str,
+    count: u32,
+    max_jobs: u32,
+) -> (String, Actor, crate::tests::harness::EventStreamReader) {
+    let (id, key) = server.create_worker(name).await;
+    let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100", "vram_gb": 40.0});
+    let gpus: Vec<Value> = (0..count).map(gpu).collect();
+    let body =
+        json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": max_jobs});
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    let events = server.open_stream(&key).await;
+    (id, key, events)
+}
+
+async fn submit(server: &TestServer, more: Value) -> Value {
+    let mut body = json!({"config_name": "digits"});
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)
+}
+
+/// Connects a worker whose agent reports the label team=nlp.
+async fn with_reported_team(server: &TestServer) -> (String, crate::tests::harness::EventStreamReader) {
+    let (id, key) = server.create_worker("gpu-1").await;
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "labels": {"team": "nlp"}});
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    (id, server.open_stream(&key).await)
+}
+
+#[tokio::test]
+async fn reported_labels_can_be_ignored_on_one_worker() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, mut events) = with_reported_team(&server).await;
+    let worker = format!("/api/admin/workers/{id}");
+    let ignore = |ignore: bool| json!({"ignore_reported_labels": ignore}).to_string();
+    let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(true)).await.expect_status(200);
+    let shown = (&view["labels"], &view["reported_labels"], &view["ignore_reported_labels"]);
+    assert_eq!(shown, (&json!({}), &json!({"team": "nlp"}), &json!(true)));
+    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let found = async || {
+        server.get(&Actor::Admin, "/api/admin/workers?label=team=n*").await.expect_status(200)["total"].clone()
+    };
+    assert_eq!(found().await, 0);
+    let view = server.call(&Actor::Admin, "PATCH", &worker, ignore(false)).await.expect_status(200);
+    assert_eq!(view["labels"], json!({"team": "nlp"}));
+    assert_eq!(events.next_offer().await.job_id.as_str(), waits["job_id"].as_str().expect("text"));
+    assert_eq!(found().await, 1);
+}
+
+#[tokio::test]
+async fn reported_labels_can_be_ignored_on_all_workers() {
+    let server = TestServer::start_with(|policy| policy.ignore_reported_labels = true).await;
+    server.put_config("digits").await;
+    let (id, _events) = with_reported_team(&server).await;
+    let waits = submit(&server, json!({"worker_labels": {"team": "nlp"}})).await;
+    assert_eq!(explain(&server, &waits).await["workers"][0]["blockers"][0]["code"], "label");
+    let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
+    assert_eq!((&view["labels"], &view["ignore_reported_labels"]), (&json!({}), &json!(true)));
+}
+
+async fn explain(server: &TestServer, submitted: &Value) -> Value {
+    let id = submitted["job_id"].as_str().expect("text");
+    server.get(&Actor::Admin, &format!("/api/queue/{id}/explain")).await.expect_status(200)
+}
+
+#[tokio::test]
+async fn explanation_lists_blockers_and_fixes_per_worker() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let waits = submit(&server, json!({"gpu_count": 2, "worker_labels": {"team": "nlp"}})).await;
+    let nobody = explain(&server, &waits).await;
+    assert_eq!((&nobody["verdict"], &nobody["workers"]), (&json!("no_workers"), &json!([])));
+    let (id, _, _one) = with_gpus(&server, "small", 1, 1).await;
+    let never = explain(&server, &waits).await;
+    assert_eq!(never["verdict"], "unsatisfiable");
+    let blockers = &never["workers"][0]["blockers"];
+    assert_eq!((&blockers[0]["code"], &blockers[1]["code"]), (&json!("label"), &json!("gpu_count")));
+    assert_eq!(blockers[0]["text"], "The job requires team=nlp, and this worker has no label team.");
+    assert_eq!(blockers[0]["change"], "Add the label team=nlp to the worker, or remove it from the job.");
+    assert_eq!(blockers[1]["text"], "The job requires 2 GPUs, and this worker has 1.");
+    let change = "Request at most 1 GPU: set gpu_count, or --num_processes in the configuration.";
+    assert_eq!(blockers[1]["change"], change);
+    assert!(never["text"].as_str().is_some_and(|text| text.starts_with("No idle workers that match")));
+    let (_, _, mut two) = with_gpus(&server, "large", 2, 1).await;
+    let labelled = |worker: &str| format!("/api/admin/workers/{worker}");
+    let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    let large = workers["workers"][0]["id"].as_str().expect("text").to_owned();
+    assert_ne!(large, id);
+    server
+        .call(&Actor::Admin, "PATCH", &labelled(&large), json!({"labels": {"team": "nlp"}}).to_string())
+        .await
+        .expect_status(200);
+    assert_eq!(
+        two.next_offer().await.job_id.as_str(),
+        waits["job_id"].as_str().expect("text"),
+        "labels changed: it is planned"
+    );
+    assert_eq!(explain(&server, &waits).await["verdict"], "not_waiting");
+    server.get(&Actor::Admin, "/api/queue/j_none/explain").await.expect_problem(404, "job_not_found");
+}
+
+#[tokio::test]
+async fn dry_run_previews_without_submitting() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let ask = async |more: Value| {
+        let mut body = json!({"config_name": "digits", "dry_run": true});
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        server.post(&Actor::Admin, "/api/queue/submit", body).await
+    };
+    let (id, _, _events) = with_gpus(&server, "gpu", 2, 1).await;
+    let fits = ask(json!({"gpu_count": 2})).await.expect_status(200);
+    assert_eq!((&fits["dry_run"], &fits["allocated_worker_id"]), (&json!(true), &json!(id)));
+    assert_eq!((&fits["queue_position"], &fits["explanation"]["verdict"]), (&json!(null), &json!("fits")));
+    let waits = ask(json!({"gpu_count": 3})).await.expect_status(200);
+    assert_eq!((&waits["queue_position"], &waits["explanation"]["verdict"]), (&json!(1), &json!("unsatisfiable")));
+    ask(json!({"priority": 51})).await.expect_problem(422, "out_of_range");
+    ask(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
+    assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["total"], 0);
+}
+
+#[tokio::test]
+async fn several_jobs_share_a_host_each_with_its_own_gpus() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, mut events) = with_gpus(&server, "shared", 2, 2).await;
+    let (first, second) = (submit(&server, json!({})).await, submit(&server, json!({})).await);
+    let third = submit(&server, json!({})).await;
+    let (one, two) = (events.next_offer().await, events.next_offer().await);
+    assert_eq!((one.gpus.len(), two.gpus.len()), (1, 1));
+    assert_ne!(one.gpus, two.gpus, "a GPU is granted to one job (I3)");
+    assert_eq!((&first["allocated_worker_id"], &second["allocated_worker_id"]), (&json!(id), &json!(id)));
+    assert_eq!(explain(&server, &third).await["workers"][0]["blockers"][0]["code"], "occupied");
+    server
+        .report_status(&key, one.job_id.as_str(), json!({"status": "completed", "attempt": 1}))
+        .await
+        .expect_status(200);
+    assert_eq!(events.next_offer().await.gpus, one.gpus, "the GPU that came free");
+}
+
+#[tokio::test]
+async fn higher_priority_runs_first_and_can_be_changed() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (low, high) = (submit(&server, json!({"priority": 0})).await, submit(&server, json!({"priority": 50})).await);
+    assert_eq!((&low["queue_position"], &high["queue_position"]), (&json!(1), &json!(1)));
+    let path = |job: &Value| format!("/api/queue/{}/priority", job["job_id"].as_str().expect("text"));
+    server.post(&Actor::Admin, &path(&high), json!({"priority": 51})).await.expect_problem(422, "out_of_range");
+    server.post(&Actor::Admin, &path(&high), json!({"priority": 256})).await.expect_problem(400, "invalid_json");
+    let demoted = server.post(&Actor::Admin, &path(&high), json!({"priority": 0})).await.expect_status(200);
+    assert_eq!((&demoted["priority"], &demoted["queue_position"]), (&json!(0), &json!(2)));
+    server.post(&Actor::Admin, &path(&high), json!({"priority": 1})).await.expect_status(200);
+    let (_, key, mut events) = server.connect_worker("gpu").await;
+    let taken = events.next_offer().await.job_id.to_string();
+    assert_eq!(json!(taken), high["job_id"]);
+    server.report_status(&key, &taken, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
+    server.post(&Actor::Admin, &path(&high), json!({"priority": 5})).await.expect_problem(409, "job_ended");
+}
+
+#[tokio::test]
+async fn user_retry_creates_a_new_job() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let first = submit(&server, json!({"priority": 30, "worker_labels": {"team": "n*"}})).await;
+    let id = first["job_id"].as_str().expect("text");
+    let retry = format!("/api/queue/{id}/retry");
+    server.call(&Actor::Admin, "POST", &retry, "").await.expect_problem(409, "job_not_ended");
+    server.call(&Actor::Admin, "POST", &format!("/api/queue/{id}/cancel"), "").await.expect_status(200);
+    let again = server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
+    let view = server.job(again["job_id"].as_str().expect("text")).await;
+    assert_eq!((&view["retry_of"], &view["priority"]), (&json!(id), &json!(30)));
+    assert_eq!((&view["worker_labels"], &view["status"]), (&json!({"team": "n*"}), &json!("queued")));
+    assert_eq!(server.job_status(id).await, "cancelled");
+}
+
+#[tokio::test]
+async fn idempotency_key_creates_one_job() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let send = async |key: &'static str, body: Value| {
+        let request = Request::builder().method("POST").uri("/api/queue/submit").header("idempotency-key", key);
+        let request = request.header(header::HOST, "localhost:8001").header("x-api-key", ADMIN);
+        read_response(server.send(request.body(body.to_string().into()).expect("a request")).await).await
+    };
+    let body = json!({"config_name": "digits"});
+    let (one, two) = tokio::join!(send("k1", body.clone()), send("k1", body.clone()));
+    let first = one.expect_status(201);
+    assert_eq!(first["job_id"], two.expect_status(201)["job_id"]);
+    send("k1", json!({"config_name": "digits", "priority": 1})).await.expect_problem(422, "idempotency_key_reused");
+    send("", body.clone()).await.expect_problem(422, "out_of_range");
+    assert_ne!(send("k2", body.clone()).await.expect_status(201)["job_id"], first["job_id"]);
+    server.advance(app::domain::time::Millis::from_secs(86_401)).await;
+    assert_ne!(
+        send("k1", body).await.expect_status(201)["job_id"],
+        first["job_id"],
+        "a day later it is another submit"
+    );
+}
+
+#[tokio::test]
+async fn sentences_have_structured_parameters() {
+    let server = TestServer::start_with(|policy| policy.limits.jobs = Some(1)).await;
+    server.put_config("digits").await;
+    let (_, key, mut events) = with_gpus(&server, "gpu", 2, 2).await;
+    let large = submit(&server, json!({"gpu_count": 2, "min_vram_gb": 80.0})).await;
+    let blocker = explain(&server, &large).await["workers"][0]["blockers"][0].clone();
+    let told = [&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["gpus"]];
+    assert_eq!(told, [&json!("vram"), &json!("80"), &json!("40"), &json!(2)]);
+    submit(&server, json!({})).await;
+    let runs = events.next_offer().await;
+    server
+        .report_status(&key, runs.job_id.as_str(), json!({"status": "running", "attempt": 1}))
+        .await
+        .expect_status(200);
+    let waits = explain(&server, &submit(&server, json!({})).await).await;
+    assert_eq!((&waits["verdict"], &waits["limit"]), (&json!("limited"), &json!({"jobs": 1, "per_user": false})));
+}
+
+#[tokio::test]
+async fn unsupported_sandbox_is_explained() {
+    const WHY: &str = "AppArmor keeps programs from making user namespaces";
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key) = server.create_worker("cpu-1").await;
+    let sandbox = json!({"least": "files", "most": "files", "why_not_more": WHY});
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu", "sandbox": sandbox});
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    let _events = server.open_stream(&key).await;
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
+    assert!(shown.contains(&format!("files: jobs open only the files they are given ({WHY})")), "{shown}");
+
+    let waits = submit(&server, json!({"sandbox": "full"})).await;
+    let explained = explain(&server, &waits).await;
+    let blocker = &explained["workers"][0]["blockers"][0];
+    assert_eq!(
+        (&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["why"]),
+        (&json!("sandbox"), &json!("full"), &json!("files"), &json!(WHY))
+    );
+    let text = format!("The job requires sandbox level full, and this worker has at most files: {WHY}.");
+    assert_eq!(blocker["text"], text);
+    let change = "Use files, or run simpletuner-worker doctor on the host to see why it has no more.";
+    assert_eq!(blocker["change"], change);
+    let job = waits["job_id"].as_str().expect("text");
+    let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
+    for words in
+        ["The job asks for a sandbox of level full, and this worker has files at most.", WHY, "Ask for “files”"]
+    {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}

@@ -1,0 +1,387 @@
+//! I1 for exclusive jobs: an attempt is not offered to another worker until its agent must have stopped it, whatever the reason
+//! of the loss. Agents count the lease from their last answered request.
+
+use app::domain::time::Millis;
+use serde_json::{Value, json};
+
+use crate::store::conformance::fresh_database;
+use crate::tests::agents::older::until_gone;
+use crate::tests::harness::{Actor, EventStreamReader, TestServer};
+
+/// The heartbeat timeout, in seconds.
+const LEASE: i64 = 120;
+
+async fn submit(server: &TestServer) -> String {
+    let body = json!({"config_name": "digits", "target": "worker", "exclusive": true});
+    let answer = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
+    answer["job_id"].as_str().expect("text").to_owned()
+}
+
+/// A running job, and another worker that matches it.
+struct ExclusiveScenario {
+    server: TestServer,
+    worker: String,
+    key: Actor,
+    token: Actor,
+    job: String,
+    other: Actor,
+    _events: (EventStreamReader, EventStreamReader),
+}
+
+impl ExclusiveScenario {
+    async fn start() -> Self {
+        let server = TestServer::start().await;
+        server.put_config("digits").await;
+        let (worker, key, mut events) = server.connect_worker("gpu-1").await;
+        let job = submit(&server).await;
+        let offer = events.next_offer().await;
+        assert!(offer.exclusive, "its agent is told");
+        server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+        let (_, other, others) = server.connect_worker("gpu-2").await;
+        let token = Actor::Job(offer.upload_token);
+        Self { server, worker, key, token, job, other, _events: (events, others) }
+    }
+
+    fn attempt_claim(&self) -> Value {
+        json!([{"job_id": self.job, "attempt": 1}])
+    }
+
+    /// Advances the clock; the other worker sends heartbeats.
+    async fn advance(&self, seconds: i64) {
+        for _ in 0..seconds {
+            self.server.clock.advance(Millis::from_secs(1));
+            self.server.heartbeat(&self.other, json!([])).await;
+            self.server.advance(Millis(0)).await;
+        }
+    }
+
+    async fn status(&self) -> String {
+        self.server.job_status(&self.job).await
+    }
+
+    /// The job waits for a whole lease, which is explained, and is then offered to the other worker.
+    async fn goes_to_another_after_a_lease(&self) {
+        assert_eq!(self.status().await, "queued");
+        self.advance(LEASE - 1).await;
+        assert_eq!(self.status().await, "queued", "a trainer of it may run");
+        let path = format!("/api/queue/{}/explain", self.job);
+        let explained = self.server.get(&Actor::Admin, &path).await.expect_status(200);
+        assert_eq!(explained["verdict"], "held", "{explained}");
+        assert!(
+            explained["until"].is_string()
+                && explained["text"].as_str().is_some_and(|t| t.starts_with("Exclusive job"))
+        );
+        self.advance(1).await;
+        let view = self.server.job(&self.job).await;
+        assert_eq!((&view["status"], &view["attempt"]), (&json!("offered"), &json!(2)));
+    }
+}
+
+#[tokio::test]
+async fn exclusive_is_shown_and_copied_by_a_retry() {
+    let story = ExclusiveScenario::start().await;
+    assert_eq!(story.server.job(&story.job).await["exclusive"], true);
+    story
+        .server
+        .report_status(&story.key, &story.job, json!({"status": "completed", "attempt": 1}))
+        .await
+        .expect_status(200);
+    let path = format!("/api/queue/{}/retry", story.job);
+    let again = story.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
+    assert_eq!(again["status"], "offered", "nothing of the old one runs");
+    let id = again["job_id"].as_str().expect("text");
+    assert_eq!(story.server.job(id).await["exclusive"], true);
+}
+
+#[tokio::test]
+async fn older_agents_get_no_exclusive_jobs_and_that_is_explained() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, key) = server.create_worker("old").await;
+    server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.expect_status(200);
+    let _events = server.open_stream(&key).await;
+    let job = submit(&server).await;
+    let explained = server.get(&Actor::Admin, &format!("/api/queue/{job}/explain")).await.expect_status(200);
+    let blocker = &explained["workers"][0]["blockers"][0];
+    assert_eq!(
+        (&explained["verdict"], &blocker["code"]),
+        (&json!("worker_unavailable"), &json!("cannot_stop")),
+        "{explained}"
+    );
+    assert!(blocker["change"].as_str().is_some_and(|change| change.contains("simpletuner-worker")));
+    let plain = server.submit("digits").await;
+    assert_eq!(server.job_status(&plain).await, "offered", "others go there");
+}
+
+#[tokio::test]
+async fn offer_is_withdrawn_from_a_worker_with_an_older_agent() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, events) = server.connect_worker("gpu-1").await;
+    let job = submit(&server).await;
+    drop(events);
+    until_gone(&server, &id).await;
+    server.post(&key, "/api/workers/register", json!({"name": "old", "persistent": true})).await.expect_status(200);
+    assert_eq!(server.job_status(&job).await, "queued");
+}
+
+#[tokio::test]
+async fn after_silence() {
+    let story = ExclusiveScenario::start().await;
+    story.advance(LEASE).await;
+    assert_eq!(story.status().await, "running");
+    story.advance(1).await;
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn after_a_disconnect_that_left_it_running() {
+    let story = ExclusiveScenario::start().await;
+    let goodbye = json!({"left_running": story.attempt_claim()});
+    story.server.post(&story.key, "/api/workers/disconnect", goodbye).await.expect_status(200);
+    story.advance(LEASE).await;
+    assert_eq!(story.status().await, "running", "it may come back");
+    story.advance(1).await;
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn after_its_offline_worker_was_deleted() {
+    let story = ExclusiveScenario::start().await;
+    let goodbye = json!({"left_running": story.attempt_claim()});
+    story.server.post(&story.key, "/api/workers/disconnect", goodbye).await.expect_status(200);
+    story
+        .server
+        .call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{}", story.worker), "")
+        .await
+        .expect_status(200);
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn after_its_agent_came_back_without_it() {
+    let story = ExclusiveScenario::start().await;
+    story.server.register(&story.key, json!([])).await;
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn job_forgotten_by_a_twin_returns_with_its_agent() {
+    let story = ExclusiveScenario::start().await;
+    story.server.register(&story.key, json!([])).await;
+    story.advance(60).await;
+    assert_eq!(story.status().await, "queued");
+    assert!(story.server.heartbeat(&story.key, story.attempt_claim()).await.stop.is_empty());
+    assert_eq!(story.status().await, "running");
+    story.server.register(&story.key, json!([])).await;
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn while_its_lost_attempt_is_answered() {
+    let story = ExclusiveScenario::start().await;
+    story.server.register(&story.key, json!([])).await;
+    let (server, base) = (&story.server, format!("/api/workers/job/{}", story.job));
+    let point = json!({"attempt": 1, "points": []});
+    for round in 0..4_u32 {
+        story.advance(LEASE - 1).await;
+        assert_eq!(story.status().await, "queued", "{round}");
+        let answered = match round {
+            0 => server.call(&story.token, "PUT", &format!("{base}/logs?attempt=1&offset=0"), "more").await,
+            1 => server.post(&story.token, &format!("{base}/progress"), point.clone()).await,
+            2 => server.get(&story.token, &format!("{base}/bundle?attempt=1")).await,
+            _ => server.post(&story.token, &format!("{base}/secrets"), json!({})).await,
+        };
+        answered.expect_status(200);
+    }
+    story.advance(LEASE - 1).await;
+    assert_eq!(story.status().await, "queued");
+    story.advance(11).await;
+    assert_eq!(story.status().await, "offered");
+    let late = server.call(&story.token, "PUT", &format!("{base}/logs?attempt=1&offset=4"), "late").await;
+    late.expect_problem(409, "stale_attempt");
+}
+
+#[tokio::test]
+async fn after_its_token_was_rotated() {
+    let story = ExclusiveScenario::start().await;
+    story
+        .server
+        .call(&Actor::Admin, "POST", &format!("/api/admin/workers/{}/token", story.worker), "")
+        .await
+        .expect_status(200);
+    story.advance(LEASE - 1).await;
+    let log = format!("/api/workers/job/{}/logs?attempt=1&offset=0", story.job);
+    story.server.call(&story.token, "PUT", &log, "on").await.expect_status(200);
+    story.advance(LEASE).await;
+    assert_eq!(story.status().await, "running", "its job token speaks for it");
+    story.advance(1).await;
+    story.goes_to_another_after_a_lease().await;
+}
+
+#[tokio::test]
+async fn after_a_drain_deadline_reported_by_its_agent_only() {
+    let story = ExclusiveScenario::start().await;
+    let drain = format!("/api/admin/workers/{}/drain", story.worker);
+    story.server.post(&Actor::Admin, &drain, json!({"deadline_seconds": 10})).await.expect_status(200);
+    story.advance(LEASE).await;
+    assert_eq!(story.status().await, "running", "it was asked to stop, and has not confirmed");
+    story
+        .server
+        .report_status(&story.key, &story.job, json!({"status": "requeue", "attempt": 1}))
+        .await
+        .expect_status(200);
+    assert_eq!(story.status().await, "offered", "it has stopped");
+}
+
+#[tokio::test]
+async fn after_an_unconfirmed_cancel() {
+    let story = ExclusiveScenario::start().await;
+    let (cancel, retry) = (format!("/api/queue/{}/cancel", story.job), format!("/api/queue/{}/retry", story.job));
+    story.server.call(&Actor::Admin, "POST", &cancel, "").await.expect_status(200);
+    story.server.call(&Actor::Admin, "POST", &retry, "").await.expect_problem(409, "job_not_ended");
+    story.advance(LEASE + 1).await;
+    assert_eq!(story.status().await, "cancelled");
+    let again = story.server.call(&Actor::Admin, "POST", &retry, "").await.expect_status(201);
+    let again = again["job_id"].as_str().expect("text").to_owned();
+    story.advance(LEASE - 1).await;
+    assert_eq!(story.server.job_status(&again).await, "queued", "the old one's trainer may run");
+    story.advance(1).await;
+    assert_eq!(story.server.job_status(&again).await, "offered");
+}
+
+#[tokio::test]
+async fn after_a_cancel_during_the_fencing_delay() {
+    let story = ExclusiveScenario::start().await;
+    story.server.register(&story.key, json!([])).await;
+    story.server.call(&Actor::Admin, "POST", &format!("/api/queue/{}/cancel", story.job), "").await.expect_status(200);
+    let path = format!("/api/queue/{}/retry", story.job);
+    let again = story.server.call(&Actor::Admin, "POST", &path, "").await.expect_status(201);
+    assert_eq!(again["status"], "queued");
+    story.advance(LEASE).await;
+    assert_eq!(story.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
+}
+
+#[tokio::test]
+async fn after_its_last_retry_was_lost() {
+    let story = ExclusiveScenario::start().await;
+    let body = json!({"config_name": "digits", "exclusive": true, "max_retries": 0});
+    story
+        .server
+        .report_status(&story.key, &story.job, json!({"status": "completed", "attempt": 1}))
+        .await
+        .expect_status(200);
+    story.server.open_stream(&story.key).await;
+    let made = story.server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201);
+    let job = made["job_id"].as_str().expect("text").to_owned();
+    let taker = if made["allocated_worker_id"] == story.worker { &story.key } else { &story.other };
+    story.server.report_status(taker, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    story.server.register(taker, json!([])).await;
+    let _listens = story.server.open_stream(taker).await;
+    assert_eq!(story.server.job_status(&job).await, "failed");
+    let again =
+        story.server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/retry"), "").await.expect_status(201);
+    assert_eq!(again["status"], "queued", "the old one's trainer may run");
+    story.advance(LEASE).await;
+    assert_eq!(story.server.job_status(again["job_id"].as_str().expect("text")).await, "offered");
+}
+
+/// Two servers on one database, of which the first leads, and a running exclusive job.
+async fn two_servers() -> (TestServer, TestServer, Actor, String, EventStreamReader) {
+    let database = fresh_database().await;
+    let a = TestServer::start_shared("c_a", &database, Millis::from_secs(3_600)).await;
+    let b = TestServer::start_shared("c_b", &database, Millis::from_secs(3_600)).await;
+    a.app.core.renew_leadership().await.expect("a database");
+    a.put_config("digits").await;
+    let (_, key, mut events) = a.connect_worker("gpu-1").await;
+    let job = submit(&a).await;
+    events.next_offer().await;
+    a.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    (a, b, key, job, events)
+}
+
+#[tokio::test]
+async fn after_the_leader_declared_offline_a_worker_of_another_server() {
+    let (a, b, key, job, _events) = two_servers().await;
+    for server in [&a, &b] {
+        server.clock.advance(Millis::from_secs(LEASE + 1));
+    }
+    b.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
+    let (_, other, _others) = a.connect_worker("gpu-2").await;
+    a.app.core.check_health().await.expect("a database");
+    assert_eq!(a.job_status(&job).await, "queued", "what the other heard is not written yet");
+    for _ in 1..LEASE {
+        a.clock.advance(Millis::from_secs(1));
+        a.heartbeat(&other, json!([])).await;
+        a.advance(Millis(0)).await;
+        assert_eq!(a.job_status(&job).await, "queued");
+    }
+    a.advance(Millis::from_secs(1)).await;
+    assert_eq!(a.job_status(&job).await, "offered");
+}
+
+#[tokio::test]
+async fn after_a_server_stopped_with_an_unsaved_contact() {
+    let (a, b, key, job, events) = two_servers().await;
+    for server in [&a, &b] {
+        server.clock.advance(Millis::from_secs(100));
+    }
+    // Only in the memory of the first server, which stops.
+    a.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
+    a.app.core.resign().await.expect("a database");
+    drop((a, events));
+    b.app.core.renew_leadership().await.expect("a database");
+    let (_, other, _others) = b.connect_worker("gpu-2").await;
+    for _ in 0..=LEASE {
+        assert_eq!(
+            b.job_status(&job).await,
+            "running",
+            "a server that has not listened as long marks no worker offline (I10)"
+        );
+        b.clock.advance(Millis::from_secs(1));
+        b.heartbeat(&other, json!([])).await;
+        b.advance(Millis(0)).await;
+    }
+    for _ in 0..LEASE {
+        assert_eq!(b.job_status(&job).await, "queued");
+        b.clock.advance(Millis::from_secs(1));
+        b.heartbeat(&other, json!([])).await;
+        b.advance(Millis(0)).await;
+    }
+    assert_eq!(b.job_status(&job).await, "offered");
+}
+
+#[tokio::test]
+async fn after_a_server_with_a_longer_timeout() {
+    const TOLD: i64 = 600;
+    let database = fresh_database().await;
+    let term = Millis::from_secs(3_600);
+    let a = TestServer::start_shared_with("c_a", &database, |policy| {
+        (policy.leader_term, policy.heartbeat_timeout) = (term, Millis::from_secs(TOLD));
+    })
+    .await;
+    a.app.core.renew_leadership().await.expect("a database");
+    a.put_config("digits").await;
+    let (_, key, mut events) = a.connect_worker("gpu-1").await;
+    let job = submit(&a).await;
+    events.next_offer().await;
+    a.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    a.app.core.resign().await.expect("a database");
+    drop((a, events));
+    let b = TestServer::start_shared("c_b", &database, term).await;
+    b.app.core.renew_leadership().await.expect("a database");
+    let (_, other, _others) = b.connect_worker("gpu-2").await;
+    for _ in 0..=LEASE {
+        b.clock.advance(Millis::from_secs(1));
+        b.heartbeat(&other, json!([])).await;
+        b.advance(Millis(0)).await;
+    }
+    assert_eq!(b.job_status(&job).await, "queued", "it is taken for silent by the new one's setting");
+    for _ in 0..TOLD {
+        assert_eq!(b.job_status(&job).await, "queued", "its agent has a longer timeout");
+        b.clock.advance(Millis::from_secs(1));
+        b.heartbeat(&other, json!([])).await;
+        b.advance(Millis(0)).await;
+    }
+    assert_eq!(b.job_status(&job).await, "offered");
+}

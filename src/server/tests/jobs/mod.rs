@@ -1,0 +1,10 @@
+//! Jobs, from submit to retention.
+
+mod dispatch;
+mod explain;
+mod failure_reasons;
+mod fencing_delay;
+mod queue;
+mod retention;
+mod trace;
+mod waiting_jobs;

@@ -1,0 +1,194 @@
+//! Explanation, preview, page, list and overview agree on why a job is pending.
+
+use app::domain::time::Millis;
+use serde_json::{Value, json};
+
+use crate::tests::harness::{Actor, TestServer};
+use crate::tests::ui::pages::{log_in, page};
+
+/// Connects a worker with these GPUs at a site.
+async fn with_gpus(
+    server: &TestServer,
+    name: &str,
+    site: &str,
+    count: u32,
+) -> (String, crate::tests::harness::EventStreamReader) {
+    let (id, key) = labelled(server, name, site).await;
+    let gpu = |n: u32| json!({"index": n, "uuid": format!("GPU-{name}-{n}"), "name": "A100", "vram_gb": 40.0});
+    let gpus: Vec<Value> = (0..count).map(gpu).collect();
+    let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cuda", "gpus": gpus, "max_jobs": 1});
+    server.post(&key, "/api/workers/register", body).await.expect_status(200);
+    (id, server.open_stream(&key).await)
+}
+
+/// Creates a worker at a site that has never connected.
+async fn labelled(server: &TestServer, name: &str, site: &str) -> (String, Actor) {
+    let body = json!({"name": name, "labels": {"site": site}});
+    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let text = |key: &str| made[key].as_str().expect("text").to_owned();
+    (text("worker_id"), Actor::worker(text("token")))
+}
+
+fn with(body: &Value, more: &Value) -> String {
+    let mut body = body.clone();
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    body.to_string()
+}
+
+/// Returns the responses to a submit and to its preview.
+async fn submit(server: &TestServer, asks: Value) -> (Value, Value) {
+    let send = async |more| {
+        let body = with(&with_config(&asks), &more);
+        server.call(&Actor::Admin, "POST", "/api/queue/submit", body).await
+    };
+    let preview = send(json!({"dry_run": true})).await.expect_status(200);
+    (send(json!({})).await.expect_status(201), preview)
+}
+
+fn with_config(asks: &Value) -> Value {
+    serde_json::from_str(&with(&json!({"config_name": "digits"}), asks)).expect("an object")
+}
+
+async fn explain(server: &TestServer, submitted: &Value) -> Value {
+    let id = submitted["job_id"].as_str().expect("text");
+    server.get(&Actor::Admin, &format!("/api/queue/{id}/explain")).await.expect_status(200)
+}
+
+async fn stuck_alerts(server: &TestServer) -> Vec<Value> {
+    let overview = server.get(&Actor::Admin, "/api/overview").await.expect_status(200);
+    let of_jobs = |entry: &&Value| matches!(entry["kind"].as_str(), Some("stuck" | "more_stuck"));
+    overview["attention"].as_array().expect("a list").iter().filter(of_jobs).cloned().collect()
+}
+
+#[tokio::test]
+async fn never_connected_workers_do_not_match() {
+    const WHY: &str = "4 workers: 3 have site=graz, 1 of them has connected before, 0 of them have 16 GPUs.";
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, _events) = with_gpus(&server, "large", "graz", 8).await;
+    let (_, _other) = with_gpus(&server, "small", "wien", 1).await;
+    labelled(&server, "never-1", "graz").await;
+    labelled(&server, "never-2", "graz").await;
+    let asks = json!({"gpu_count": 16, "worker_labels": {"site": "graz"}});
+    let (waits, preview) = submit(&server, asks).await;
+    let explained = explain(&server, &waits).await;
+    assert_eq!(explained["workers"], preview["explanation"]["workers"]);
+    for said in [&explained, &preview["explanation"]] {
+        assert_eq!((&said["verdict"], &said["summary"]["text"]), (&json!("unsatisfiable"), &json!(WHY)));
+        let text = said["text"].as_str().expect("text");
+        assert!(text.starts_with("GPU requirements not met") && text.contains("Closest match is large"), "{text}");
+        let answers = said["workers"].as_array().expect("a list");
+        assert!(answers.iter().all(|answer| answer["matches"] == false), "{answers:?}");
+        let names: Vec<_> = answers.iter().map(|answer| &answer["name"]).collect();
+        assert_eq!(names, ["large", "small", "never-1", "never-2"]);
+        let blocker = &answers[3]["blockers"][0];
+        assert_eq!(blocker["code"], "never_connected");
+        assert_eq!(blocker["text"], "The agent has never connected, so its GPUs are unknown.");
+    }
+    let steps: Vec<_> =
+        explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["left"]).collect();
+    assert_eq!(steps, [3, 1, 0]);
+    assert_eq!(waits["warning"], WHY);
+
+    // The other views agree.
+    let id = waits["job_id"].as_str().expect("text");
+    assert_eq!(server.job(id).await["fits_none"], true);
+    assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["jobs"][0]["fits_none"], true);
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, &format!("/jobs/{id}")).await;
+    assert!(shown.contains(WHY) && !shown.contains("No. 1 in line") && !shown.contains("Next in line"), "{shown}");
+    assert!(!page(&server, &cookies, "/jobs").await.contains("No. 1 in line"));
+    let train = page(&server, &cookies, "/train?config=digits&target=auto&gpus=16&labels=site%3Dgraz").await;
+    assert!(train.contains(WHY) && !train.contains("Its place in the queue"), "{train}");
+    assert_eq!(stuck_alerts(&server).await, [] as [Value; 0]);
+    server.advance(Millis::from_secs(61)).await;
+    let told = stuck_alerts(&server).await;
+    assert_eq!((told.len(), &told[0]["count"], &told[0]["job_id"]), (1, &json!(1), &waits["job_id"]));
+    assert_eq!(
+        told[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["ask"],
+        "gpu_count"
+    );
+}
+
+#[tokio::test]
+async fn never_connected_worker_is_the_advice_without_others() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    labelled(&server, "never-1", "graz").await;
+    let (waits, _) = submit(&server, json!({"gpu_count": 16})).await;
+    let explained = explain(&server, &waits).await;
+    assert_eq!((&explained["verdict"], &waits["warning"]), (&json!("worker_unavailable"), &json!(null)));
+    assert_eq!(explained["summary"]["text"], "1 worker: 0 have connected before.");
+    assert_eq!(server.job(waits["job_id"].as_str().expect("text")).await.get("fits_none"), None);
+}
+
+#[tokio::test]
+async fn disabled_local_worker_explains_local_jobs() {
+    const WHY: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with --local on; or submit \
+                       with target auto.";
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let missing = "Not available: this server runs no jobs itself.";
+    let cookies = log_in(&server).await;
+    assert!(page(&server, &cookies, "/train").await.contains(missing));
+    let (waits, preview) = submit(&server, json!({"target": "local"})).await;
+    for said in [&explain(&server, &waits).await, &preview["explanation"]] {
+        assert_eq!((&said["verdict"], &said["text"]), (&json!("no_local_worker"), &json!(WHY)));
+    }
+    assert_eq!(waits["warning"], WHY);
+    let train = page(&server, &cookies, "/train?config=digits&target=local").await;
+    assert!(train.contains("This server runs no jobs itself: it needs a GPU"), "{train}");
+
+    // The same applies to a remote worker.
+    let (_, _events) = with_gpus(&server, "gpu-1", "graz", 1).await;
+    let (waits, _) = submit(&server, json!({"target": "local"})).await;
+    assert_eq!(explain(&server, &waits).await["text"], WHY);
+    server.app.core.local_worker("local-here").await.expect("made");
+    assert!(!page(&server, &cookies, "/train").await.contains(missing));
+    assert_eq!(explain(&server, &waits).await["verdict"], "worker_unavailable");
+}
+
+#[tokio::test]
+async fn pending_jobs_with_equal_requirements_are_grouped() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, _events) = with_gpus(&server, "gpu-1", "wien", 1).await;
+    let ask = async |site: &str, count: usize| {
+        for _ in 0..count {
+            submit(&server, json!({"worker_labels": {"site": site}})).await;
+        }
+    };
+    ask("graz", 12).await;
+    let cookies = log_in(&server).await;
+    let shown = page(&server, &cookies, "/").await;
+    assert!(
+        shown.contains("12 jobs wait for a worker.") && !shown.contains("starts on the next free worker"),
+        "{shown}"
+    );
+    for place in 1..=12 {
+        assert!(!shown.contains(&format!("No. {place} in line")), "{place}");
+    }
+    server.advance(Millis::from_secs(61)).await;
+    let told = stuck_alerts(&server).await;
+    assert_eq!((told.len(), &told[0]["count"]), (1, &json!(12)));
+    assert_eq!(told[0]["summary"]["text"], "1 worker: 0 have site=graz.");
+    let shown = page(&server, &cookies, "/").await;
+    for words in [
+        "12 jobs wait",
+        "No worker can take this now",
+        "1 worker: 0 have site=graz.",
+        "phase=waiting&amp;label=site%3Dgraz",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    for site in ["a", "b", "c", "d", "e", "f"] {
+        ask(site, 2).await;
+    }
+    server.advance(Millis::from_secs(61)).await;
+    let told = stuck_alerts(&server).await;
+    let counts: Vec<_> = told.iter().map(|entry| (entry["kind"].as_str().expect("text"), &entry["count"])).collect();
+    assert_eq!(counts.len(), 6);
+    assert!(counts.contains(&("stuck", &json!(12))));
+    assert_eq!(counts[5], ("more_stuck", &json!(4)));
+    assert!(page(&server, &cookies, "/").await.contains("4 more jobs wait"));
+}

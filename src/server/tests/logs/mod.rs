@@ -1,0 +1,4 @@
+//! Logs of jobs.
+
+mod gaps;
+mod lines;

@@ -1,0 +1,103 @@
+//! Pages without content explain only what can still appear.
+
+use serde_json::json;
+
+use super::pages::{log_in, page};
+use crate::tests::agents::older::older;
+use crate::tests::harness::{Actor, TestServer};
+
+/// Returns which of these sentences a page shows in elements of their own.
+async fn shown_sentences<'s>(server: &TestServer, path: &str, sentences: &[&'s str]) -> Vec<&'s str> {
+    let shown = page(server, &log_in(server).await, path).await.replace("<!>", "");
+    sentences.iter().copied().filter(|sentence| shown.contains(&format!(">{sentence}<"))).collect()
+}
+
+const COMING: [&str; 4] = [
+    "The curves start with the first step that the trainer reports.",
+    "Validation images appear here as the trainer makes them.",
+    "Checkpoints and weights appear here as soon as the worker has sent them.",
+    "The log starts when a worker takes the job.",
+];
+const OVER: [&str; 4] = [
+    "The trainer reported no steps.",
+    "The job made no validation images.",
+    "This job sent no files.",
+    "No worker took the job, so there is no log.",
+];
+const OLDER: &str = "Its worker has an older agent, which sends no steps, no validation images and no log.";
+
+#[tokio::test]
+async fn cancelled_job_shows_no_pending_results() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let job = server.submit("digits").await;
+    let here = format!("/jobs/{job}");
+    let all = [COMING, OVER].concat();
+    assert_eq!(shown_sentences(&server, &here, &all).await, COMING);
+    server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
+    assert_eq!(shown_sentences(&server, &here, &all).await, OVER);
+    let shown = page(&server, &log_in(&server).await, &here).await;
+    assert!(!shown.contains("class=\"readings\"") && !shown.contains("job-percent"), "{shown}");
+}
+
+#[tokio::test]
+async fn older_agent_shows_no_missing_data() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, _, mut events) = older(&server).await;
+    let job = server.submit("digits").await;
+    events.next_of_type("job_submit").await;
+    assert_eq!(server.job(&job).await["older_agent"], true);
+    let here = format!("/jobs/{job}");
+    assert_eq!(shown_sentences(&server, &here, &[&COMING[..], &[OLDER]].concat()).await, [COMING[2], OLDER]);
+
+    let (_, _, _events) = server.connect_worker("gpu-1").await;
+    let body = json!({"config_name": "digits", "target": "worker"});
+    let other = server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)["job_id"].clone();
+    assert_eq!(server.job(other.as_str().expect("an id")).await.get("older_agent"), None);
+}
+
+#[tokio::test]
+async fn worker_page_tells_whether_jobs_start_there() {
+    let server = TestServer::start().await;
+    let (id, _, _events) = server.connect_worker("gpu-1").await;
+    let here = format!("/admin/workers/{id}");
+    let all = ["The next job that matches starts here.", "It takes no new jobs while it drains."];
+    assert_eq!(shown_sentences(&server, &here, &all).await, [all[0]]);
+    server.post(&Actor::Admin, &format!("/api/admin/workers/{id}/drain"), json!({})).await.expect_status(200);
+    assert_eq!(shown_sentences(&server, &here, &all).await, [all[1]]);
+}
+
+#[tokio::test]
+async fn unreported_values_are_not_shown_as_none() {
+    let server = TestServer::start().await;
+    let (waits, _) = server.create_worker("gpu-1").await;
+    let (bare, key) = server.create_worker("cpu-1").await;
+    let pages = async || {
+        let session = log_in(&server).await;
+        let of =
+            async |id: &str| page(&server, &session, &format!("/admin/workers/{id}")).await.matches("no GPU").count();
+        let list = page(&server, &session, "/admin/workers").await.matches("title=\"no GPU\"").count();
+        (of(&waits).await, of(&bare).await, list)
+    };
+    assert_eq!(pages().await, (0, 0, 0), "neither has come yet");
+    server.register(&key, json!([])).await;
+    let (waits, bare, list) = pages().await;
+    assert!(waits == 0 && bare > 0 && list == 1, "one has come, and has none: {waits}, {bare}, {list}");
+}
+
+#[tokio::test]
+async fn empty_configuration_list_shows_how_to_add_one() {
+    let server = TestServer::start().await;
+    for path in ["/configs", "/train"] {
+        let shown = page(&server, &log_in(&server).await, path).await.replace("<!>", "");
+        let (_, ways) = shown.split_once("No configuration yet").expect("that there is none");
+        let (button, ways) = ways.split_once("</a>").expect("a button");
+        assert!(button.contains("class=\"btn") && button.contains("href=\"/configs/new\""), "{path}: {button}");
+        let lines: Vec<&str> =
+            ways.split("<p class=\"w-full\">").skip(1).filter_map(|line| line.split("</p>").next()).collect();
+        let [cli, api] = lines[..] else { panic!("{path}: {lines:?}") };
+        assert!(cli.starts_with("CLI: <code") && cli.contains("simpletuner configs push DIRECTORY"), "{path}: {cli}");
+        assert!(api.starts_with("API: <code") && api.contains("PUT /api/configs/{name}"), "{path}: {api}");
+    }
+}

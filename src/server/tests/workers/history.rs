@@ -1,0 +1,148 @@
+//! `/api/admin/workers/{id}/attempts` and `…/events`.
+
+use app::domain::time::Millis;
+use serde_json::{Value, json};
+
+use crate::tests::harness::{Actor, TestServer};
+
+async fn part(server: &TestServer, id: &str, what: &str, query: &str) -> Value {
+    server.get(&Actor::Admin, &format!("/api/admin/workers/{id}/{what}{query}")).await.expect_status(200)
+}
+
+/// Submits a job to the connected worker, and ends its attempt after this many seconds.
+async fn attempted(server: &TestServer, key: &Actor, status: &str, seconds: i64) -> String {
+    let job = server.submit("digits").await;
+    server.report_status(key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    server.advance(Millis::from_secs(seconds)).await;
+    server.heartbeat(key, json!([{"job_id": job, "attempt": 1, "phase": "running"}])).await;
+    let error = (status == "failed").then_some("no memory");
+    server.report_status(key, &job, json!({"status": status, "attempt": 1, "error": error})).await.expect_status(200);
+    job
+}
+
+#[tokio::test]
+async fn worker_shows_its_attempts_and_recent_outcomes() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, _events) = server.connect_worker("gpu-1").await;
+    let none = part(&server, &id, "attempts", "").await;
+    assert_eq!((&none["attempts"], &none["record"]["attempts"]), (&json!([]), &json!(0)));
+    assert_eq!(none["record"]["success_percent"], json!(null), "of nothing there is no rate");
+
+    let first = attempted(&server, &key, "completed", 70).await;
+    for _ in 0..2 {
+        attempted(&server, &key, "failed", 5).await;
+    }
+    let last = attempted(&server, &key, "failed", 5).await;
+    let told = part(&server, &id, "attempts", "").await;
+    let jobs: Vec<_> = told["attempts"].as_array().expect("a list").iter().map(|one| &one["job_id"]).collect();
+    assert_eq!((jobs.len(), jobs[0], jobs[3]), (4, &json!(last), &json!(first)), "newest first");
+    let newest = &told["attempts"][0];
+    assert_eq!((&newest["config_name"], &newest["attempt"]), (&json!("digits"), &json!(1)));
+    assert_eq!((&newest["outcome"], &newest["error"]), (&json!("failed"), &json!("no memory")));
+    let record = &told["record"];
+    assert_eq!((&record["attempts"], &record["completed"], &record["failed"]), (&json!(4), &json!(1), &json!(3)));
+    assert_eq!((&record["success_percent"], &record["fast_failures"]), (&json!(25.0), &json!(3)));
+    let attention = server.get(&Actor::Admin, "/api/overview").await.expect_status(200)["attention"].clone();
+    let concern = attention.as_array().expect("a list").iter().find(|one| one["kind"] == "fast_failures");
+    assert_eq!(concern.expect("it needs a look")["count"], 3, "the overview counts the same");
+
+    attempted(&server, &key, "failed", 70).await;
+    let record = part(&server, &id, "attempts", "").await["record"].clone();
+    assert_eq!((&record["fast_failures"], &record["failed"]), (&json!(0), &json!(4)), "one has lasted since");
+}
+
+#[tokio::test]
+async fn attempts_of_the_worker_are_paged() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (id, key, events) = server.connect_worker("gpu-1").await;
+    for _ in 0..3 {
+        attempted(&server, &key, "completed", 1).await;
+    }
+    drop(events);
+    let (other, _, _events) = server.connect_worker("gpu-2").await;
+    let first = part(&server, &id, "attempts", "?limit=2").await;
+    let cursor = first["next_cursor"].as_str().expect("more");
+    let second = part(&server, &id, "attempts", &format!("?limit=2&cursor={cursor}")).await;
+    assert_eq!((second["attempts"].as_array().map(Vec::len), second.get("next_cursor")), (Some(1), None));
+    assert_ne!(second["attempts"][0]["job_id"], first["attempts"][1]["job_id"]);
+    assert_eq!(second["record"], first["record"], "it is about all of them");
+    assert_eq!(part(&server, &other, "attempts", "").await["attempts"], json!([]));
+    for what in ["attempts", "events"] {
+        let path = format!("/api/admin/workers/{id}/{what}");
+        server.get(&Actor::Admin, &format!("{path}?cursor=soon")).await.expect_problem(422, "out_of_range");
+        server
+            .get(&Actor::Admin, &format!("/api/admin/workers/w_none/{what}"))
+            .await
+            .expect_problem(404, "worker_not_found");
+        let lead = server.add_user(&format!("lead-{what}"), "lead").await;
+        server.get(&lead, &path).await.expect_problem(403, "permission_denied");
+    }
+}
+
+#[tokio::test]
+async fn worker_events_are_listed_newest_first() {
+    let server = TestServer::start().await;
+    let (id, _, _events) = server.connect_worker("gpu-1").await;
+    let (_, _, _others) = server.connect_worker("gpu-2").await;
+    let path = format!("/api/admin/workers/{id}");
+    server.post(&Actor::Admin, &format!("{path}/drain"), json!({"reason": "riser cable"})).await.expect_status(200);
+    let ada = server.add_user("ada", "admin").await;
+    server.post(&ada, &format!("{path}/resume"), json!({})).await.expect_status(200);
+    let told = part(&server, &id, "events", "").await;
+    let events = told["events"].as_array().expect("a list");
+    let words: Vec<_> = events.iter().map(|event| event["event"].as_str().expect("text")).collect();
+    let all = ["worker.resumed", "worker.drained", "worker.online", "worker.registered", "worker.created"];
+    assert_eq!(words, all);
+    assert_eq!((&events[0]["actor"], &events[2]["actor"]), (&json!("ada"), &json!(format!("worker:{id}"))));
+    assert_eq!(events[1]["detail"]["reason"], "riser cable");
+    let first = part(&server, &id, "events", "?limit=4").await;
+    let cursor = first["next_cursor"].as_str().expect("more");
+    let second = part(&server, &id, "events", &format!("?limit=4&cursor={cursor}")).await;
+    assert_eq!(second["events"].as_array().map(Vec::len), Some(1));
+    assert_eq!(second["events"][0], events[4]);
+}
+
+#[tokio::test]
+async fn worker_shows_its_status_of_the_last_day() {
+    let server = TestServer::start().await;
+    let (id, _) = server.create_worker("new").await;
+    let stood = async |id: &str| {
+        let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
+        let all = worker["last_day"].as_array().expect("a list").clone();
+        assert_eq!(all.last().expect("it stands somehow")["since"], worker["status_since"]);
+        all.iter().map(|stood| stood["status"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(stood(&id).await, [json!(null)], "never heard of");
+
+    server.put_config("digits").await;
+    let (id, key, _events) = server.connect_worker("gpu-1").await;
+    server.advance(Millis::from_secs(5)).await;
+    attempted(&server, &key, "completed", 70).await;
+    let path = format!("/api/admin/workers/{id}");
+    server.advance(Millis::from_secs(5)).await;
+    server.post(&Actor::Admin, &format!("{path}/drain"), json!({})).await.expect_status(200);
+    server.advance(Millis::from_secs(5)).await;
+    assert_eq!(stood(&id).await, ["idle", "busy", "idle", "draining"]);
+    let (page, one) = (server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200), json!(null));
+    assert_eq!(page["workers"][0]["last_day"], one, "a list does not tell it");
+}
+
+#[tokio::test]
+async fn token_shows_creator_and_time() {
+    let server = TestServer::start().await;
+    let (id, _) = server.create_worker("gpu-1").await;
+    let path = format!("/api/admin/workers/{id}");
+    let made = server.get(&Actor::Admin, &path).await.expect_status(200);
+    assert_eq!(
+        (&made["token_created_at"], &made["token_created_by"]),
+        (&made["created_at"], &json!("admin/bootstrap"))
+    );
+    server.advance(Millis::from_secs(90)).await;
+    let ada = server.add_user("ada", "admin").await;
+    server.post(&ada, &format!("{path}/token"), json!({})).await.expect_status(200);
+    let turned = server.get(&Actor::Admin, &path).await.expect_status(200);
+    assert_eq!(turned["token_created_by"], "ada");
+    assert_ne!(turned["token_created_at"], made["token_created_at"]);
+}

@@ -1,0 +1,6 @@
+//! Workers, as administrators see them.
+
+mod forms;
+mod history;
+mod routes;
+mod tokens;
