@@ -12,7 +12,7 @@ mod keyboard;
 #[cfg(feature = "hydrate")]
 mod selection;
 #[cfg(feature = "hydrate")]
-mod tabs;
+mod visibility;
 #[cfg(feature = "hydrate")]
 pub(crate) use dom::{
     copy_to_clipboard, embedded_strings, focused_node, form_value, load_notifications, now, origin, path,
@@ -34,17 +34,17 @@ pub(crate) use keyboard::{
 pub(crate) use selection::{apply_select_all, count_selected};
 
 #[cfg(feature = "hydrate")]
-pub(crate) use tabs::{TabChannel, is_visible, join_tabs, tab_id};
+pub(crate) use visibility::{is_visible, on_visibility_change};
 
 #[cfg(not(feature = "hydrate"))]
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    TabChannel, activate_first, apply_select_all, click, click_in_row, close_popovers, copy_to_clipboard,
-    count_selected, focus_first, focus_summary, focused_node, form_value, is_hovered_or_focused, is_visible, join_tabs,
-    key_press, load_notifications, move_row_focus, now, open_option, origin, path_and_query, pointer_fraction,
-    restore_focus, save_notifications, scroll_to_option, send, set_theme, submit_enclosing_form, subscribe, tab_id,
-    top_and_height,
+    activate_first, apply_select_all, click, click_in_row, close_popovers, copy_to_clipboard, count_selected,
+    focus_first, focus_summary, focused_node, form_value, is_hovered_or_focused, is_visible, key_press,
+    load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
+    pointer_fraction, restore_focus, save_notifications, scroll_to_option, send, set_theme, submit_enclosing_form,
+    subscribe, top_and_height,
 };
 
 /// What a subscription tells its listener.
@@ -63,19 +63,3 @@ pub(crate) enum StreamEvent {
 
 /// Ends its subscription when called.
 pub(crate) type Unsubscribe = Box<dyn FnOnce() + Send + Sync>;
-
-/// What a tab learns of itself and the others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(not(feature = "hydrate"), expect(dead_code, reason = "only a browser has tabs"))]
-pub(crate) enum TabEvent {
-    /// It leads from now on.
-    BecameLeader,
-    /// It can be seen.
-    Shown,
-    /// It cannot be seen any more.
-    Hidden,
-    /// It is closed.
-    Closed,
-    /// Another one says this.
-    Message(String),
-}

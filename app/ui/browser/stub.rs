@@ -1,32 +1,13 @@
-use super::{StreamEvent, TabEvent, Unsubscribe};
+use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::prefs::Theme;
 use crate::ui::shortcuts::KeyPress;
 
-/// Nobody has tabs here.
-#[derive(Clone)]
-pub(crate) struct TabChannel;
-
-#[expect(clippy::unused_self, reason = "as in a browser")]
-impl TabChannel {
-    pub fn broadcast(&self, _text: &str) {}
-
-    pub fn request_leadership(&self) {}
-
-    pub fn step_down(&self) {}
-}
-
-pub(crate) fn join_tabs(_listener: impl Fn(TabEvent) + 'static) -> TabChannel {
-    TabChannel
-}
+pub(crate) fn on_visibility_change(_listener: impl Fn(bool) + 'static) {}
 
 pub(crate) fn is_visible() -> bool {
     false
-}
-
-pub(crate) fn tab_id() -> String {
-    String::new()
 }
 
 pub(crate) fn now() -> Timestamp {

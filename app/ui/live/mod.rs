@@ -1,11 +1,11 @@
 //! News from the server: which topics changed. A message carries no data; whoever shows a topic asks again.
 //!
-//! One stream for all tabs of a browser ([`sharing`]). It reconnects for ever and resumes after the last version it knows;
-//! when it missed too much, the server says so and everything is asked for anew.
+//! The stream of a visible page ([`stream_state`]) reconnects for ever and resumes after the last version it knows; when it
+//! missed too much, the server says so and everything is fetched again.
 
 mod refresh;
 mod refresh_state;
-mod tab_sharing;
+mod stream_state;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,12 +13,10 @@ use std::time::Duration;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use serde::{Deserialize, Serialize};
-
 pub(crate) use self::refresh::{RefreshFuture, live_signal, on_change};
 pub(crate) use self::refresh_state::retry_delay;
-use self::tab_sharing::{SharedTab, SharingAction, SharingEvent, TabMessage, Topics};
-use super::browser::{self, TabChannel, TabEvent, Unsubscribe};
+use self::stream_state::{StreamAction, StreamInput, StreamState, Topics};
+use super::browser::{self, Unsubscribe};
 use super::format::query_string;
 use super::schedule::after;
 use crate::domain::time::Timestamp;
@@ -31,7 +29,7 @@ const THROTTLE: Duration = Duration::from_millis(300);
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Whether news arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamStatus {
     /// Not open yet.
     Connecting,
@@ -71,8 +69,7 @@ pub(crate) struct LiveUpdates {
 
 /// What the page's end of it remembers between events.
 struct LiveState {
-    tab: SharedTab,
-    channel: Option<TabChannel>,
+    stream: StreamState,
     pending: Vec<String>,
     flush_planned: bool,
     flushed_at: Timestamp,
@@ -84,7 +81,6 @@ struct LiveState {
 impl LiveUpdates {
     /// Makes the stream. It opens in the browser if somebody is signed in, and resumes after `version`.
     pub fn new(version: Option<String>, signed_in: bool) -> Self {
-        let tab = SharedTab::new(browser::tab_id(), Topics::new(), version);
         let live = Self {
             status: RwSignal::new(StreamStatus::Connecting),
             changes: RwSignal::default(),
@@ -93,8 +89,7 @@ impl LiveUpdates {
             // The two lists are always followed, so that moving between pages seldom needs a new stream.
             subscriptions: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
             state: StoredValue::new(LiveState {
-                tab,
-                channel: None,
+                stream: StreamState::new(Topics::new(), version),
                 pending: Vec::new(),
                 flush_planned: false,
                 flushed_at: Timestamp::default(),
@@ -109,7 +104,7 @@ impl LiveUpdates {
             if !signed_in {
                 return;
             }
-            live.handle(SharingEvent::SetTopics(topics));
+            live.handle(StreamInput::SetTopics(topics));
             if begun.is_none() {
                 live.start();
             }
@@ -118,22 +113,10 @@ impl LiveUpdates {
     }
 
     fn start(self) {
-        let tabs = browser::join_tabs(move |event| match event {
-            TabEvent::BecameLeader => self.handle(SharingEvent::BecameLeader),
-            TabEvent::Shown => self.handle(SharingEvent::Shown),
-            TabEvent::Hidden => self.handle(SharingEvent::Hidden),
-            TabEvent::Closed => self.handle(SharingEvent::Closed),
-            TabEvent::Message(text) => {
-                if let Ok(note) = serde_json::from_str::<TabMessage>(&text) {
-                    self.handle(SharingEvent::Message(note));
-                }
-            }
-        });
-        self.state.update_value(|state| state.channel = Some(tabs));
-        if browser::is_visible() {
-            self.handle(SharingEvent::Shown);
-        }
-        if let Ok(handle) = set_interval_with_handle(move || self.handle(SharingEvent::Tick), WATCHDOG_INTERVAL) {
+        let show = move |visible| self.handle(if visible { StreamInput::Shown } else { StreamInput::Hidden });
+        browser::on_visibility_change(show);
+        show(browser::is_visible());
+        if let Ok(handle) = set_interval_with_handle(move || self.handle(StreamInput::Tick), WATCHDOG_INTERVAL) {
             on_cleanup(move || handle.clear());
         }
     }
@@ -156,7 +139,7 @@ impl LiveUpdates {
     /// Notes what a question was answered: nobody may be signed in any more.
     pub fn handle_problem(self, problem: &Problem) {
         if problem.status == 401 {
-            self.handle(SharingEvent::SignedOut);
+            self.handle(StreamInput::SignedOut);
         }
     }
 
@@ -187,46 +170,33 @@ impl LiveUpdates {
         Memo::new(move |_| self.resyncs.get() + self.changes.with(|all| all.get(&topic).copied().unwrap_or_default()))
     }
 
-    fn handle(self, event: SharingEvent) {
-        let actions = self.state.try_update_value(|state| state.tab.handle(event, browser::now()));
+    fn handle(self, event: StreamInput) {
+        let actions = self.state.try_update_value(|state| state.stream.handle(event, browser::now()));
         for action in actions.unwrap_or_default() {
             self.perform(action);
         }
     }
 
-    fn perform(self, action: SharingAction) {
+    fn perform(self, action: StreamAction) {
         match action {
-            SharingAction::Open { topics, after } => self.open(&topics, after),
-            SharingAction::Close => self.close(None),
-            SharingAction::SetStatus(link) => self.status.set(link),
-            SharingAction::Changed(topics) => self.queue_changes(topics),
-            SharingAction::Refetch => self.resyncs.update(|count| *count += 1),
-            SharingAction::RetryAfter(wait) => after(wait, self.state, move || self.handle(SharingEvent::RetryDue)),
-            SharingAction::CheckSession => spawn_local(async move {
+            StreamAction::Open { topics, after } => self.open(&topics, after),
+            StreamAction::Close => self.close(None),
+            StreamAction::SetStatus(link) => self.status.set(link),
+            StreamAction::Changed(topics) => self.queue_changes(topics),
+            StreamAction::Refetch => self.resyncs.update(|count| *count += 1),
+            StreamAction::RetryAfter(wait) => after(wait, self.state, move || self.handle(StreamInput::RetryDue)),
+            StreamAction::CheckSession => spawn_local(async move {
                 if let Err(problem) = browser::send("GET", "/api/session".to_owned(), None).await {
                     self.handle_problem(&problem);
                 }
             }),
-            SharingAction::RequestLeadership => self.with_channel(TabChannel::request_leadership),
-            SharingAction::StepDown => self.with_channel(TabChannel::step_down),
-            SharingAction::Broadcast(note) => {
-                let note = serde_json::to_string(&note).unwrap_or_default();
-                self.with_channel(|tabs| tabs.broadcast(&note));
-            }
-        }
-    }
-
-    fn with_channel(self, act: impl FnOnce(&TabChannel)) {
-        let tabs = self.state.with_value(|state| state.channel.clone());
-        if let Some(tabs) = tabs {
-            act(&tabs);
         }
     }
 
     fn open(self, topics: &Topics, after: Option<String>) {
         let topics = topics.iter().map(String::as_str).collect::<Vec<_>>().join(",");
         let url = format!("/api/events{}", query_string(&[("topics", Some(topics)), ("after", after)]));
-        self.close(browser::subscribe(&url, move |event| self.handle(SharingEvent::Stream(event))));
+        self.close(browser::subscribe(&url, move |event| self.handle(StreamInput::Stream(event))));
     }
 
     /// Closes the stream that is open, for another one.

@@ -3,9 +3,9 @@
 //! Not with `axum::serve`: it clones all routes per connection and does not expose hyper's settings, which is more than half of
 //! the memory of a worker's idle stream.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -27,7 +27,8 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use super::connections::ConnectionLimiter;
-use crate::http::request::Peer;
+use super::http2::{self, OpenRequests};
+use crate::http::edge::request::Peer;
 use crate::tls::Tls;
 
 /// How long running requests may take when the server stops.
@@ -51,11 +52,13 @@ pub struct ConnectionTimeouts {
     pub handshake: Duration,
     /// The time to send the head of the first request.
     pub first_request: Duration,
+    /// The time without a request after which an HTTP/2 connection is closed.
+    pub idle: Duration,
 }
 
 impl Default for ConnectionTimeouts {
     fn default() -> Self {
-        Self { handshake: Duration::from_secs(10), first_request: Duration::from_secs(30) }
+        Self { handshake: Duration::from_secs(10), first_request: Duration::from_secs(30), idle: IDLE_TIMEOUT }
     }
 }
 
@@ -100,14 +103,17 @@ pub async fn serve_with_timeouts(
         // Separate tasks, so that a plain connection does not reserve the memory of TLS.
         match tls.clone() {
             None => connections.spawn(async move {
-                serve_connection(socket, peer, router, patience, shutdown).await;
+                serve_connection(HttpVersion::Http1, socket, peer, router, patience, shutdown).await;
                 drop(admitted);
             }),
             Some(tls) => connections.spawn(async move {
                 let _admitted = admitted;
                 let agreed = tokio::time::timeout(patience.handshake, tls_handshake(&tls, socket));
                 match shutdown.run_until_cancelled(agreed).await {
-                    Some(Ok(Ok(stream))) => serve_connection(stream, peer, router, patience, shutdown).await,
+                    Some(Ok(Ok(stream))) => {
+                        let version = HttpVersion::of(&stream);
+                        serve_connection(version, stream, peer, router, patience, shutdown).await;
+                    }
                     Some(Ok(Err(error))) => tracing::debug!(%error, host = %peer.0, "TLS handshake failed"),
                     Some(Err(_)) => tracing::debug!(host = %peer.0, "TLS handshake timed out"),
                     None => {}
@@ -136,51 +142,109 @@ async fn tls_handshake(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Res
     tls.accept(socket).await
 }
 
+/// The version of HTTP on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HttpVersion {
+    Http1,
+    Http2,
+}
+
+impl HttpVersion {
+    /// The version that client and server agreed on in the handshake.
+    fn of(stream: &TlsStream<TcpStream>) -> Self {
+        if stream.get_ref().1.alpn_protocol() == Some(http2::ALPN) { Self::Http2 } else { Self::Http1 }
+    }
+}
+
 async fn serve_connection<S>(
+    version: HttpVersion,
     socket: S,
     peer: Peer,
     router: Router,
     patience: ConnectionTimeouts,
     shutdown: CancellationToken,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let asked = AtomicBool::new(false);
-    let answer = service_fn(|mut request: Request<Incoming>| {
-        asked.store(true, Ordering::Relaxed);
-        let is_long = head_length(&request) > MAX_HEAD_BYTES;
-        request.extensions_mut().insert(peer);
-        let answer = (!is_long).then(|| router.clone().call(request));
-        async move {
-            match answer {
-                Some(answer) => answer.await,
-                None => Ok(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response()),
+    let requests = OpenRequests::default();
+    let answer = {
+        let requests = requests.clone();
+        service_fn(move |mut request: Request<Incoming>| {
+            let open = requests.start();
+            let is_long = head_length(&request) > MAX_HEAD_BYTES;
+            http2::add_host(&mut request);
+            request.extensions_mut().insert(peer);
+            let answer = (!is_long).then(|| router.clone().call(request));
+            async move {
+                let answer = match answer {
+                    Some(answer) => answer.await?,
+                    None => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response(),
+                };
+                Ok::<_, Infallible>(match version {
+                    HttpVersion::Http1 => answer,
+                    HttpVersion::Http2 => open.until_sent(answer),
+                })
+            }
+        })
+    };
+    let io = TokioIo::new(socket);
+    let ended = match version {
+        HttpVersion::Http1 => {
+            let mut http = http1::Builder::new();
+            let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
+            let mut http = pin!(http.serve_connection(io, answer));
+            tokio::select! {
+                ended = http.as_mut() => ended,
+                () = shutdown.cancelled() => {
+                    http.as_mut().graceful_shutdown();
+                    http.await
+                }
+                () = first_request_missed(&requests, patience) => return close_idle(peer),
             }
         }
-    });
-    let mut http = http1::Builder::new();
-    let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-    let mut http = pin!(http.serve_connection(TokioIo::new(socket), answer));
-    let mut first = pin!(tokio::time::sleep(patience.first_request));
-    let mut waits = true;
-    let ended = loop {
-        tokio::select! {
-            ended = http.as_mut() => break ended,
-            () = shutdown.cancelled() => {
-                http.as_mut().graceful_shutdown();
-                break http.await;
-            }
-            () = first.as_mut(), if waits => {
-                if !asked.load(Ordering::Relaxed) {
-                    tracing::debug!(host = %peer.0, "closing an idle connection");
-                    return;
+        HttpVersion::Http2 => {
+            let mut http = pin!(http2::builder(MAX_HEAD_BYTES).serve_connection(io, answer));
+            tokio::select! {
+                ended = http.as_mut() => ended,
+                () = shutdown.cancelled() => {
+                    http.as_mut().graceful_shutdown();
+                    http.await
                 }
-                waits = false;
+                () = first_request_missed(&requests, patience) => return close_idle(peer),
+                () = idled(&requests, patience.idle) => {
+                    http.as_mut().graceful_shutdown();
+                    http.await
+                }
             }
         }
     };
     if let Err(error) = ended {
         tracing::trace!(%error, "connection closed");
+    }
+}
+
+fn close_idle(peer: Peer) {
+    tracing::debug!(host = %peer.0, "closing an idle connection");
+}
+
+/// Returns if no request came in time.
+async fn first_request_missed(requests: &OpenRequests, patience: ConnectionTimeouts) {
+    tokio::time::sleep(patience.first_request).await;
+    if requests.started_if_idle() != Some(0) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Returns when no request was open for this time, or up to twice as long.
+async fn idled(requests: &OpenRequests, idle: Duration) {
+    let mut last = None;
+    loop {
+        tokio::time::sleep(idle).await;
+        let now = requests.started_if_idle();
+        if now.is_some() && now == last {
+            return;
+        }
+        last = now;
     }
 }
 
