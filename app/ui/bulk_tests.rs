@@ -77,8 +77,8 @@ fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
     else {
         panic!("of several");
     };
-    assert_eq!(text, "2 workers take no new jobs. 1 was so already.");
-    assert_eq!(refused, ["Not a, c: It is gone.", "Not b: It is here."]);
+    assert_eq!(text, "2 workers are draining. 1 unchanged.");
+    assert_eq!(refused, ["a, c: It is gone.", "b: It is here."]);
     let undo = undo.expect("a drain can be taken back");
     assert_eq!((undo.form.as_str(), undo.rest), ("/ui/workers/bulk/resume", None));
     let fields: Vec<_> = undo.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();

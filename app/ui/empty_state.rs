@@ -111,30 +111,30 @@ mod tests {
     #[test]
     fn no_panel_promises_what_cannot_come() {
         let coming = [
-            "The curves start with the first step that the trainer reports.",
-            "Validation images appear here as the trainer makes them.",
-            "The weights come with the end of the training.",
-            "Checkpoints and weights appear here as soon as the worker has sent them.",
+            "No metrics yet.",
+            "No samples yet.",
+            "Available when the training completes.",
+            "No files yet.",
         ];
         let over = [
-            "The trainer reported no steps.",
-            "The job made no validation images.",
-            "No final weights arrived.",
-            "This job sent no files.",
+            "No metrics reported.",
+            "This job produced no samples.",
+            "No final weights were uploaded.",
+            "This job produced no files.",
         ];
         for status in JobStatus::ALL.iter().copied() {
             let (first, untried, tried) = match status {
                 JobStatus::Queued | JobStatus::Offered | JobStatus::Starting | JobStatus::Running => {
-                    (coming, "The log starts when a worker takes the job.", "The trainer has not written anything yet.")
+                    (coming, "The log appears when the job starts.", "No output yet.")
                 }
                 JobStatus::Cancelling | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {
-                    (over, "No worker took the job, so there is no log.", "The trainer wrote nothing.")
+                    (over, "No log: the job never started.", "No output.")
                 }
             };
             let with = |log| [first[0], first[1], first[2], first[3], log];
             assert_eq!(all(status, false, false), with(untried), "{status:?}");
             assert_eq!(all(status, true, false), with(tried), "{status:?}");
-            let older = "Its worker has an older agent, which sends no steps, no validation images and no log.";
+            let older = "The worker's older agent sends no metrics, samples or log.";
             assert_eq!(all(status, true, true), [older, older, first[2], first[3], older], "{status:?}");
         }
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_checkpoint_is_of_use_until_the_job_is_complete() {
         let said = JobStatus::ALL.iter().map(|status| checkpoint_note(*status));
-        let (next, again) = ("the next attempt resumes from here", "a new run resumes from here");
+        let (next, again) = ("the next attempt resumes from here", "a retry resumes from here");
         let expected = [Some(next), Some(next), Some(next), Some(next), Some(again), None, Some(again), Some(again)];
         assert_eq!(said.collect::<Vec<_>>(), expected);
     }

@@ -48,7 +48,7 @@ fn field_label(field: &str, language: &'static Language) -> Option<&'static str>
         "max_retries" => train.retries,
         "max_runtime" | "max_runtime_seconds" => train.runtime,
         "min_vram" | "min_vram_gb" => train.min_vram,
-        "name" => language.plain().login.name,
+        "name" => language.plain().create.name,
         "overrides" => train.settings,
         "priority" => train.priority,
         "role" => language.plain().people.role,

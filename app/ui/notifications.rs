@@ -171,7 +171,7 @@ mod tests {
             is_error: wrong,
             request_id: id.map(str::to_owned),
         };
-        let notes = [note("The worker takes no new jobs.", false, None), note("<b> & so on", true, Some("req_1"))];
+        let notes = [note("Priority updated.", false, None), note("<b> & so on", true, Some("req_1"))];
         let kept = encode(&notes, "ada");
         assert_eq!(decode(&kept, "ada"), notes);
         assert_eq!(decode(&kept, "eve"), []);

@@ -22,7 +22,7 @@ test('rows are counted, all picked at once, and stay picked while the list goes 
   // One changes, one comes, one goes: nobody stands in a row any more.
   await page.getByRole('heading', { level: 1 }).click();
   await server.api(`/api/admin/workers/${made[1]!.worker_id}/drain`, { method: 'POST' });
-  await expect(page.getByRole('row').filter({ hasText: 'bob' })).toContainText('Takes no new jobs');
+  await expect(page.getByRole('row').filter({ hasText: 'bob' })).toContainText('Draining');
   await makeWorker(server, 'aaa');
   await expect(page.getByRole('row').filter({ hasText: 'aaa' })).toBeVisible();
   await expect(page.locator('tbody tr').filter({ has: page.locator('.pick:checked') })).toContainText(['bob', 'cid']);

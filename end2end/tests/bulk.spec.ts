@@ -45,8 +45,8 @@ test('workers are picked, named before they drain, and resumed by Undo', async (
   await bar(page).getByRole('button', { name: 'Drain' }).click();
 
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Drain 2 workers');
-  await expect(page.getByRole('row').filter({ hasText: 'atlas' })).toContainText('Finishes digits, and takes nothing new.');
-  await expect(page.getByRole('row').filter({ hasText: HOSTILE })).toContainText('Is offline; takes nothing new when it comes back.');
+  await expect(page.getByRole('row').filter({ hasText: 'atlas' })).toContainText('Finishes digits and accepts no new jobs');
+  await expect(page.getByRole('row').filter({ hasText: HOSTILE })).toContainText('Offline; drains when reconnected');
   await expect(page.getByRole('main')).not.toContainText('ceres');
   expect(await draining(server, borea), 'an address asks only').toBe(false);
   await expectAccessible(page);
@@ -56,19 +56,19 @@ test('workers are picked, named before they drain, and resumed by Undo', async (
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
-  await page.getByLabel('Why').fill('new switch');
-  await page.getByLabel('Stop what still runs after').fill('30');
+  await page.getByLabel('Reason').fill('new switch');
+  await page.getByLabel('Deadline in minutes').fill('30');
   await page.getByRole('button', { name: 'Drain 2 workers' }).click();
 
   await expect(page).toHaveURL(`${server.url}/admin/workers`);
-  await expect(page.locator('#content').getByText('2 workers take no new jobs.')).toBeVisible();
+  await expect(page.locator('#content').getByText('2 workers are draining.')).toBeVisible();
   expect([await draining(server, atlas.id), await draining(server, borea), await draining(server, ceres)]).toEqual([true, true, false]);
   const told = await (await server.api(`/api/admin/workers/${borea}`)).json();
   expect(told.drain_reason).toBe('new switch');
   expect((Date.parse(told.drain_deadline) - Date.now()) / 60_000).toBeCloseTo(30, 0);
   await picture(page, 'workers-drained');
   await page.getByRole('button', { name: 'Undo' }).click();
-  await expect(page.locator('#content').getByText('2 workers take jobs again.')).toBeVisible();
+  await expect(page.locator('#content').getByText('2 workers resumed.')).toBeVisible();
   expect([await draining(server, atlas.id), await draining(server, borea)]).toEqual([false, false]);
   atlas.close();
 });
@@ -80,11 +80,11 @@ test('those that are offline are deleted, and the list is as narrow as it was', 
   await list(page, '/admin/workers?q=gpu-');
   await box(page, 'gpu-here').check();
   await box(page, 'gpu-gone').check();
-  await bar(page).getByRole('button', { name: 'Delete offline' }).click();
-  await expect(page.getByRole('row').filter({ hasText: 'gpu-here' })).toContainText('Is not offline: stays.');
+  await bar(page).getByRole('button', { name: 'Delete if offline' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'gpu-here' })).toContainText('Skipped: not offline');
   await picture(page, 'workers-delete');
   await page.getByRole('button', { name: 'Delete 1 worker' }).click();
-  await expect(page.locator('#content').getByText('1 worker is deleted.')).toBeVisible();
+  await expect(page.locator('#content').getByText('1 worker deleted.')).toBeVisible();
   await expect(page).toHaveURL(`${server.url}/admin/workers?q=gpu-`);
   await expect(page.getByRole('button', { name: 'Undo' })).toHaveCount(0);
   expect((await server.api(`/api/admin/workers/${gone}`)).status).toBe(404);
@@ -104,8 +104,8 @@ test('what became of one meanwhile is said with the reason', async ({ page, serv
   expect(registered.status).toBe(200);
   await page.getByRole('button', { name: 'Delete 2 workers' }).click();
   const said = page.locator('#content .notice');
-  await expect(said).toContainText('1 worker is deleted.');
-  await expect(said).toContainText('Not gpu-1: The worker is connected.');
+  await expect(said).toContainText('1 worker deleted.');
+  await expect(said).toContainText('gpu-1: The worker is connected.');
   await picture(page, 'workers-refused');
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(200);
 });
@@ -126,7 +126,7 @@ test('jobs are cancelled and run again, several at once', async ({ page, server 
   await page.setViewportSize({ width: 1280, height: 800 });
   await bar(page).getByRole('button', { name: 'Cancel jobs' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Cancel 2 jobs');
-  await expect(page.getByText('Leaves the queue.')).toHaveCount(2);
+  await expect(page.getByText('Removed from the queue')).toHaveCount(2);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Cancel 2 jobs' }).click();
   await expect(page.locator('#content').getByText('2 jobs are being cancelled.')).toBeVisible();
@@ -134,10 +134,10 @@ test('jobs are cancelled and run again, several at once', async ({ page, server 
   await jobIs(server, third, 'queued');
 
   for (const job of [first, third]) await row(job).getByRole('checkbox').check();
-  await bar(page).getByRole('button', { name: 'Run again' }).click();
-  await expect(page.getByText('Has not ended: stays as it is.')).toHaveCount(1);
-  await page.getByRole('button', { name: 'Run 1 job again' }).click();
-  await expect(page.locator('#content').getByText('1 job is submitted again.')).toBeVisible();
+  await bar(page).getByRole('button', { name: 'Retry' }).click();
+  await expect(page.getByText('Skipped: not ended')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Retry 1 job' }).click();
+  await expect(page.locator('#content').getByText('1 job resubmitted.')).toBeVisible();
   await expect(page.getByRole('row')).toHaveCount(5);
 });
 
@@ -148,7 +148,7 @@ test('a change of priority is taken back', async ({ page, server }) => {
   const priority = page.locator('summary', { hasText: 'Priority' });
   await priority.click();
   await page.getByLabel('Priority').fill('33');
-  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  await page.getByRole('button', { name: 'Apply', exact: true }).click();
   await expect(priority).toContainText('33');
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect(priority).toContainText('10');

@@ -12,9 +12,9 @@ test('charts are read by pointer and keys, all of a group at the same place', as
   await tell(40, 100);
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await live(page);
-  const use = page.getByRole('img', { name: /^Utilisation/ }).first();
+  const use = page.getByRole('img', { name: /^Utilization/ }).first();
   const box = (title: string) => page.getByRole('figure').filter({ hasText: title });
-  await expect(box('Utilisation').locator('.chart-value')).toHaveText('40%');
+  await expect(box('Utilization').locator('.chart-value')).toHaveText('40%');
   await use.hover();
   await expect(box('Power').locator('.chart-at')).toHaveText(/^\d\d:\d\d UTC\+05:30$/);
   await page.mouse.move(0, 0);
@@ -23,7 +23,7 @@ test('charts are read by pointer and keys, all of a group at the same place', as
   await use.focus();
   await page.keyboard.press('Home');
   await expect(box('Power').locator('.chart-value')).toHaveText('100\u{a0}W');
-  await expect(box('Utilisation').locator('[aria-live]')).toHaveText(/^\d\d:\d\d UTC\+05:30: 40%$/);
+  await expect(box('Utilization').locator('[aria-live]')).toHaveText(/^\d\d:\d\d UTC\+05:30: 40%$/);
   await expect(box('Power').locator('[aria-live]')).toHaveText('');
   // News draw it again, and the focus stays where it is.
   await tell(80, 300);

@@ -60,24 +60,24 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   await signIn(page, server);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await page.goto(`/admin/workers/${id}?show=gpus`);
-  await expect(page.getByText('Nothing was heard of its GPUs')).toBeVisible();
+  await expect(page.getByText('No GPU readings in this period.')).toBeVisible();
   await registerGpus(server, token, 3);
   await tellHour(server, token, 3);
   await page.goto(`/admin/workers/${id}?show=gpus`);
-  for (const name of ['Utilisation', 'Memory', 'Temperature', 'Power']) {
+  for (const name of ['Utilization', 'Memory', 'Temperature', 'Power']) {
     await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
   }
   // Ten silent minutes are a gap: each line begins anew behind it.
-  const lines = await chart(page, /^Utilisation: GPU 0/).first().locator('path.curve').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+  const lines = await chart(page, /^Utilization: GPU 0/).first().locator('path.curve').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
   expect(lines.map((line) => line?.split('M').length)).toEqual([3, 3, 3]);
   await looks(page, 'worker-charts');
-  await page.getByText('Numbers: Power').click();
+  await page.getByText('Data table: Power').click();
   await expect(page.getByRole('table', { name: 'Power' }).getByRole('row')).toHaveCount(17);
   await expect(page.getByRole('table', { name: 'Power' })).toContainText('GPU 2');
   await page.getByRole('navigation', { name: 'Range' }).getByRole('link', { name: 'Last day' }).click();
   await expect(page).toHaveURL(/\?show=gpus&range=day/);
   await expect(page.getByRole('link', { name: 'Last day' })).toHaveAttribute('aria-current', 'true');
-  await expect(chart(page, /^Utilisation: GPU 0 first/).first()).toBeVisible();
+  await expect(chart(page, /^Utilization: GPU 0 first/).first()).toBeVisible();
   await page.goBack();
   await expect(page.getByRole('link', { name: 'Last hour' })).toHaveAttribute('aria-current', 'true');
 });
@@ -96,7 +96,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
   const told = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...told.metrics[0].values)).toBe(9);
-  await expect(page.getByRole('heading', { name: 'GPUs of this job' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'GPU metrics' })).toBeVisible();
   await looks(page, 'job-charts');
   await page.getByRole('link', { name: 'Log', exact: true }).click();
   await expect(page).toHaveURL(/scale=log/);
@@ -112,7 +112,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
 test('every GPU has its last hour beside it, and the overview has that of all', async ({ page, server }) => {
   test.setTimeout(120_000);
   await signIn(page, server);
-  await expect(page.getByRole('heading', { name: 'GPU utilisation' })).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: 'GPU utilization' })).toHaveCount(0);
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 4);
   await tellHour(server, token, 3);
@@ -126,7 +126,7 @@ test('every GPU has its last hour beside it, and the overview has that of all', 
   await expect(sparks).toHaveCount(3);
   await picture(page, 'gpus-sparks-table');
   await page.goto('/');
-  await expect(chart(page, /^0 of 4 GPUs with a job: Utilisation \(3 of 4\) first/).first()).toBeVisible();
+  await expect(chart(page, /^0 of 4 GPUs allocated: Utilization \(3 of 4\) first/).first()).toBeVisible();
   await looks(page, 'overview-chart');
 });
 
@@ -138,5 +138,5 @@ test('what was heard is still known after a restart', async ({ page, server }) =
   await page.goto('about:blank'); // a page that is open would complain
   await server.restart();
   await page.goto(`/admin/workers/${id}?show=gpus`);
-  await expect(chart(page, /^Utilisation: first/).first()).toBeVisible();
+  await expect(chart(page, /^Utilization: first/).first()).toBeVisible();
 });

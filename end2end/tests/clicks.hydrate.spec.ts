@@ -33,7 +33,7 @@ test.describe(() => {
     const clicks = await counting(page);
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
     expect(await clicks()).toBe(1);
   });
@@ -66,7 +66,7 @@ test('why it waits: 1', async ({ page, server }) => {
   await live(page);
   const clicks = await counting(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
-  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('16 GPUs');
+  await expect(page.getByRole('region', { name: 'Pending reasons' })).toContainText('16 GPUs');
   expect(await clicks()).toBe(1);
 });
 
@@ -106,9 +106,9 @@ test('drain: 2, with a reason', async ({ page, server }) => {
   await live(page);
   const clicks = await counting(page);
   await page.locator('summary', { hasText: 'Drain' }).first().click();
-  await page.getByLabel('Why').fill('new power supply');
-  await page.getByRole('button', { name: 'Drain this worker' }).click();
-  await expect(page.getByText('It drains: new power supply')).toBeVisible();
+  await page.getByLabel('Reason').fill('new power supply');
+  await page.getByRole('button', { name: 'Drain worker' }).click();
+  await expect(page.getByText('Draining: new power supply')).toBeVisible();
   expect(await clicks()).toBe(2);
 });
 
@@ -126,10 +126,10 @@ test('a leaked token: 2', async ({ page, server }) => {
 
 test('a colleague: 2', async ({ page }) => {
   const clicks = await counting(page);
-  await page.getByRole('link', { name: 'People' }).first().click();
+  await page.getByRole('link', { name: 'Users' }).first().click();
   await page.getByLabel('Name').fill('eve');
   await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('button', { name: 'Add user' }).click();
   await expect(page.getByRole('row', { name: /^eve / })).toBeVisible();
   expect(await clicks()).toBe(2);
 });
@@ -139,9 +139,9 @@ test('who deleted a worker: 1, by the name that it had', async ({ page, server }
   expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).status).toBe(200);
   const clicks = await counting(page);
   await page.getByRole('link', { name: 'Audit' }).first().click();
-  await page.getByLabel('To what').fill('delos');
-  await page.getByLabel('To what').press('Enter');
-  await expect(page.getByRole('main')).toContainText('Deleted a worker');
+  await page.getByLabel('Target').fill('delos');
+  await page.getByLabel('Target').press('Enter');
+  await expect(page.getByRole('main')).toContainText('Worker deleted');
   expect(await clicks()).toBe(1);
 });
 
@@ -164,11 +164,11 @@ test('the same again with another learning rate: 3', async ({ page, server }) =>
   await page.goto(`/jobs/${job}`);
   await live(page);
   const clicks = await counting(page);
-  await page.getByRole('link', { name: 'Change and submit' }).click();
-  await page.locator('summary', { hasText: 'Change single values' }).click();
-  await page.getByLabel('Value 1', { exact: true }).fill('learning_rate=0.25');
+  await page.getByRole('link', { name: 'Edit and resubmit' }).click();
+  await page.locator('summary', { hasText: 'Overrides' }).click();
+  await page.getByLabel('Override 1', { exact: true }).fill('learning_rate=0.25');
   await page.getByRole('button', { name: 'Submit job' }).click();
-  await expect(page.getByText('Changed for this job')).toBeVisible();
+  await expect(page.getByText('Overrides', { exact: true })).toBeVisible();
   expect(await clicks()).toBe(3);
 });
 

@@ -28,20 +28,20 @@ test('a configuration is read, and two revisions are compared in both views', as
   await picture(page, 'config');
   const rows = page.getByRole('table', { name: 'Revisions' }).getByRole('row');
   await expect(rows).toHaveCount(3);
-  await expect(rows.nth(1)).toContainText('1 not ended');
+  await expect(rows.nth(1)).toContainText('1 active');
 
   await page.getByRole('link', { name: 'changes: revision 2' }).click();
   await expect(page).toHaveURL(/revision=2&against=1$/);
-  const values = page.getByRole('table', { name: 'Values that changed' });
+  const values = page.getByRole('table', { name: 'Changed values' });
   await expect(values.getByRole('row').filter({ hasText: 'learning_rate' })).toHaveText(/learning_rate\s*0\.005\s*0\.01/);
-  await expect(values.getByRole('row').filter({ hasText: 'warmup' })).toContainText('not there');
+  await expect(values.getByRole('row').filter({ hasText: 'warmup' })).toContainText('not set');
   const lines = page.getByRole('table', { name: 'Changes in notes.toml' });
   await expect(lines.getByRole('row').filter({ hasText: 'b = 2' })).toContainText('−');
   await expect(lines.getByRole('row').filter({ hasText: 'b = 3' })).toContainText('+');
   await expect(lines.locator('mark')).toHaveCount(2);
   await expectAccessible(page);
   await picture(page, 'config-diff');
-  await page.getByRole('link', { name: 'Side by side' }).click();
+  await page.getByRole('link', { name: 'Split' }).click();
   const pair = page.getByRole('table', { name: 'Changes in notes.toml' }).getByRole('row').filter({ hasText: 'b = 2' });
   await expect(pair).toContainText('b = 3');
   await expectAccessible(page);
@@ -51,7 +51,7 @@ test('a configuration is read, and two revisions are compared in both views', as
   await page.getByLabel('From', { exact: true }).selectOption('2');
   await page.getByLabel('To', { exact: true }).selectOption('1');
   await page.getByRole('button', { name: 'Compare' }).click();
-  await expect(page.getByRole('table', { name: 'Values that changed' }).getByRole('row').filter({ hasText: 'warmup' })).toContainText('5');
+  await expect(page.getByRole('table', { name: 'Changed values' }).getByRole('row').filter({ hasText: 'warmup' })).toContainText('5');
 });
 
 test('names and texts of strangers are text', async ({ page, server }) => {
@@ -63,7 +63,7 @@ test('names and texts of strangers are text', async ({ page, server }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(name);
   await expect(page.locator('pre')).toContainText('</code><script>alert(1)</script>');
   await expect(page.locator('pre')).toContainText('\\u{202e}gnp');
-  await page.getByRole('link', { name: 'Train with it' }).click();
+  await page.getByRole('link', { name: 'New job' }).click();
   await expect(page.getByRole('radio', { name })).toBeChecked();
 });
 
@@ -72,7 +72,7 @@ test('a viewer reads configurations and submits none', async ({ page, server, co
   await page.getByRole('link', { name: 'Configurations' }).first().click();
   await page.getByRole('link', { name: 'digits', exact: true }).click();
   await expect(page.locator('pre', { hasText: 'model_type' }).first()).toBeVisible();
-  await expect(page.getByRole('link', { name: 'Train with it' })).toHaveCount(0);
+  await expect(page.getByRole('link', { name: 'New job' })).toHaveCount(0);
   await expect(page.getByRole('link', { name: 'Edit', exact: true })).toHaveCount(0);
   expect((await page.goto('/configs/nowhere'))?.status()).toBe(404);
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
@@ -83,8 +83,8 @@ test('a configuration that was removed is still read by who comes from its jobs'
   expect((await server.api('/api/configs/gone', { method: 'DELETE' })).status).toBe(200);
   await signIn(page, server);
   await page.goto('/configs/gone?revision=1');
-  await expect(page.getByText('taken off the list')).toBeVisible();
-  await expect(page.getByRole('link', { name: 'Train with it' })).toHaveCount(0);
+  await expect(page.getByText('This configuration was deleted')).toBeVisible();
+  await expect(page.getByRole('link', { name: 'New job' })).toHaveCount(0);
 });
 
 test('a server without configurations says so, and leads to the first one', async ({ page, server }) => {
@@ -93,7 +93,7 @@ test('a server without configurations says so, and leads to the first one', asyn
   await signIn(page, server);
   for (const path of ['/train', '/configs']) {
     await page.goto(path);
-    await expect(page.getByText('No configuration yet')).toBeVisible();
+    await expect(page.getByText('No configurations yet')).toBeVisible();
     await expectAccessible(page);
   }
   await picture(page, 'configs-none');
@@ -118,7 +118,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
   await main.fill('{\n  "learning_rate": \n}\n');
   await page.getByLabel('File name').first().fill('prompts/a.txt');
-  await page.getByLabel('Text: Another file').first().fill(HOSTILE);
+  await page.getByLabel('Text: New file').first().fill(HOSTILE);
   await page.getByRole('button', { name: 'Save' }).click();
   // What is wrong stands at its field, and what was typed is still there.
   await expect(page.getByRole('main').getByRole('alert')).toContainText('config.json is no usable JSON object');
@@ -130,7 +130,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await picture(page, 'config-new-refused');
   await main.fill('\n{"learning_rate": 0.1}\n');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Configuration saved.')).toBeVisible();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('tiny <b>lora');
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '\n{"learning_rate": 0.1}\n', 'prompts/a.txt': HOSTILE });
 
@@ -140,7 +140,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('table', { name: 'Revisions' }).getByRole('row')).toHaveCount(2);
   await page.getByRole('link', { name: 'Edit' }).click();
-  await page.getByLabel('Leave this file out').check();
+  await page.getByLabel('Remove this file').check();
   await main.fill('{"learning_rate": 0.2}');
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -150,14 +150,14 @@ test('a configuration is written in the browser, as text that stays as it is', a
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
   }
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Configuration saved.')).toBeVisible();
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '{"learning_rate": 0.2}' });
 
   // Whoever takes its name for a new one is led to it.
   await page.goto('/configs/new');
   await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByRole('alert')).toContainText('A configuration of this name exists.');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('This name is taken.');
   await page.getByRole('main').getByRole('alert').getByRole('link').click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Edit tiny <b>lora');
 });
@@ -176,7 +176,7 @@ test('two people do not overwrite what the other has stored', async ({ page, ser
   await picture(page, 'config-edit-late');
   expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 2}' });
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByText('The configuration is stored.')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Configuration saved.')).toBeVisible();
   expect(await files(server, 'c')).toEqual({ 'config.json': '{"seed": 3}' });
 });
 

@@ -62,7 +62,7 @@ test('the agent that the environment file starts is known by what it is', async 
   if (!test.info().project.use.javaScriptEnabled && test.info().project.name === 'no-js') {
     // Here the token stays; whether it has come, another tab says.
     const again = page.waitForEvent('popup');
-    await page.getByRole('link', { name: 'Look in a new tab' }).click();
+    await page.getByRole('link', { name: 'Check in a new tab' }).click();
     await expect((await again).getByText('Idle').first()).toBeVisible();
     return;
   }

@@ -42,12 +42,12 @@ test('a worker is drained, resumed and deleted', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   await page.locator('summary', { hasText: 'Drain' }).click();
-  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await page.getByRole('button', { name: 'Drain worker' }).click();
   await expect.poll(async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining).toBe(true);
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect.poll(async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining).toBe(false);
   await page.getByRole('link', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete this worker' }).click();
+  await page.getByRole('button', { name: 'Delete worker' }).click();
   await expect(page).toHaveURL(/\/admin\/workers$/);
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(404);
 });
@@ -78,12 +78,12 @@ test('a worker shows its GPUs: how they do, and why one is unavailable', async (
   }
   await page.goto(`/admin/workers/${id}?show=gpus`);
   const row = (text: string) => page.getByRole('table', { name: 'GPUs' }).getByRole('row').filter({ hasText: text });
-  await expect(row('0\u{a0}·')).toContainText('Free');
+  await expect(row('0\u{a0}·')).toContainText('Available');
   for (const reading of ['61.5\u{a0}/\u{a0}80\u{a0}GB', '97%', '71\u{a0}°C', '390\u{a0}/\u{a0}400\u{a0}W', '1410\u{a0}/\u{a0}1593\u{a0}MHz', 'ECC errors: 3']) {
     await expect(row('0\u{a0}·')).toContainText(reading);
   }
   await expect(row('Quarantined')).toContainText('XID 79: the GPU has fallen off the bus');
-  await expect(row('In use by others')).toContainText('process 4711 (python)');
+  await expect(row('In use (external)')).toContainText('process 4711 (python)');
   for (const [width, height] of [[1280, 900], [380, 900]] as const) {
     await page.setViewportSize({ width, height });
     await picture(page, `worker-gpus-${width}`);

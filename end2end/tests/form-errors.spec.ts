@@ -18,7 +18,7 @@ test('a worker', async ({ page, server }) => {
   await page.getByLabel('Name').fill('gpu-1');
   await page.getByLabel('Label 1').fill('team=nlp');
   await page.getByLabel('Label 2').fill('nonsense');
-  await page.locator('summary', { hasText: 'Limits of its token' }).click();
+  await page.locator('summary', { hasText: 'Token restrictions' }).click();
   await page.getByLabel('Allowed networks').fill('10.0.0.0/33');
   await page.getByRole('button', { name: 'Create worker' }).click();
   await expect(page.locator('main .field-error')).toHaveCount(2);
@@ -39,12 +39,12 @@ test('a job', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/train?config=digits');
   await page.getByLabel('Label 1').fill('nonsense');
-  await page.getByText('Priority, time, retries').click();
-  await page.getByLabel('Longest run').fill('soon');
+  await page.getByText('Advanced', { exact: true }).click();
+  await page.getByLabel('Time limit').fill('soon');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page.locator('main .field-error')).toHaveCount(2);
   await expectWrong(page, page.getByLabel('Label 1'), 'nonsense');
-  await expectWrong(page, page.getByLabel('Longest run'), 'Longest run must be');
+  await expectWrong(page, page.getByLabel('Time limit'), 'Time limit must be');
   await expect(page.getByLabel('Label 1')).toBeFocused();
   await picture(page, 'errors-job');
   await expectAccessible(page);

@@ -6,7 +6,7 @@ import { makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/gpus');
-  await expect(page.getByText('No GPU yet')).toBeVisible();
+  await expect(page.getByText('No GPUs yet')).toBeVisible();
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 4);
   await tellGpus(server, token, [
@@ -20,7 +20,7 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await expect(tile(0)).toContainText('97%');
   await expect(tile(0)).toContainText('61.5\u{a0}/\u{a0}80\u{a0}GB');
   await expect(tile(1)).toContainText('XID 79: <b>the GPU</b> has fallen');
-  await expect(tile(3)).toContainText('Free');
+  await expect(tile(3)).toContainText('Available');
   await expect(page.getByText('no-gpus-here')).toHaveCount(0);
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -43,14 +43,14 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await question.fill('name:rack-2*');
   await question.press('Enter');
   await expect(page).toHaveURL(/state=quarantined&view=table&q=name%3Arack-2/);
-  await expect(page.getByText('No worker matches')).toBeVisible();
+  await expect(page.getByText('No matching workers')).toBeVisible();
   await page.goto('/gpus?q=name:rack-1&state=busy');
-  await expect(page.getByText('No GPU is in this state')).toBeVisible();
+  await expect(page.getByText('No matching GPUs')).toBeVisible();
   await question.fill('colour:red');
   await question.press('Enter');
   await expect(page.getByRole('alert').filter({ hasText: 'colour:red' })).toBeVisible();
   await page.goto('/gpus?state=busy');
-  await page.getByRole('link', { name: 'Show all GPUs' }).click();
+  await page.getByRole('link', { name: 'Clear filter' }).click();
   await expect(tile(3)).toBeVisible();
 });
 
@@ -108,13 +108,13 @@ test('as squares hundreds of GPUs are seen at once, each with its state and use 
   await expect(page.getByRole('link', { name: /^rack-00\s· 1, .*Quarantined/ })).toBeVisible();
   const box = (await first.boundingBox())!;
   expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24);
-  await expect(page.getByRole('list', { name: 'What the squares mean' }).getByRole('listitem')).toHaveCount(6);
+  await expect(page.getByRole('list', { name: 'Legend' }).getByRole('listitem')).toHaveCount(6);
   await page.getByLabel('Group by').selectOption({ label: 'team' });
   await page.getByRole('button', { name: 'Apply' }).click();
   await expect(page).toHaveURL(/group=label\.team/);
   await expect(page).toHaveURL(/view=squares/);
   const groups = page.getByRole('heading', { level: 2 });
-  await expect(groups).toHaveText([/^team = nlp.*8 workers.*Free 6[12]/, /^team = vision.*12 workers/, /^No value of team.*4 workers/]);
+  await expect(groups).toHaveText([/^team = nlp.*8 workers.*Available 6[12]/, /^team = vision.*12 workers/, /^No label team.*4 workers/]);
   await expect(page.getByLabel('Group by')).toHaveValue('label.team');
   await expect(squares).toHaveCount(192);
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {

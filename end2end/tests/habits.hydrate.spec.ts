@@ -42,7 +42,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   await tabTo('.confirm-body form button');
   await keys.press('Enter');
   await jobIs(server, job, 'cancelled');
-  await expect(page.locator('.toast')).toContainText('The job is being cancelled.');
+  await expect(page.locator('.toast')).toContainText('Cancellation requested.');
 
   await keys.press('g');
   await keys.press('w');
@@ -56,7 +56,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   const draining = async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).draining;
 
   await keys.press('d');
-  await expect(page.getByRole('button', { name: 'Drain this worker' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Drain worker' })).toBeVisible();
   expect(await draining(), 'the key only asks').toBe(false);
   await tabTo('.confirm-body form button');
   await keys.press('Enter');
@@ -228,7 +228,7 @@ test('what was refused stays, can be quoted, and is read again on other pages', 
     body: JSON.stringify({ type: 'about:blank', title: 'Unavailable', status: 503, code: 'database_unavailable', detail: 'The <b>database</b> is away.', request_id: 'req_42' }),
   }));
   await page.keyboard.press('d');
-  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await page.getByRole('button', { name: 'Drain worker' }).click();
   const toast = page.locator('[role=alert] .toast');
   await expect(toast).toContainText('The <b>database</b> is away.');
   await expect(toast).toContainText('req_42');

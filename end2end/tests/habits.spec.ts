@@ -95,7 +95,7 @@ test('anything is found by a few of its letters, and shown as text', async ({ pa
   await lines.filter({ hasText: 'Queued' }).click();
   await expect(page).toHaveURL(`${server.url}/jobs/${job}`);
   await search('no such thing');
-  await expect(page.getByText('Nothing here is called that.')).toBeVisible();
+  await expect(page.getByText('No results')).toBeVisible();
   await expectAccessible(page);
   await search('Theme: Dark');
   await lines.first().click();
@@ -108,7 +108,7 @@ test('an action that is searched for asks before it acts', async ({ page, server
   await page.goto('/search');
   await page.getByRole('main').getByRole('link', { name: /^Drain/ }).click();
   await page.getByRole('main').getByRole('link', { name: /Drain: gpu-1/ }).click();
-  await expect(page.getByRole('button', { name: 'Drain this worker' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Drain worker' })).toBeVisible();
   expect(await draining(server, id)).toBe(false);
 });
 
@@ -116,13 +116,13 @@ test('a drain is taken back', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}?ask=drain`);
-  await page.getByRole('button', { name: 'Drain this worker' }).click();
+  await page.getByRole('button', { name: 'Drain worker' }).click();
   const said = page.locator('.toast, .notice');
-  await expect(said.filter({ hasText: 'The worker takes no new jobs.' })).toBeVisible();
+  await expect(said.filter({ hasText: 'Worker draining. Running jobs finish; no new jobs start.' })).toBeVisible();
   expect(await draining(server, id)).toBe(true);
   await picture(page, 'drained');
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Undo' }).click();
-  await expect(said.filter({ hasText: 'The worker takes jobs again.' })).toBeVisible();
+  await expect(said.filter({ hasText: 'Worker resumed.' })).toBeVisible();
   expect(await draining(server, id)).toBe(false);
 });

@@ -7,12 +7,12 @@ test('why a job waits is news when workers come and go', async ({ page, server }
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   await live(page);
-  const why = page.getByRole('region', { name: 'Why it waits' });
-  await expect(why).toContainText('There are no workers yet');
+  const why = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(why).toContainText('No workers registered');
   const { token } = await makeWorker(server, 'rack-1');
-  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('Its agent has never connected');
+  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('The agent has never connected');
   await registerGpus(server, token, 1);
-  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('does not listen yet');
+  await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('is connecting');
 });
 
 test('an open menu stays its own job\'s while others come', async ({ page, server }) => {
@@ -23,7 +23,7 @@ test('an open menu stays its own job\'s while others come', async ({ page, serve
   await page.locator('.row-menu summary').first().click();
   await submit(server, 'digits-quick');
   // By keyboard: a press of the pointer outside closes the menu.
-  await page.getByRole('button', { name: 'Show the new order' }).press('Enter');
+  await page.getByRole('button', { name: 'Refresh order' }).press('Enter');
   await expect(page.getByRole('row').filter({ hasText: 'digits-quick' })).toBeVisible();
   await expect(page.locator('.row-menu[open]')).toHaveCount(1);
   await expect(page.locator('.row-menu[open] a')).toHaveAttribute('href', new RegExp(`^/jobs/${job}/cancel`));
@@ -46,7 +46,7 @@ test('samples are looked at by keys and by a slider, and the focus comes back', 
   const tile = page.locator('.gallery a').first();
   await tile.focus();
   await tile.press('Enter');
-  const viewer = page.getByRole('dialog', { name: 'Sample in full size' });
+  const viewer = page.getByRole('dialog', { name: 'Full-size sample' });
   await expect(viewer).toBeVisible();
   const caption = viewer.locator('figcaption');
   const before = await caption.innerText();

@@ -16,14 +16,14 @@ test('the list says what each job asks for, and who may do what with it', async 
   test.setTimeout(90_000);
   await signIn(page, server);
   await page.goto('/jobs');
-  await expect(page.getByText('No job yet')).toBeVisible();
+  await expect(page.getByText('No jobs yet')).toBeVisible();
   await picture(page, 'jobs-empty');
   const first = await submitWith(server, { gpu_count: 2, min_vram_gb: 40, worker_labels: { team: 'nlp' }, priority: 20 });
   const second = await submitWith(server, { config_name: 'digits-quick', worker_labels: { note: HOSTILE } });
   await page.goto('/jobs');
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
   await expect(row('2 GPUs')).toContainText('40 GB each');
-  await expect(row('2 GPUs')).toContainText('No. 1 in line');
+  await expect(row('2 GPUs').getByText('Position 1', { exact: true })).toBeVisible();
   await expect(row('digits-quick')).toContainText('<img src=x onerror=alert(1)>');
   for (const [width, height] of [[1280, 900], [380, 900]] as const) {
     await page.setViewportSize({ width, height });
@@ -38,24 +38,24 @@ test('the list says what each job asks for, and who may do what with it', async 
   await expect(page).toHaveURL(/label=team%3Dnlp/);
   await expect(row('digits-quick')).toHaveCount(0);
   await expect(page.getByText('1 job', { exact: true })).toBeVisible();
-  await page.getByRole('link', { name: /^Remove the filter/ }).click();
+  await page.getByRole('link', { name: /^Remove filter/ }).click();
   await expect(row('digits-quick')).toHaveCount(1);
   await page.getByPlaceholder('Submitted by').fill('nobody-here');
   await page.getByRole('button', { name: 'Filter' }).click();
-  await expect(page.getByText('No job matches')).toBeVisible();
-  await page.getByRole('link', { name: 'Show all jobs' }).click();
-  await page.getByRole('link', { name: 'Waiting' }).click();
+  await expect(page.getByText('No matching jobs')).toBeVisible();
+  await page.getByRole('link', { name: 'Clear filters' }).click();
+  await page.getByRole('link', { name: 'Queued' }).click();
   await expect(page).toHaveURL(/phase=waiting/);
 
   // More urgent, and cancelled: the list is where one comes back to.
   await row('digits-quick').locator('summary').click();
   await row('digits-quick').getByRole('button', { name: 'Raise priority to 15' }).click();
-  await expect(page.locator('#content').getByText("The job's priority is changed.")).toBeVisible();
+  await expect(page.locator('#content').getByText('Priority updated.')).toBeVisible();
   await expect(page).toHaveURL(/phase=waiting/);
   expect((await (await server.api(`/api/queue/${second}`)).json()).priority).toBe(15);
   await row('2 GPUs').locator('summary').click();
   await row('2 GPUs').getByRole('link', { name: 'Cancel job' }).click();
-  await expect(page.getByText('It leaves the queue')).toBeVisible();
+  await expect(page.getByText('It will be removed from the queue')).toBeVisible();
   await expectAccessible(page);
   await picture(page, 'job-cancel');
   await page.getByRole('button', { name: 'Cancel this job' }).click();
@@ -71,16 +71,16 @@ test('a job that waits says why, worker by worker, and what would help', async (
   const job = await submitWith(server, { gpu_count: 2, worker_labels: { team: 'nlp' } });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
-  const why = page.getByRole('region', { name: 'Why it waits' });
-  await expect(why).toContainText('No worker there is can take it as it was submitted');
-  await expect(why).toContainText('It asks for team=nlp, and the worker has no label team.');
-  await expect(why).toContainText('Give the worker a label team that matches nlp');
+  const why = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(why).toContainText('No worker meets the requirements.');
+  await expect(why).toContainText('The job requires team=nlp, and this worker has no label team.');
+  await expect(why).toContainText('Add a label team that matches nlp to the worker');
   await picture(page, 'job-why-1280');
   await why.getByRole('link', { name: '2 more workers' }).click();
   await expect(page).toHaveURL(/workers=all/);
   await expect(why).toContainText('<img src=x onerror=alert(1)>');
-  await expect(why).toContainText('It asks for 2 GPUs, and the worker has 1.');
-  await expect(why).toContainText('Ask for at most 1 GPU.');
+  await expect(why).toContainText('The job requires 2 GPUs, and this worker has 1.');
+  await expect(why).toContainText('Request at most 1 GPU.');
   await page.setViewportSize({ width: 380, height: 900 });
   await picture(page, 'job-why-380');
   await expectAccessible(page);
@@ -99,28 +99,28 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   const job = await submitWith(server, { gpu_count: 3, worker_labels: { team: 'a&b' } });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
-  const clone = page.getByRole('link', { name: 'Change and submit' });
+  const clone = page.getByRole('link', { name: 'Edit and resubmit' });
   await expect(clone).toHaveAttribute('href', '/train?config=digits&ran=digits%401&gpus=3&labels=team%3Da%26b&target=auto&priority=10');
   await page.locator('summary', { hasText: 'Priority' }).click();
   await page.getByLabel('Priority').fill('33');
-  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  await page.getByRole('button', { name: 'Apply', exact: true }).click();
   await expect(page.locator('summary', { hasText: 'Priority' })).toContainText('33');
   await page.locator('summary', { hasText: 'Priority' }).click();
-  await page.getByRole('button', { name: 'Most urgent' }).click();
+  await page.getByRole('button', { name: 'Set to highest' }).click();
   await expect(page.locator('summary', { hasText: 'Priority' })).toContainText('50');
   await page.locator('summary', { hasText: 'Cancel job' }).click();
-  await expect(page.getByText('It leaves the queue')).toBeVisible();
+  await expect(page.getByText('It will be removed from the queue')).toBeVisible();
   await page.getByRole('button', { name: 'Cancel this job' }).click();
   await jobIs(server, job, 'cancelled');
   await page.goto(`/jobs/${job}`);
-  await page.locator('summary', { hasText: 'Run again' }).click();
-  await page.getByLabel('Begins').selectOption({ label: 'From scratch' });
+  await page.locator('summary', { hasText: 'Retry' }).click();
+  await page.getByLabel('Starting point').selectOption({ label: 'From scratch' });
   await picture(page, 'run-again');
-  await page.getByRole('button', { name: 'Run this job again' }).click();
+  await page.getByRole('button', { name: 'Retry job' }).click();
   await expect(page).not.toHaveURL(new RegExp(job));
-  await expect(page.getByRole('link', { name: /^again after/ })).toHaveAttribute('href', `/jobs/${job}`);
+  await expect(page.getByRole('link', { name: /^retry of/ })).toHaveAttribute('href', `/jobs/${job}`);
   await page.getByRole('link', { name: 'Events' }).click();
-  await expect(page.getByText(`Submitted again, after ${job}`)).toBeVisible();
+  await expect(page.getByText(`Submitted as a retry of ${job}`)).toBeVisible();
 });
 
 test('a job is changed and submitted with all that it asked for', async ({ page, server }) => {
@@ -134,7 +134,7 @@ test('a job is changed and submitted with all that it asked for', async ({ page,
   });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
-  await page.getByRole('link', { name: 'Change and submit' }).click();
+  await page.getByRole('link', { name: 'Edit and resubmit' }).click();
   await expect(page.getByRole('radio', { name: 'digits-quick' })).toBeChecked();
   const values = { 'GPUs': '2', 'Accelerator': 'cuda', 'Priority': '7', 'Label 1': 'team=nlp' };
   for (const [label, value] of Object.entries(values)) await expect(page.getByLabel(label, { exact: true })).toHaveValue(value);
@@ -163,16 +163,16 @@ test('a job is submitted again with one value changed, and what a newer revision
   expect(put.status, await put.text()).toBe(200);
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
-  await page.getByRole('link', { name: 'Change and submit' }).click();
-  await expect(page.getByRole('heading', { name: 'There is a newer revision' })).toBeVisible();
-  await expect(page.getByRole('radio', { name: 'Run revision 1, as the job did' })).toBeChecked();
-  await page.locator('summary', { hasText: 'Change single values' }).click();
-  await page.getByLabel('Value 1', { exact: true }).fill('learning_rate=0.25');
+  await page.getByRole('link', { name: 'Edit and resubmit' }).click();
+  await expect(page.getByRole('heading', { name: 'Newer revision available' })).toBeVisible();
+  await expect(page.getByRole('radio', { name: 'Run revision 1, same as the job' })).toBeChecked();
+  await page.locator('summary', { hasText: 'Overrides' }).click();
+  await page.getByLabel('Override 1', { exact: true }).fill('learning_rate=0.25');
   await expectAccessible(page);
   await picture(page, 'train-newer');
   await page.getByRole('button', { name: 'Submit job' }).click();
   await expect(page).toHaveURL(/\/jobs\/j_/);
-  await expect(page.getByText('Changed for this job')).toBeVisible();
+  await expect(page.getByText('Overrides', { exact: true })).toBeVisible();
   await picture(page, 'job-changed');
   const again = await (await server.api(`/api/queue/${page.url().split('/').at(-1)}`)).json();
   expect(again.config_revision).toBe(1);
@@ -194,19 +194,19 @@ test('the list is paged, and what waits stands in the order of its turns', async
   await expect(page).toHaveURL(/cursor=/);
   await pager.getByRole('link', { name: 'Newest' }).click();
   await expect(rows).toHaveCount(50);
-  await page.getByRole('link', { name: 'Waiting' }).click();
-  await expect(rows.first()).toContainText('No. 1 in line');
+  await page.getByRole('link', { name: 'Queued' }).click();
+  await expect(rows.first().getByText('Position 1', { exact: true })).toBeVisible();
   await expect(rows.first().getByRole('link', { name: 'digits-quick' })).toHaveAttribute('href', `/jobs/${urgent}`);
-  await expect(rows.nth(1)).toContainText('No. 2 in line');
+  await expect(rows.nth(1).getByText('Position 2', { exact: true })).toBeVisible();
   await pager.getByRole('link', { name: 'Next' }).click();
   await expect(rows).toHaveCount(2);
-  await expect(rows.last()).toContainText('No. 52 in line');
+  await expect(rows.last().getByText('Position 52', { exact: true })).toBeVisible();
   // The menu has the way to the front.
   await rows.last().locator('summary').click();
-  await rows.last().getByRole('button', { name: 'Most urgent' }).click();
+  await rows.last().getByRole('button', { name: 'Set to highest' }).click();
   await pager.getByRole('link', { name: 'First page' }).click();
   await expect(rows.first()).not.toContainText('digits-quick');
-  await expect(rows.first()).toContainText('No. 1 in line');
+  await expect(rows.first().getByText('Position 1', { exact: true })).toBeVisible();
 });
 
 test('jobs are found by worker and by when, and the overview leads to those that failed', async ({ page, server }) => {
@@ -219,20 +219,20 @@ test('jobs are found by worker and by when, and the overview leads to those that
   await submitWith(server, { config_name: 'digits-quick', worker_labels: { team: 'nlp' } });
   await signIn(page, server);
   const rows = page.getByRole('table').locator('tbody tr');
-  await page.locator('.tiles').getByRole('link', { name: /^Failed in/ }).click();
+  await page.locator('.tiles').getByRole('link', { name: /^Failed \(24 h\)/ }).click();
   await expect(page).toHaveURL(/status=failed&ended_since=/);
   await expect(rows).toHaveCount(1);
-  await page.getByRole('link', { name: /^Remove the filter Ended since/ }).click();
+  await page.getByRole('link', { name: /^Remove filter Ended after/ }).click();
   await expect(page).toHaveURL(/\/jobs\?status=failed$/);
   const { workers: [worker] } = await (await server.api('/api/admin/workers')).json();
   await page.goto(`/admin/workers/${worker.id}/jobs`);
   await page.getByRole('link', { name: 'All jobs' }).click();
   await expect(page).toHaveURL(new RegExp(`worker=${worker.id}`));
   await expect(rows).toHaveCount(1);
-  await expect(page.getByRole('link', { name: 'Remove the filter Worker: atlas' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Remove filter Worker: atlas' })).toBeVisible();
   await page.getByLabel('Submitted before (UTC)').fill('2020-01-01T00:00');
   await page.getByRole('button', { name: 'Filter' }).click();
-  await expect(page.getByText('No job matches')).toBeVisible();
+  await expect(page.getByText('No matching jobs')).toBeVisible();
   await expect(page.getByLabel('Submitted before (UTC)')).toHaveValue('2020-01-01T00:00');
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -261,7 +261,7 @@ test('who only sees their own jobs has their own list and no filter by person', 
   const job = await submitWith(server, {});
   await signInWith(page, server, 'ana', ['job.view.own', 'config.view']);
   await page.goto('/jobs');
-  await expect(page.getByText('No job yet')).toBeVisible();
+  await expect(page.getByText('No jobs yet')).toBeVisible();
   await expect(page.getByPlaceholder('Submitted by')).toHaveCount(0);
   expect((await page.request.get(`/jobs/${job}/events`)).status()).toBe(404);
   expect((await page.request.get(`/jobs/${job}/configuration`)).status()).toBe(404);
@@ -275,10 +275,10 @@ test('a lost attempt has a lane of its own, and the way from where the next one 
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   const timeline = page.getByRole('region', { name: 'Timeline' });
-  await expect(timeline.getByRole('img', { name: /^Waiting for a retry · / })).toBeVisible();
+  await expect(timeline.getByRole('img', { name: /^Retry back-off · / })).toBeVisible();
   await expect(timeline.getByRole('img', { name: /^Running · / })).toBeVisible();
   await expect(timeline.getByRole('row').filter({ hasText: 'Attempt 1' })).toContainText('Lost');
-  await expect(page.getByRole('region', { name: 'Why it waits' })).toContainText('Its last attempt was lost. It is tried again in');
+  await expect(page.getByRole('region', { name: 'Pending reasons' })).toContainText('The last attempt was lost. Next try in');
   // Whoever comes by key is told what a bar is.
   await timeline.getByRole('img', { name: /^Running · / }).focus();
   await expect(timeline.locator('.lane-note:visible')).toHaveText(/^Running · /);
@@ -305,13 +305,13 @@ test('a finished job: timeline, samples, files, configuration, events, paper', a
   await picture(page, 'job-done-1280');
   await expectAccessible(page);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  await expect(page.getByRole('navigation', { name: 'Views of the job' })).toBeHidden();
+  await expect(page.getByRole('navigation', { name: 'Job views' })).toBeHidden();
   await expect(page.locator('.sidebar')).toBeHidden();
   await expect(page.getByRole('region', { name: 'Details' })).toBeVisible();
   await picture(page, 'job-print');
   await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
 
-  const views = page.getByRole('navigation', { name: 'Views of the job' });
+  const views = page.getByRole('navigation', { name: 'Job views' });
   await views.getByRole('link', { name: 'Samples' }).click();
   await expect(page).toHaveURL(/show=samples/);
   await expect(views.getByRole('link', { name: 'Samples' })).toHaveAttribute('aria-current', 'page');
@@ -327,7 +327,7 @@ test('a finished job: timeline, samples, files, configuration, events, paper', a
   await page.goto(`/jobs/${job}?show=samples&against=${step}`);
   await expect(samples.locator('.pair').first().locator('img')).toHaveCount(2);
   await picture(page, 'job-compare');
-  await samples.getByRole('link', { name: 'Over all steps' }).first().click();
+  await samples.getByRole('link', { name: 'All steps' }).first().click();
   await expect(page).toHaveURL(/sample=/);
   expect(await samples.locator('img').count()).toBeGreaterThan(1);
 
@@ -345,7 +345,7 @@ test('a finished job: timeline, samples, files, configuration, events, paper', a
   await expectAccessible(page);
 
   await views.getByRole('link', { name: 'Events' }).click();
-  await expect(page.getByText('Attempt 1 offered to gpu-1')).toBeVisible();
+  await expect(page.getByText('Attempt 1 dispatched to gpu-1')).toBeVisible();
   await expect(page.getByText('Attempt 1 completed on gpu-1')).toBeVisible();
   await page.locator('.event summary').first().click();
   await expect(page.locator('.event pre').first()).toContainText('job.submitted');

@@ -131,7 +131,7 @@ test('rows stay under the pointer and under the focus until it goes, and say tha
   const rows = page.getByRole('table').locator('tbody tr');
   await rows.first().hover();
   await makeWorker(server, 'a');
-  await expect(page.getByRole('button', { name: 'Show the new order' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Refresh order' })).toBeVisible();
   await expect(rows.first().getByRole('link', { name: 'b' })).toBeVisible();
   await expect(rows).toHaveCount(1);
   await page.getByRole('heading', { level: 1 }).hover();
@@ -140,9 +140,9 @@ test('rows stay under the pointer and under the focus until it goes, and say tha
   await page.keyboard.press('j');
   await expect(rows.first().getByRole('link', { name: 'a' })).toBeFocused();
   await makeWorker(server, '0');
-  await page.getByRole('button', { name: 'Show the new order' }).press('Enter');
+  await page.getByRole('button', { name: 'Refresh order' }).press('Enter');
   await expect(rows.first().getByRole('link', { name: '0' })).toBeVisible();
-  await expect(page.getByRole('button', { name: 'Show the new order' })).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Refresh order' })).toHaveCount(0);
 });
 
 test('what is drawn anew keeps the focus', async ({ page, server }) => {

@@ -16,7 +16,7 @@ test('a log is read by its lines, from any of them on', async ({ page, server })
   const job = offer.job_id;
   await signIn(page, server);
   await page.goto(`/jobs/${job}/log`);
-  await expect(page.getByText('has not written anything yet')).toBeVisible();
+  await expect(page.getByText('No output yet.')).toBeVisible();
   const bar = 'progress 10%\rprogress 100%\r\n';
   const text = `${training(4_000)}${bar}\u001b[1;31mERROR\u001b[0m out of memory\n${HOSTILE}\n`;
   const end = await host.log(offer, text, 0);
@@ -28,7 +28,7 @@ test('a log is read by its lines, from any of them on', async ({ page, server })
   await expect(row(4_001)).toHaveText('4001progress 100%');
   await expect(row(4_002).locator('.ink-red')).toHaveText('ERROR');
   await expect(row(4_003)).toContainText('<script>alert(1)</script> \ufffdright to left\u2407 javascript:');
-  await expect(row(4_005)).toContainText('8.8\u{a0}KiB of the log are missing');
+  await expect(row(4_005)).toContainText('8.8\u{a0}KiB missing');
   await expect(row(4_006)).toContainText('after the gap');
   await expectAccessible(page);
   await page.goto(`/jobs/${job}/log?attempt=1&line=1234-1236`);
@@ -45,7 +45,7 @@ test('a log is read by its lines, from any of them on', async ({ page, server })
   const download = await page.request.get(await page.getByRole('link', { name: 'Full log' }).getAttribute('href') ?? '');
   expect((await download.text()).split('\n')[4_005]).toBe('after the gap');
   await page.goto(`/jobs/${job}`);
-  await page.getByRole('link', { name: 'Open the log' }).click();
+  await page.getByRole('link', { name: 'Open log' }).click();
   await expect(row(4_006)).toBeVisible();
   if (test.info().project.use.javaScriptEnabled ?? true) return;
   // Who cannot scroll through all of it goes from page to page.
@@ -77,7 +77,7 @@ test('what is looked for is marked, and one goes from line to line', async ({ pa
   await page.getByRole('button', { name: 'Previous match' }).click();
   await expect(page.locator('#L77')).toHaveClass(/is-chosen/);
   await page.goto(`/jobs/${job}/log?q=STEP&case=true`);
-  await expect(page.getByText('No line has it')).toBeVisible();
+  await expect(page.getByText('No matches')).toBeVisible();
   await page.goto(`/jobs/${job}/log?q=%28&regex=true`);
   await expect(page.getByText('unclosed group')).toBeVisible();
   await expect(log).toContainText('RuntimeError');

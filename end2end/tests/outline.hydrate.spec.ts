@@ -26,7 +26,7 @@ function lasting(outline: string, dataDir: string): string {
     .replace(/^(\s*- group: )"?(Last # hours):.*$/gm, '$1$2') // so does how long a worker stood how
     .replace(/\n\s*- img "\w+ · AGE · MOMENT"/g, '') // what took no time at all has no piece in a lane
     .replace(/(- text: .*)\n\s*- text: /g, '$1 ')
-    .replace(/(- text: )AGE (?=Waiting)/g, '$1')
+    .replace(/(- text: )AGE (?=In queue)/g, '$1')
     .replace(/^(\s*- row "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)) [–#% ]+"/gm, '$1 HOURS"') // which hours were busy follows the clock
     .replace(/- cell "#%"/g, '- cell "–"');
 }

@@ -7,20 +7,20 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   await registerGpus(server, token, 4);
   await signIn(page, server);
   await page.goto('/');
-  const list = page.getByRole('region', { name: 'Needs a look' });
-  await expect(list).toContainText('Nothing needs a look.');
+  const list = page.getByRole('region', { name: 'Needs attention' });
+  await expect(list).toContainText('Nothing needs attention.');
   await tellGpus(server, token, [
     { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
   ]);
   await submit(server, 'digits');
   await page.reload();
-  await expect(list).toContainText('GPUs are unavailable because of an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
+  await expect(list).toContainText('GPUs quarantined after an error · 1× · GPU 1: XID 79: <b>the GPU</b> has fallen');
   const tiles = page.locator('.tiles').getByRole('listitem').filter({ hasText: 'GPUs' });
   await expect(tiles.first()).toContainText('1 unavailable');
-  const events = page.getByRole('region', { name: 'Latest events' });
+  const events = page.getByRole('region', { name: 'Recent events' });
   await expect(events.getByRole('listitem')).not.toHaveCount(0);
-  await expect(events).toContainText('GPUs were unavailable or given back');
-  await expect(events.getByRole('link', { name: 'Audit trail' })).toHaveAttribute('href', '/admin/audit');
+  await expect(events).toContainText('GPU availability changed');
+  await expect(events.getByRole('link', { name: 'Audit log' })).toHaveAttribute('href', '/admin/audit');
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [380, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 900 });
@@ -37,9 +37,9 @@ test('who may not see workers is shown jobs only', async ({ page, server }) => {
   await signInAs(page, server, 'rita', 'researcher');
   await page.goto('/');
   await expect(page.getByRole('heading', { name: 'Running now' })).toBeVisible();
-  await expect(page.getByText('Needs a look')).toHaveCount(0);
-  await expect(page.getByText('Latest events')).toHaveCount(0);
-  await expect(page.getByRole('region', { name: 'Recent jobs' })).toContainText('No job yet');
+  await expect(page.getByText('Needs attention')).toHaveCount(0);
+  await expect(page.getByText('Recent events')).toHaveCount(0);
+  await expect(page.getByRole('region', { name: 'Recent jobs' })).toContainText('No jobs yet');
 });
 
 test('the first steps say that nobody has joined until somebody has, and the longest wait leads to its job', async ({ page, server }) => {
@@ -47,11 +47,11 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   const { token } = await makeWorker(server, 'rack-1');
   await signIn(page, server);
   await page.goto('/');
-  await expect(page.getByText('None has joined yet.')).toBeVisible();
+  await expect(page.getByText('No machine is connected yet.')).toBeVisible();
   await registerGpus(server, token, 1);
   await page.reload();
-  await expect(page.getByText('hands training jobs to machines')).toBeVisible();
-  await expect(page.getByText('None has joined yet.')).toHaveCount(0);
+  await expect(page.getByText('runs training jobs on your GPU machines')).toBeVisible();
+  await expect(page.getByText('No machine is connected yet.')).toHaveCount(0);
   // A configuration is a step too; what is known of the fleet stands below, from the left edge on.
   const start = page.getByRole('region', { name: 'Get started' });
   await expect(start.getByRole('listitem')).toHaveCount(4);
@@ -60,7 +60,7 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   expect(await left('Fleet')).toBeCloseTo(await left('Get started'), 0);
   const job = await submit(server, 'digits');
   await page.reload();
-  const wait = page.locator('.tiles').getByRole('link', { name: /^longest/ });
+  const wait = page.locator('.tiles').getByRole('link', { name: /^oldest/ });
   for (const width of [1280, 380]) {
     await page.setViewportSize({ width, height: 900 });
     await picture(page, `overview-wait-${width}`);
@@ -68,7 +68,7 @@ test('the first steps say that nobody has joined until somebody has, and the lon
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
     const beyond = await wait.evaluate((link) => {
       const text = link.cloneNode(true) as Element;
-      text.textContent = 'longest 20 min 18 s';
+      text.textContent = 'oldest 20 min 18 s';
       link.after(text);
       const right = text.getBoundingClientRect().right - link.closest('li')!.getBoundingClientRect().right;
       text.remove();

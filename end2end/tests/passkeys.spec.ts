@@ -110,7 +110,7 @@ test('without what a passkey takes, the pages say so', async ({ page, server, ja
   await page.getByLabel('Name').fill('ada');
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await expect(page.getByText('Passkeys need a name in the address of this page')).toBeVisible();
+  await expect(page.getByText('Passkeys need a host name in the address')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Add passkey' })).toHaveCount(0);
   await expectAccessible(page);
 
@@ -118,7 +118,7 @@ test('without what a passkey takes, the pages say so', async ({ page, server, ja
   await page.goto(`${named(server)}/account`);
   if (javaScriptEnabled) await page.addInitScript('delete window.PublicKeyCredential');
   await page.getByRole('button', { name: 'Add passkey' }).click();
-  const why = javaScriptEnabled ? 'This browser has no passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';
+  const why = javaScriptEnabled ? 'This browser does not support passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';
   await expect(page.getByText(why)).toBeVisible();
   await expect(page.getByRole('button', { name: 'Create passkey' })).toBeHidden();
   await expectAccessible(page);

@@ -12,18 +12,18 @@ test.describe('a server that nobody can sign in to yet', () => {
     await expect(page.getByLabel('Setup code')).toHaveValue('');
     await page.goto(address);
     await expect(page.getByLabel('Setup code')).toHaveValue(code);
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Set up');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('Create admin account');
     await expectAccessible(page);
     await picture(page, 'setup');
     await page.getByLabel('Setup code').fill('AAAA-BBBB-CCCC-DDDD');
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
     await expect(page.getByText('Invalid token or code')).toBeVisible();
     await expect(page.getByLabel('Name')).toHaveValue('ada');
     await page.getByLabel('Setup code').fill(code);
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Set up and sign in' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 
     await page.getByRole('button', { name: 'Sign out' }).first().click();
@@ -58,7 +58,7 @@ test('a researcher sees jobs and workers of everybody, cancels their own, and fi
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Workers');
   await expect(page.getByText('Create worker')).toHaveCount(0);
   await page.goto('/admin/workers/new');
-  await expect(page.getByText('This needs more rights')).toBeVisible();
+  await expect(page.getByText('Access denied')).toBeVisible();
   await expect(page.getByText('admin.workers')).toBeVisible();
   // The browser says so itself.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 40[34]/.test(line)));
@@ -69,12 +69,12 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   await page.goto('/account');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('ada');
   await expectAccessible(page);
-  await page.getByLabel('What it is for').fill('Not a name');
-  await page.getByRole('button', { name: 'Make token' }).click();
+  await page.getByLabel('Token name').fill('Not a name');
+  await page.getByRole('button', { name: 'Create token' }).click();
   await expect(page.getByText('lower-case letters').first()).toBeVisible();
-  await page.getByLabel('What it is for').fill('ci');
+  await page.getByLabel('Token name').fill('ci');
   await page.getByLabel('job.submit').check();
-  await page.getByRole('button', { name: 'Make token' }).click();
+  await page.getByRole('button', { name: 'Create token' }).click();
   const secret = await page.locator('pre', { hasText: 'st_' }).innerText();
   await picture(page, 'account');
   const ask = (path: string) => fetch(server.url + path, { headers: { authorization: `Bearer ${secret}` } });
@@ -83,12 +83,12 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   await page.reload();
   await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
   await page.getByLabel('Revoke: ci').click();
-  await expect(page.getByText('cannot be brought back')).toBeVisible();
+  await expect(page.getByText('This cannot be undone')).toBeVisible();
   await expectAccessible(page);
   await picture(page, 'account-revoke');
   expect((await ask('/api/session')).status).toBe(200);
-  await page.getByRole('button', { name: 'Revoke this token' }).click();
-  await expect(page.getByRole('main').getByText('opens nothing any more')).toBeVisible();
+  await page.getByRole('button', { name: 'Revoke token' }).click();
+  await expect(page.getByRole('main').getByText('Token revoked.', { exact: true })).toBeVisible();
   expect((await ask('/api/session')).status).toBe(401);
 });
 
@@ -96,14 +96,14 @@ test('a password is changed by who knows it', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'viewer');
   await page.goto('/account');
   const change = async (old: string, now: string) => {
-    await page.getByLabel('Password until now').fill(old);
+    await page.getByLabel('Current password').fill(old);
     await page.getByLabel('New password').fill(now);
     await page.getByRole('button', { name: 'Change password' }).click();
   };
   await change('not-the-password', 'another-good-one');
   await expect(page.getByText('Incorrect user name or password')).toBeVisible();
   await change(PASSWORD, 'another-good-one');
-  await expect(page.getByRole('main').getByText('Your password is changed')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Password changed. Your other sessions have ended.')).toBeVisible();
 });
 
 test('a viewer sees every job and can stop none', async ({ page, server }) => {
@@ -118,12 +118,12 @@ test('a viewer sees every job and can stop none', async ({ page, server }) => {
 test('an admin adds somebody, changes what they may do, and shuts them out', async ({ page, server }) => {
   test.setTimeout(60_000);
   await signInAs(page, server, 'boss', 'admin');
-  await page.getByRole('link', { name: 'People' }).first().click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
+  await page.getByRole('link', { name: 'Users' }).first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Users');
   await expectAccessible(page);
   await page.getByLabel('Name').fill('eve');
   await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Add' }).click();
+  await page.getByRole('button', { name: 'Add user' }).click();
   const eve = page.getByRole('row', { name: /^eve / });
   await expect(eve).toContainText('Never used');
   await expect(page.getByRole('row', { name: /^boss / })).not.toContainText('Never used');
@@ -133,14 +133,14 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await expect(page.getByRole('row', { name: /^boss / })).toHaveCount(0);
   await page.getByRole('searchbox').fill('nobody');
   await page.getByRole('searchbox').press('Enter');
-  await expect(page.getByText('Nobody matches')).toBeVisible();
-  await page.getByRole('link', { name: 'Clear the filter' }).click();
+  await expect(page.getByText('No matching users')).toBeVisible();
+  await page.getByRole('link', { name: 'Clear filter' }).click();
   await page.getByRole('link', { name: 'eve' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('eve');
   await expectAccessible(page);
   await page.getByLabel('Role').selectOption('lead');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByText('It is changed')).toBeVisible();
+  await expect(page.getByRole('main').getByText('Changes saved.')).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
   // Another password, and the door shut: each is asked first.
   await page.locator('summary', { hasText: 'Set password' }).click();
@@ -151,17 +151,17 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await page.getByRole('button', { name: 'Set this password' }).click();
   await expect(page.locator('.notice').first()).toBeVisible();
   await page.setViewportSize({ width: 380, height: 800 });
-  await page.locator('summary', { hasText: 'Shut out' }).click();
-  await expect(page.getByText('Their jobs go on.')).toBeVisible();
+  await page.locator('summary', { hasText: 'Disable' }).click();
+  await expect(page.getByText('Their jobs keep running.')).toBeVisible();
   await picture(page, 'person-380');
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
   await page.setViewportSize({ width: 1280, height: 800 });
-  await page.getByRole('button', { name: 'Shut this person out' }).click();
-  await expect(page.getByText('not let in')).toBeVisible();
+  await page.getByRole('button', { name: 'Disable user' }).click();
+  await expect(page.getByText('disabled', { exact: true })).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
   await picture(page, 'person');
-  await page.getByRole('button', { name: 'Let in again' }).click();
-  await expect(page.locator('summary', { hasText: 'Shut out' })).toBeVisible();
+  await page.getByRole('button', { name: 'Enable' }).click();
+  await expect(page.locator('summary', { hasText: 'Disable' })).toBeVisible();
   await page.getByRole('link', { name: 'Overview' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 });
@@ -173,19 +173,19 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await expectAccessible(page);
   await page.getByLabel('Name').fill('path');
   await page.getByLabel('Value').fill('hf_0123456789');
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('button', { name: 'Save secret' }).click();
   await expect(page.getByText('is no name of a secret')).toBeVisible();
   await expect(page.getByLabel('Name')).toHaveValue('path');
   await page.getByLabel('Name').fill('hf_token');
   await page.getByLabel('Value').fill('hf_0123456789');
-  await page.getByRole('button', { name: 'Keep' }).click();
-  await expect(page.getByRole('main').getByText('The secret is kept')).toBeVisible();
+  await page.getByRole('button', { name: 'Save secret' }).click();
+  await expect(page.getByRole('main').getByText('Secret saved.')).toBeVisible();
   await picture(page, 'secrets');
   expect(await page.content()).not.toContain('hf_0123456789');
-  await page.getByLabel('Remove: HF_TOKEN').click();
-  await expect(page.getByText('gone for good')).toBeVisible();
-  await page.getByRole('button', { name: 'Remove this secret' }).click();
-  await expect(page.getByRole('main').getByText('The secret is gone')).toBeVisible();
+  await page.getByLabel('Delete: HF_TOKEN').click();
+  await expect(page.getByText('deleted permanently')).toBeVisible();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
+  await expect(page.getByRole('main').getByText('Secret deleted.')).toBeVisible();
 });
 
 test('another browser is signed out, once that is meant', async ({ page, server, browser }) => {
@@ -198,11 +198,11 @@ test('another browser is signed out, once that is meant', async ({ page, server,
   await there.getByRole('button', { name: 'Sign in' }).click();
   await expect(there.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await page.goto('/account');
-  const sessions = page.getByRole('region', { name: 'Signed in' });
+  const sessions = page.getByRole('region', { name: 'Sessions' });
   await expect(sessions.getByRole('listitem')).toHaveCount(2);
   await sessions.locator('summary').click();
   await expect(sessions.getByText('has to sign in again')).toBeVisible();
-  await page.getByRole('button', { name: 'Sign this browser out' }).click();
+  await page.getByRole('button', { name: 'End session' }).click();
   await expect(sessions.getByRole('listitem')).toHaveCount(1);
   expect((await there.request.get('/api/session')).status()).toBe(401);
   await other.close();
@@ -211,7 +211,7 @@ test('another browser is signed out, once that is meant', async ({ page, server,
 test('the password is asked for once more before what a thief must not do', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'admin');
   await page.goto('/confirm?next=/admin/users');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Is it you?');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Confirm your identity');
   await expectAccessible(page);
   await picture(page, 'confirm');
   await page.getByLabel('Password').fill('not-the-password');
@@ -219,6 +219,6 @@ test('the password is asked for once more before what a thief must not do', asyn
   await expect(page.getByText('Incorrect user name or password')).toBeVisible();
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Confirm' }).click();
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
-  await expect(page.getByRole('main').getByText('Now do it once more')).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Users');
+  await expect(page.getByRole('main').getByText('Repeat the action.')).toBeVisible();
 });

@@ -20,7 +20,7 @@ test('a plain page has the keys, the search and the notes of every page', async 
   await page.keyboard.press('Escape');
   await page.keyboard.press('g');
   await page.keyboard.press('p');
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('People');
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Users');
   await live(page);
   await page.keyboard.press('j');
   await expect(page.getByRole('link', { name: 'admin' }).last()).toBeFocused();
@@ -32,7 +32,7 @@ test('what a form on a plain page did can be read again, and is dismissed', asyn
   await live(page);
   await page.getByLabel('Name').fill('HF_TOKEN');
   await page.getByLabel('Value').fill('hf_secret');
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('button', { name: 'Save secret' }).click();
   const notice = page.locator('.notice');
   await expect(notice).toBeVisible();
   const text = await notice.locator('p').first().innerText();
@@ -108,7 +108,7 @@ test('a new API token is copied by its button', async ({ page, server, context }
   await signIn(page, server);
   await page.goto('/account');
   await live(page);
-  await page.locator('form[action="/ui/account/tokens"]').getByLabel('What it is for').fill('ci');
+  await page.locator('form[action="/ui/account/tokens"]').getByLabel('Token name').fill('ci');
   await page.locator('form[action="/ui/account/tokens"]').getByRole('button').click();
   const made = page.locator('section[aria-labelledby=made]');
   await live(page);

@@ -7,7 +7,7 @@ test('who may not is told which permission it takes, and who gives it', async ({
   const answer = await page.goto('/admin/system');
   expect(answer?.status()).toBe(403);
   await expect(page.getByText('admin.system')).toBeVisible();
-  await expect(page.getByText('An admin can give you')).toBeVisible();
+  await expect(page.getByText('Ask an admin for a role that has it')).toBeVisible();
   await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/');
   await page.goto('/admin/workers/new');
   await expect(page.getByRole('main').getByRole('alert')).toBeVisible();
@@ -32,7 +32,7 @@ test('each page says which permission it takes', async ({ page, server, complain
   for (const [path, permission] of Object.entries(pages)) {
     const answer = await page.goto(path);
     expect(answer?.status(), path).toBe(403);
-    await expect(page.getByText('This needs more rights'), path).toBeVisible();
+    await expect(page.getByText('Access denied'), path).toBeVisible();
     await expect(page.getByText(permission), path).toBeVisible();
     await expectAccessible(page);
   }
@@ -43,8 +43,8 @@ test('a form\'s address is no page, and says so in the frame', async ({ page, se
   await signInAs(page, server, 'lea', 'lead');
   const answer = await page.goto('/ui/logout');
   expect(answer?.status()).toBe(405);
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Nothing to see here');
-  await expect(page.getByText(/^Request \w+/)).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Method not allowed');
+  await expect(page.getByText(/^Request ID: \w+/)).toBeVisible();
   await picture(page, 'problem-405-1280');
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Go to the overview' }).click();

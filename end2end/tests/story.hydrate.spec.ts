@@ -14,7 +14,7 @@ test('a newcomer connects a worker, trains the example, and downloads the result
   await page.getByLabel('Name').fill('story-worker');
   await page.getByRole('button', { name: 'Create worker' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('story-worker');
-  await expect(page.getByText('Waiting for first contact')).toBeVisible();
+  await expect(page.getByText('Waiting for the agent to connect')).toBeVisible();
   await expectAccessible(page);
   const command = await page.locator('pre', { hasText: 'simpletuner worker --orchestrator-url' }).innerText();
 

@@ -8,7 +8,7 @@ test('the system page says what is in force and where it came from', async ({ pa
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('System');
   await expect(page.getByRole('region', { name: 'Readiness' })).toContainText('migrations');
   await expect(page.getByRole('region', { name: 'Database' })).toContainText('SQLite');
-  await expect(page.getByRole('region', { name: 'In force' })).toContainText('2\u{a0}min');
+  await expect(page.getByRole('region', { name: 'Limits' })).toContainText('2\u{a0}min');
   const row = (flag: string) => page.getByRole('row').filter({ has: page.getByText(flag, { exact: true }) });
   await expect(row('--data-dir')).toContainText(server.dataDir);
   await expect(row('--data-dir')).toContainText('Flag');

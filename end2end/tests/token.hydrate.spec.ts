@@ -9,14 +9,14 @@ test('who has waited for a minute is told what it can be', async ({ page, server
   await page.getByLabel('Name').fill('gpu-1');
   await page.getByRole('button', { name: 'Create worker' }).click();
   const contact = page.locator('.contact');
-  await expect(contact).toContainText('Waiting for first contact');
+  await expect(contact).toContainText('Waiting for the agent to connect');
   await expect(contact.getByRole('listitem')).toHaveCount(0);
   // Of the minute, the part before the browser's half takes over does not count.
   await expect(async () => {
     await page.clock.runFor(61_000);
     await expect(contact.getByRole('listitem')).toHaveCount(5, { timeout: 500 });
   }).toPass();
-  await expect(contact).toContainText('The token was not copied whole');
+  await expect(contact).toContainText('The token is incomplete');
   await expect(page.getByLabel('Worker token', { exact: true }), 'the token is still there').toBeVisible();
   await picture(page, 'contact-causes');
   await expectAccessible(page);

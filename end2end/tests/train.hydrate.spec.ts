@@ -34,7 +34,7 @@ test('the preview follows what is typed, and so does the address', async ({ page
   await expect(summary).toContainText('1 of them has 2 GPUs');
   await expect(page).toHaveURL(/gpus=2/);
   // Another configuration's text.
-  await page.getByText('What is submitted').click();
+  await page.getByText('Files to submit').click();
   await page.locator('label', { hasText: /^digits-quick/ }).click();
   await expect(page.locator('[data-part=content]')).toContainText('150');
   expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
@@ -42,9 +42,9 @@ test('the preview follows what is typed, and so does the address', async ({ page
   // What is not answered is not passed off as true.
   await page.route(/gpus=1(&|$)/, (route) => route.abort());
   await page.getByLabel('GPUs', { exact: true }).fill('1');
-  await expect(page.getByText('The server did not answer')).toBeVisible();
+  await expect(page.getByText('The server did not respond')).toBeVisible();
   await page.getByLabel('GPUs', { exact: true }).fill('2');
-  await expect(page.getByText('The server did not answer')).toBeHidden();
+  await expect(page.getByText('The server did not respond')).toBeHidden();
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('ERR_FAILED')));
 });
 

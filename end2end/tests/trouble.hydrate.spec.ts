@@ -80,7 +80,7 @@ test('what cannot be asked for again is stale, and fresh once it can', async ({ 
     return route.fulfill(problem(503, 'The database does not answer.'));
   });
   await makeWorker(server, 'came-later');
-  await expect(pill(page)).toHaveText(/^Stale since \d\d:\d\d UTC$/);
+  await expect(pill(page)).toHaveText(/^Last updated \d\d:\d\d UTC$/);
   await expect(page.locator('.frame')).toHaveClass(/is-stale/);
   await expect(page.getByRole('link', { name: 'gpu-1' }), 'what was known stays').toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
@@ -99,7 +99,7 @@ test('what was deleted meanwhile is said to be gone', async ({ page, server, com
   await page.goto(`/admin/workers/${id}`);
   await live(page);
   expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).ok).toBe(true);
-  await expect(pill(page)).toHaveText('No longer there');
+  await expect(pill(page)).toHaveText('Not found');
   await page.locator('.sidebar').getByRole('link', { name: 'Workers' }).click();
   await live(page);
   meant(complaints, /status of 404/);
@@ -126,7 +126,7 @@ test('lines that cannot be fetched are asked for again, by hand and by itself', 
   await page.route('**/logs/lines*', (route) => route.fulfill(problem(500, 'It failed.')));
   await page.getByRole('log').focus();
   await page.keyboard.press('Home');
-  const missing = page.getByRole('alert').filter({ hasText: 'Some lines could not be fetched' });
+  const missing = page.getByRole('alert').filter({ hasText: 'Some lines could not be loaded' });
   await expect(missing).toContainText('req_42');
   await expectAccessible(page);
   await picture(page, 'log-missing');
@@ -195,7 +195,7 @@ test('a chart that could not be asked for says so', async ({ page, server, compl
   await live(page);
   await page.route('**/api/admin/gpus/history*', (route) => route.fulfill(problem(500, 'It failed.')));
   await page.locator('.sidebar').getByRole('link', { name: 'Overview' }).click();
-  await expect(page.getByRole('alert').filter({ hasText: 'It failed.' })).toContainText('Request req_42');
+  await expect(page.getByRole('alert').filter({ hasText: 'It failed.' })).toContainText('Request ID: req_42');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await picture(page, 'chart-failed');
   meant(complaints, /status of 500/);

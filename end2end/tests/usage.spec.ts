@@ -13,7 +13,7 @@ test('nothing ran yet, and the page says so', async ({ page, server }) => {
   await signIn(page, server);
   await page.getByRole('link', { name: 'Usage' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Usage');
-  await expect(page.getByText('Nothing ran in this time')).toBeVisible();
+  await expect(page.getByText('No usage in this period')).toBeVisible();
   await picture(page, 'usage-empty-1280');
   await expectAccessible(page);
 });
@@ -23,8 +23,8 @@ test('use is told by time and group, which stand in the address', async ({ page,
   const { host } = await running(server);
   await page.goto('/usage');
   const tile = (name: string) => page.getByRole('listitem').filter({ hasText: name });
-  await expect(tile('Jobs').last()).toContainText('1 attempt');
-  await expect(tile('Utilisation')).toContainText('%');
+  await expect(tile('Jobs').filter({ hasNotText: 'Idle' }).last()).toContainText('1 attempt');
+  await expect(tile('Allocation')).toContainText('%');
   const groups = page.getByRole('table', { name: /^Group by/ });
   await expect(groups.getByRole('row', { name: /^admin/ })).toContainText(/(9\d(\.\d)?|100)%/);
   await page.getByRole('link', { name: '30 days' }).click();
@@ -32,7 +32,7 @@ test('use is told by time and group, which stand in the address', async ({ page,
   await expect(page).toHaveURL(/\?days=30&by=worker/);
   await expect(groups.getByRole('link', { name: 'gpu-1', exact: true })).toHaveAttribute('href', /^\/admin\/workers\/w_/);
   await expect(groups.getByRole('link', { name: /^Jobs: \d+ · gpu-1$/ })).toHaveAttribute('href', /^\/jobs\?worker=w_/);
-  await expect(page.getByRole('table', { name: /How much of the GPUs/ }).getByRole('row')).toHaveCount(8);
+  await expect(page.getByRole('table', { name: /Share of the available GPUs/ }).getByRole('row')).toHaveCount(8);
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
@@ -45,9 +45,9 @@ test('use is told by time and group, which stand in the address', async ({ page,
   expect(await csv.text()).toMatch(/^worker,gpu_hours,run_hours,jobs,attempts\r\ngpu-1,/);
   await page.getByLabel('From').fill('2020-01-01');
   await page.getByLabel('To', { exact: true }).fill('2020-01-07');
-  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByRole('button', { name: 'Apply' }).click();
   await expect(page).toHaveURL(/from=2020-01-01&to=2020-01-07/);
-  await expect(page.getByText('Nothing ran in this time')).toBeVisible();
+  await expect(page.getByText('No usage in this period')).toBeVisible();
   await page.goBack();
   await expect(groups).toBeVisible();
   host.close();
@@ -62,9 +62,9 @@ test.describe('by the reader’s own clock', () => {
     await signIn(page, server);
     const { host } = await running(server);
     await page.goto('/usage');
-    await expect(page.getByRole('table', { name: /by hour in Australia\/Adelaide\.$/ }).getByRole('row')).toHaveCount(8);
+    await expect(page.getByRole('table', { name: /by hour \(Australia\/Adelaide\)\.$/ }).getByRole('row')).toHaveCount(8);
     await expect(page.locator('.day-bars figcaption')).toContainText('Australia/Adelaide');
-    await page.getByText('As a table').click();
+    await page.getByText('Show table').click();
     await expect(page.getByRole('columnheader', { name: 'Day (Australia/Adelaide)' })).toBeVisible();
     await context.addCookies([{ name: 'zone', value: 'utc', url: server.url }]);
     await page.goto('/usage');
@@ -77,8 +77,8 @@ test('who sees their own jobs only finds their own use and nothing of the fleet'
   const { host } = await running(server);
   await signInWith(page, server, 'eve', ['job.view.own']);
   await page.goto('/usage');
-  await expect(page.getByText('Nothing ran in this time')).toBeVisible();
-  await expect(page.getByText('Utilisation')).toHaveCount(0);
-  await expect(page.getByText('Idle while queued')).toHaveCount(0);
+  await expect(page.getByText('No usage in this period')).toBeVisible();
+  await expect(page.getByText('Allocation')).toHaveCount(0);
+  await expect(page.getByText('Idle with jobs queued')).toHaveCount(0);
   host.close();
 });

@@ -5,7 +5,7 @@ import { Host } from '../host';
 import { makeWorker, signIn, submit } from '../steps';
 import { town } from '../town';
 
-const tab = (page: Page, name: string) => page.getByRole('navigation', { name: 'Views of the worker' }).getByRole('link', { name });
+const tab = (page: Page, name: string) => page.getByRole('navigation', { name: 'Worker views' }).getByRole('link', { name });
 const figure = (page: Page, name: string) => page.locator('.tile').filter({ hasText: name });
 
 test('the views of a worker are links, each with an address, and look well', async ({ page, server, context }) => {
@@ -34,7 +34,7 @@ test('the views of a worker are links, each with an address, and look well', asy
     });
   }
   await expect(page.getByRole('region', { name: 'GPUs' }).getByRole('listitem')).toHaveCount(8);
-  await page.getByRole('region', { name: 'GPUs' }).getByRole('link', { name: 'GPUs over time' }).click();
+  await page.getByRole('region', { name: 'GPUs' }).getByRole('link', { name: 'GPU history' }).click();
   await expect(page).toHaveURL(/\?show=gpus$/);
   const json = await page.request.get((await page.getByRole('link', { name: 'JSON' }).getAttribute('href'))!);
   expect((await json.json()).name).toBe('atlas');
@@ -61,12 +61,12 @@ test('what a worker did is listed, with how it went of late', async ({ page, ser
   await expect(figure(page, 'Attempts')).toContainText('in the last 30 days');
   await expect(figure(page, 'Success rate')).toContainText('25%');
   await expect(figure(page, 'Success rate')).toContainText('1 completed, 3 failed, 0 lost');
-  await expect(figure(page, 'Fast failures')).toContainText('3');
+  await expect(figure(page, 'Consecutive early failures')).toContainText('3');
   await rows.last().getByRole('link').click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${good}\\?attempt=1`));
   // What needs a look leads there.
   await page.goto('/');
-  await page.getByRole('listitem').filter({ hasText: 'Attempts fail there right after they start' }).getByRole('link').click();
+  await page.getByRole('listitem').filter({ hasText: 'Jobs fail right after starting' }).getByRole('link').click();
   await expect(page).toHaveURL(new RegExp(`/admin/workers/${host.id}/jobs`));
   host.close();
 });
@@ -81,21 +81,21 @@ test('what happened with a worker is told in words, in parts', async ({ page, se
   await page.goto(`/admin/workers/${host.id}/events`);
   const events = page.locator('.event');
   await expect(events).toHaveCount(50);
-  await expect(events.first()).toContainText('Resumed a worker');
-  await expect(events.nth(1)).toContainText('Let a worker drain');
+  await expect(events.first()).toContainText('Worker resumed');
+  await expect(events.nth(1)).toContainText('Worker drain started');
   await expect(events.nth(1)).toContainText('riser <b>24</b>');
   await events.nth(1).locator('summary').click();
   await expect(events.nth(1).getByRole('region')).toContainText('worker.drained');
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Older' }).click();
   await expect(events).toHaveCount(3);
-  await expect(events.first()).toContainText('Worker listens');
+  await expect(events.first()).toContainText('Worker connected');
   await expect(events.nth(1)).toContainText('4\u{a0}×\u{a0}NVIDIA A100-SXM4-80GB · gpu-1.example.org · agent 0.1.0');
   await expect(events.nth(1)).toContainText('by worker gpu-1');
-  await expect(events.last()).toContainText('Made a worker');
+  await expect(events.last()).toContainText('Worker created');
   await page.getByRole('link', { name: 'Newest' }).click();
   await expect(events).toHaveCount(50);
-  await page.getByRole('main').getByRole('link', { name: 'Audit trail' }).click();
+  await page.getByRole('main').getByRole('link', { name: 'Audit log' }).click();
   await expect(page).toHaveURL(new RegExp(`/admin/audit\\?target=${host.id}`));
   host.close();
 });
@@ -125,13 +125,13 @@ test('a worker that never came has views that say so, and one that is not there 
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   const token = page.getByRole('region', { name: 'Token' });
-  await expect(token.locator('div').filter({ hasText: 'Made' }).last()).toContainText('by admin/bootstrap');
+  await expect(token.locator('div').filter({ hasText: 'Created' }).last()).toContainText('by admin/bootstrap');
   await expect(token.locator('div').filter({ hasText: 'Last used' }).last()).toContainText('never');
   await expect(page.locator('.last-day summary')).toContainText('Never connected');
   await tab(page, 'GPUs').click();
-  await expect(page.getByText('Nothing was heard of its GPUs')).toBeVisible();
+  await expect(page.getByText('No GPU readings in this period.')).toBeVisible();
   await tab(page, 'Jobs').click();
-  await expect(page.getByText('No attempt yet')).toBeVisible();
+  await expect(page.getByText('No attempts yet')).toBeVisible();
   await expect(figure(page, 'Success rate')).toContainText('–');
   await picture(page, 'worker-jobs-none');
   await expectAccessible(page);
@@ -139,11 +139,11 @@ test('a worker that never came has views that say so, and one that is not there 
   await expect(page.locator('.event')).toHaveCount(1);
   for (const view of ['', '?show=gpus', '/jobs', '/events']) {
     expect((await page.goto(`/admin/workers/w_none${view}`))?.status()).toBe(404);
-    await expect(page.getByRole('main').getByRole('alert')).toContainText('There is no such thing here');
+    await expect(page.getByRole('main').getByRole('alert')).toContainText('Not found');
   }
   for (const view of ['jobs', 'events']) {
     expect((await page.goto(`/admin/workers/${id}/${view}?cursor=soon`))?.status()).toBe(422);
-    await expect(page.getByRole('main').getByRole('alert')).toContainText(/Request [0-9a-z-]+/);
+    await expect(page.getByRole('main').getByRole('alert')).toContainText(/Request ID: [0-9a-z-]+/);
   }
   await expectAccessible(page);
   // The browser notes a document that is 404 or 422 as an error of its console.
@@ -161,8 +161,8 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await expect(title).toHaveText('Edit gpu-1');
   await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
   await expect(page.locator('datalist option[value="rack=7"]')).toHaveCount(1);
-  const reported = page.getByRole('region', { name: 'Labels that its agent reports' });
-  await expect(reported.getByRole('listitem').filter({ hasText: 'team' })).toContainText('does not count: yours says nlp');
+  const reported = page.getByRole('region', { name: 'Labels reported by the agent' });
+  await expect(reported.getByRole('listitem').filter({ hasText: 'team' })).toContainText('overridden by nlp');
   await expect(reported.getByRole('listitem').filter({ hasText: 'rack' })).toHaveText('rack=7');
   for (const [width, theme] of [[380, 'dark'], [1280, 'light']] as const) {
     await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
@@ -179,7 +179,7 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await page.locator('label[for=ignore]').click();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-2');
-  await expect(page.locator('#content').getByText('It is changed.')).toBeVisible();
+  await expect(page.locator('#content').getByText('Changes saved.')).toBeVisible();
   expect((await set()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true, refuse_older_agents: false });
   expect((await set()).allowed_networks).toEqual(['127.0.0.0/8', '::1/128']);
   await picture(page, 'worker-edited');
@@ -191,8 +191,8 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await server.api(`/api/admin/workers/${host.id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: 'vision' } }) });
   await page.getByLabel('Name').fill('gpu-3');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByRole('alert')).toContainText('Somebody else has changed this worker meanwhile.');
-  await expect(page.getByRole('region', { name: 'Stored now' })).toContainText('team=vision');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('This worker was changed while you were editing.');
+  await expect(page.getByRole('region', { name: 'Current values' })).toContainText('team=vision');
   await expect(page.getByLabel('Name')).toHaveValue('gpu-3');
   await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
   await picture(page, 'worker-edit-overtaken');
@@ -212,16 +212,16 @@ test('a drain says why and until when, on the worker’s page and in the list', 
   const row = page.getByRole('row').filter({ hasText: 'gpu-1' });
   const height = (await row.boundingBox())!.height;
   await page.goto(`/admin/workers/${host.id}?ask=drain`);
-  await page.getByLabel('Why').fill('riser <b>cable</b>');
-  await page.getByLabel('Stop what still runs after').fill('90');
+  await page.getByLabel('Reason').fill('riser <b>cable</b>');
+  await page.getByLabel('Deadline in minutes').fill('90');
   await expectAccessible(page);
   await picture(page, 'worker-drain');
   await page.setViewportSize({ width: 380, height: 800 });
   await picture(page, 'worker-drain-380');
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
   await page.setViewportSize({ width: 1280, height: 800 });
-  await page.getByRole('button', { name: 'Drain this worker' }).click();
-  await expect(page.getByText('It drains: riser <b>cable</b> · What still runs on')).toBeVisible();
+  await page.getByRole('button', { name: 'Drain worker' }).click();
+  await expect(page.getByText('Draining: riser <b>cable</b> · Remaining jobs are stopped and requeued on')).toBeVisible();
   const { drain_reason, drain_deadline } = await (await server.api(`/api/admin/workers/${host.id}`)).json();
   expect(drain_reason).toBe('riser <b>cable</b>');
   expect((Date.parse(drain_deadline) - Date.now()) / 60_000).toBeCloseTo(90, 0);
@@ -237,11 +237,11 @@ test('to delete a worker that is connected is not offered', async ({ page, serve
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${host.id}`);
-  await expect(page.getByRole('link', { name: 'Delete' })).toHaveAttribute('title', /^Only when it is offline/);
+  await expect(page.getByRole('link', { name: 'Delete' })).toHaveAttribute('title', /^Only offline workers can be deleted/);
   await page.getByRole('link', { name: 'Delete' }).click();
-  const button = page.getByRole('button', { name: 'Delete this worker' });
+  const button = page.getByRole('button', { name: 'Delete worker' });
   await expect(button).toBeDisabled();
-  await expect(button).toHaveAccessibleDescription('Only when it is offline: drain it and stop its agent first.');
+  await expect(button).toHaveAccessibleDescription('Only offline workers can be deleted: drain this worker and stop its agent first.');
   await picture(page, 'worker-delete-connected');
   await expectAccessible(page);
   host.close();

@@ -31,7 +31,7 @@ test('the list is asked in words and narrowed by links that say how many they le
   await signIn(page, server);
   await page.goto('/admin/workers');
   await expect(page.getByRole('navigation', { name: 'Status' }).getByRole('link', { name: /^Never connected\s*1$/ })).toBeVisible();
-  await page.locator('summary', { hasText: 'Narrow' }).click();
+  await page.locator('summary', { hasText: 'Filters' }).click();
   await expectAccessible(page);
   await picture(page, 'workers-narrowing');
   await page.getByRole('navigation', { name: 'Labels' }).getByRole('link', { name: /^team=vision\s*2$/ }).click();

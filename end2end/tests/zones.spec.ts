@@ -18,16 +18,16 @@ test('what is typed is local time, and the address says the same to everybody', 
     await before.fill(typed);
     await page.getByRole('button', { name: 'Filter' }).click();
     await expect(page).toHaveURL(`${server.url}/jobs?until=${address}`);
-    await expect(page.getByText('No job matches')).toBeVisible();
+    await expect(page.getByText('No matching jobs')).toBeVisible();
     await expect(before).toHaveValue(typed);
-    await expect(page.getByRole('link', { name: `Remove the filter Submitted before: ${chip}` })).toBeVisible();
+    await expect(page.getByRole('link', { name: `Remove filter Submitted before: ${chip}` })).toBeVisible();
   }
   await page.goto('/admin/audit');
-  await page.getByLabel('Until (Australia/Adelaide)').fill('2020-07-01T00:00');
-  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByLabel('To (Australia/Adelaide)').fill('2020-07-01T00:00');
+  await page.getByRole('button', { name: 'Apply' }).click();
   await expect(page).toHaveURL(`${server.url}/admin/audit?until=2020-06-30T14%3A30%3A00.000Z`);
-  await expect(page.getByLabel('Until (Australia/Adelaide)')).toHaveValue('2020-07-01T00:00');
+  await expect(page.getByLabel('To (Australia/Adelaide)')).toHaveValue('2020-07-01T00:00');
   await context.addCookies([{ name: 'zone', value: 'utc', url: server.url }]);
   await page.reload();
-  await expect(page.getByLabel('Until (UTC)')).toHaveValue('2020-06-30T14:30');
+  await expect(page.getByLabel('To (UTC)')).toHaveValue('2020-06-30T14:30');
 });

@@ -170,28 +170,28 @@ mod tests {
     #[test]
     fn each_kind_and_severity_has_its_own_sentence() {
         let kinds = [
-            ("disk_full", "The disk is almost full: no new jobs are taken"),
-            ("token_shared", "A second agent came with its token"),
-            ("token_expired", "Its token has expired"),
-            ("offline_with_job", "Went offline while it had a job"),
-            ("fast_failures", "Attempts fail there right after they start"),
-            ("stuck", "No worker can take this now"),
-            ("gpus_unavailable", "GPUs are unavailable because of an error"),
-            ("host_unhealthy", "Takes no new jobs"),
-            ("drain_overdue", "Still has a job after its drain's deadline"),
-            ("token_expiring", "Its token expires soon"),
-            ("tls_unverified", "Its agent does not verify this server"),
-            ("drain_long", "Has been draining for over an hour"),
-            ("agent_outdated", "The agent is older than this server"),
-            ("token_old", "The token is older than 90 days"),
-            ("audit_not_shipped", "Audit checkpoints do not reach the place where they are kept"),
-            ("more_stuck", "Ask for something else that no worker has now"),
+            ("disk_full", "Disk almost full: new jobs are rejected"),
+            ("token_shared", "Token used by a second agent"),
+            ("token_expired", "Token expired"),
+            ("offline_with_job", "Went offline while running a job"),
+            ("fast_failures", "Jobs fail right after starting"),
+            ("stuck", "No matching worker is available"),
+            ("gpus_unavailable", "GPUs quarantined after an error"),
+            ("host_unhealthy", "Unhealthy: accepts no new jobs"),
+            ("drain_overdue", "Drain deadline passed, job still running"),
+            ("token_expiring", "Token expires soon"),
+            ("tls_unverified", "TLS verification disabled"),
+            ("drain_long", "Draining for over an hour"),
+            ("agent_outdated", "Agent version outdated"),
+            ("token_old", "Token older than 90 days"),
+            ("audit_not_shipped", "Audit checkpoints cannot be shipped"),
+            ("more_stuck", "Other requirements; no matching worker is available"),
         ];
         for (kind, sentence) in kinds {
             let html = shown(kind, "info");
             assert!(html.contains(sentence), "{kind}: {html}");
         }
-        for (severity, word) in [("critical", "Urgent"), ("warning", "Warning"), ("info", "Note")] {
+        for (severity, word) in [("critical", "Critical"), ("warning", "Warning"), ("info", "Info")] {
             let html = shown("host_unhealthy", severity);
             assert!(html.contains(&format!(">{word}<")), "{severity}: {html}");
         }

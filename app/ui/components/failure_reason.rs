@@ -76,7 +76,7 @@ mod tests {
         assert!(html.contains(r#"<p class="reason-head">ValueError: &lt;no&gt; images</p>"#), "{html}");
         let block = "<code>Traceback (most recent call last):\n  File \"a.py\", line 1</code></pre>";
         assert!(html.contains(block) && !html.contains("<details"), "{html}");
-        let link = r#"<a href="/jobs/j_1/log?attempt=2&amp;line=70123" class="quiet-link">Show in the log</a>"#;
+        let link = r#"<a href="/jobs/j_1/log?attempt=2&amp;line=70123" class="quiet-link">Show in log</a>"#;
         assert!(html.contains(link), "{html}");
         let html = rendered(|| view! { <FailureReason error="gone".to_owned() log=None/> }.into_erased());
         assert!(!html.contains("<pre") && !html.contains("<a "), "{html}");
@@ -86,7 +86,7 @@ mod tests {
     fn a_long_block_is_folded() {
         let error = format!("ValueError: x{}", "\n  File".repeat(FOLD_AFTER_LINES + 1));
         let html = rendered(move || view! { <FailureReason error=error log=None/> }.into_erased());
-        assert!(html.contains("<details class=\"fold\"><summary>All that it said</summary><pre"), "{html}");
+        assert!(html.contains("<details class=\"fold\"><summary>Full error</summary><pre"), "{html}");
     }
 
     #[test]

@@ -304,8 +304,8 @@ mod tests {
         };
         let all = FleetGpus { busy: 1, connected: 4, measured: 4 };
         let chart = utilization_chart(&history, all).unwrap();
-        assert_eq!((chart.title.as_str(), chart.series[1].points[0].1), ("1 of 4 GPUs with a job", 25.0));
-        assert_eq!(chart.series[0].name, "Utilisation");
+        assert_eq!((chart.title.as_str(), chart.series[1].points[0].1), ("1 of 4 GPUs allocated", 25.0));
+        assert_eq!(chart.series[0].name, "Utilization");
         assert_eq!(utilization_chart(&FleetHistory::default(), all), None);
     }
 
@@ -319,8 +319,8 @@ mod tests {
             ..FleetHistory::default()
         };
         let chart = utilization_chart(&history, FleetGpus { busy: 18, connected: 24, measured: 12 }).unwrap();
-        assert_eq!(chart.title, "18 of 24 GPUs with a job");
+        assert_eq!(chart.title, "18 of 24 GPUs allocated");
         assert_eq!(chart.series[1].points.iter().map(|point| point.1).collect::<Vec<_>>(), [50.0, 75.0]);
-        assert_eq!(chart.series[0].name, "Utilisation (12 of 24)");
+        assert_eq!(chart.series[0].name, "Utilization (12 of 24)");
     }
 }

@@ -125,8 +125,8 @@ mod tests {
             });
             status_note(&t().job, &serde_json::from_value(job).expect("a job"))
         };
-        assert!(place(9_998).contains("No. 9,998 in line"), "{}", place(9_998));
-        assert!(!place(1).contains("No."), "the next one");
+        assert!(place(9_998).contains("Position 9,998 in queue"), "{}", place(9_998));
+        assert!(!place(1).contains("Position"), "the next one");
     }
 
     #[test]

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(failed.matches("row-sub").count(), 1, "{failed}");
         assert!(failed.contains(">attempt 2 of 3 · ValueError: no</span>"), "{failed}");
         let waits = said(serde_json::json!({"queue_position": 9_998}));
-        assert!(waits.contains(">No. 9,998 in line</span>"), "{waits}");
+        assert!(waits.contains(">Position 9,998</span>"), "{waits}");
         assert!(!said(serde_json::json!({"status": "running", "attempt": 1})).contains("<span"));
     }
 }

@@ -85,7 +85,7 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     server.post(&Actor::Admin, "/api/admin/workers/bulk/resume", json!({"ids": ids})).await.expect_status(200);
     let form = format!("id={a}&id={b}&reason=riser&deadline_minutes=10");
     let (_, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
-    assert!(said.contains("2 workers take no new jobs.") && said.contains("title=\"riser\""), "{said}");
+    assert!(said.contains("2 workers are draining.") && said.contains("title=\"riser\""), "{said}");
     assert_eq!(
         (&view(&a).await["drain_reason"], &view(&a).await["drain_deadline"]),
         (&json!("riser"), &one["drain_deadline"])
@@ -94,7 +94,7 @@ async fn several_workers_drain_with_one_reason_and_deadline() {
     assert!(said.contains("deadline_seconds"), "{said}");
     let (_, page) =
         post(&server, &session, &format!("/ui/workers/{a}/drain"), "reason=a+%3Cb%3E&deadline_minutes=0").await;
-    assert!(page.contains("It drains: a &lt;b&gt; · What still runs on "), "{page}");
+    assert!(page.contains("Draining: a &lt;b&gt; · Remaining jobs are stopped and requeued on "), "{page}");
 }
 
 #[tokio::test]
@@ -199,25 +199,25 @@ async fn page_names_the_workers_and_shows_the_outcome() {
         server.get(&session, &path).await
     };
     let asked = ask("delete").await.text();
-    assert!(asked.contains("here &amp; &lt;there&gt;") && asked.contains("Is not offline: stays."), "{asked}");
-    assert!(asked.contains("Delete 1 worker") && asked.contains("1 of them is not there any more."));
+    assert!(asked.contains("here &amp; &lt;there&gt;") && asked.contains("Skipped: not offline"), "{asked}");
+    assert!(asked.contains("Delete 1 worker") && asked.contains("1 selected item no longer exists."));
     assert!(!asked.contains(&format!("value=\"{here}\"")) && asked.contains(&format!("value=\"{gone}\"")), "{asked}");
     let drain = ask("drain").await.text();
-    assert!(drain.contains("Takes nothing new.") && drain.contains("Is offline; takes nothing new"), "{drain}");
+    assert!(drain.contains("Accepts no new jobs") && drain.contains("Offline; drains when reconnected"), "{drain}");
     assert_eq!(ask("cancel").await.status, StatusCode::NOT_FOUND, "that is for jobs");
     let form = format!("id={here}&id={gone}&id=nonsense&back=/admin/workers?q=e");
     let (to, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
     assert_eq!(to, "/admin/workers?q=e");
-    assert!(said.contains("2 workers take no new jobs.") && said.contains("Not nonsense: Worker "), "{said}");
+    assert!(said.contains("2 workers are draining.") && said.contains("nonsense: Worker "), "{said}");
     let undo = "<form method=\"post\" action=\"/ui/workers/bulk/resume\">";
     let (_, undo) = said.split_once(undo).expect("a way back");
     let undo = undo.split_once("</form>").expect("whole").0;
     assert!(undo.contains(&here) && undo.contains(&gone) && !undo.contains("nonsense"), "{undo}");
     let (_, said) = post(&server, &session, "/ui/workers/bulk/resume", &form).await;
-    assert!(said.contains("2 workers take jobs again."));
+    assert!(said.contains("2 workers resumed."));
     let (_, said) = post(&server, &session, "/ui/workers/bulk/delete", &form).await;
     assert!(
-        said.contains("1 worker is deleted.") && said.contains("Not here &amp; &lt;there&gt;: The worker is connected"),
+        said.contains("1 worker deleted.") && said.contains("here &amp; &lt;there&gt;: The worker is connected"),
         "{said}"
     );
     let (to, said) = post(&server, &session, "/ui/workers/bulk/resume", "back=//evil.example").await;
@@ -232,12 +232,12 @@ async fn page_names_visible_jobs_only() {
     let ada = server.log_in("", &secret).await.expect("a token logs in");
     let (mine, others) = (submitted_by(&server, &ada).await, server.submit("digits").await);
     let asked = server.get(&ada, &format!("/jobs/bulk?action=cancel&id={mine}&id={others}")).await.text();
-    assert!(asked.contains("Leaves the queue.") && asked.contains("1 of them is not there any more."), "{asked}");
+    assert!(asked.contains("Removed from the queue") && asked.contains("1 selected item no longer exists."), "{asked}");
     let (to, said) = post(&server, &ada, "/ui/jobs/bulk/cancel", &format!("id={mine}&id={others}")).await;
     assert!(to == "/jobs" && said.contains("1 job is being cancelled."), "{to} {said}");
-    assert!(said.contains(&format!("Not {others}: Job ")) && !said.contains("Not digits"), "{said}");
+    assert!(said.contains(&format!("{others}: Job ")) && !said.contains("): Job "), "{said}");
     let (_, said) = post(&server, &ada, "/ui/jobs/bulk/retry", &format!("id={mine}")).await;
-    assert!(said.contains("1 job is submitted again."), "{said}");
+    assert!(said.contains("1 job resubmitted."), "{said}");
 }
 
 #[tokio::test]
@@ -254,7 +254,7 @@ async fn priority_change_is_undone_by_a_form() {
             "<form method=\"post\" action=\"{path}\"><input type=\"hidden\" name=\"priority\" value=\"10\""
         ))
         .expect("what was before");
-    assert!(banner.contains("priority is changed") && undo.contains("/jobs?phase=waiting"));
+    assert!(banner.contains("Priority updated.") && undo.contains("/jobs?phase=waiting"));
     let (_, said) = post(&server, &session, &path, "priority=33").await;
     assert!(!said.contains("data-key=\"u\""), "nothing was changed");
 }

@@ -183,11 +183,11 @@ mod tests {
             told("worker.registered", came),
             ["2\u{a0}×\u{a0}A100, 1\u{a0}×\u{a0}H100", "rack\\u{202e}1", "agent 0.1.0"]
         );
-        assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["It said goodbye."]);
+        assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["Agent shut down."]);
         assert_eq!(told("worker.offline", json!({"cause": "odd"})), ["odd"]);
         let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "available": []});
         assert_eq!(told("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
-        assert_eq!(told("worker.health_changed", json!({"unhealthy_reason": null})), ["It takes jobs again."]);
+        assert_eq!(told("worker.health_changed", json!({"unhealthy_reason": null})), ["Accepts jobs again."]);
         assert_eq!(told("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);
         for odd in [Value::Null, json!([]), json!("text"), json!({"gpus": 5, "unavailable": [1], "reason": {}})] {
             assert!(told("worker.registered", odd.clone()).is_empty() && told("worker.gpus_changed", odd).is_empty());

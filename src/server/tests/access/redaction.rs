@@ -128,7 +128,7 @@ async fn worker_pages_show_no_actions_to_viewers() {
         let page = server.get(&vic, &path).await;
         assert_eq!(page.status, StatusCode::FORBIDDEN, "{path}");
         let text = page.text();
-        assert!(text.contains("admin.workers") && text.contains("An admin can give you a role"), "{path}");
+        assert!(text.contains("admin.workers") && text.contains("Ask an admin for a role that has it"), "{path}");
         assert!(!text.contains("action=\"/ui/workers"), "{path}: no form");
     }
     let page = server.get(&server.add_user("ada", "admin").await, &format!("/admin/workers/{id}")).await.text();

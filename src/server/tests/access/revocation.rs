@@ -159,5 +159,5 @@ async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
     let admin = server.log_in("", crate::tests::harness::ADMIN).await.expect("a token logs in");
     let Actor::Cookie(session) = &admin else { panic!("a browser") };
     let page = server.get(&Actor::Cookie(format!("{session}; {flash}")), &format!("/admin/users/{id}")).await.text();
-    assert!(page.contains("Their sessions ended and their API tokens were revoked."), "{page}");
+    assert!(page.contains("sessions ended and API tokens were revoked."), "{page}");
 }

@@ -48,7 +48,10 @@ async fn session_lifetime_is_configurable_and_shown() {
         (&json!("2024-01-15T18:30:00.000Z"), &json!("2024-01-15T22:30:00.000Z"))
     );
     let shown = server.get(&ada, "/account").await.text().replace('\u{a0}', " ");
-    assert!(shown.contains("A session ends after 8 h without use, and 12 h after you sign in."), "{shown}");
+    assert!(
+        shown.contains("A session expires after 8 h of inactivity, and at the latest 12 h after sign-in."),
+        "{shown}"
+    );
     server.advance(Millis(7 * hour.0)).await;
     assert!(is_logged_in(&server, &ada).await);
     server.advance(Millis(5 * hour.0)).await;

@@ -283,7 +283,7 @@ async fn attempt_reports_its_resume_step() {
     let steps = [&view["attempts"][0]["resumed_from_step"], &view["attempts"][1]["resumed_from_step"]];
     assert_eq!(steps, [&json!(null), &json!(500)]);
     let page = story.server.get(&Actor::Admin, &format!("/jobs/{}", story.job)).await.text();
-    assert!(page.contains("goes on from step 500"), "the page says so");
+    assert!(page.contains("resumed from step 500"), "the page says so");
     let absurd = json!({"status": "running", "attempt": 2, "resumed_from_step": u64::MAX});
     story.server.report_status(&story.key, &story.job, absurd).await.expect_problem(422, "out_of_range");
 }

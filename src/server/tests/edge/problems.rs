@@ -94,8 +94,8 @@ async fn unavailable_database_page_shows_since_when() {
     );
     let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
     let text = answer.text();
-    assert!(text.contains("The database does not answer") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
-    assert!(text.contains(&format!("Request {id}")) && !text.contains("class=\"sidebar\""), "{text}");
+    assert!(text.contains("Database unavailable") && text.contains(&format!("datetime=\"{since}\"")), "{text}");
+    assert!(text.contains(&format!("Request ID: {id}")) && !text.contains("class=\"sidebar\""), "{text}");
 }
 
 #[tokio::test]

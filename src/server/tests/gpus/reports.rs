@@ -87,7 +87,7 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     assert_eq!(held, [taken.clone(), Value::Null, taken, Value::Null]);
     assert_eq!(worker["jobs"][0]["gpus"], 2);
     let overview = server.get(&server.add_user("ada", "admin").await, "/").await.text();
-    assert!(overview.contains("2 in use"), "not the whole host: {overview}");
+    assert!(overview.contains("2 allocated"), "not the whole host: {overview}");
     assert_eq!((&worker["gpus_unavailable"], &worker["gpu_info"]["runtime"]), (&json!(2), &json!("13.0")));
     let gpu = json!({
         "index": 3, "uuid": "GPU-3", "name": "A100", "vram_gb": 80.0, "memory_kind": "dedicated", "unavailable": in_use(),
@@ -348,7 +348,7 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
     let path = format!("/admin/workers/{id}?show=gpus");
     let before = page(&path).await;
     assert!(
-        before.contains("no reading") && before.contains(">Free<") && !before.contains("GPU unavailable"),
+        before.contains("No reading") && before.contains(">Available<") && !before.contains("GPU unavailable"),
         "{before}"
     );
     let job = server.submit("digits").await;
@@ -368,9 +368,9 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
         "15 Jan 2024, 10:30:00 UTC",
         ">Quarantined<",
         "XID 79 &lt;fallen",
-        ">With a job<",
+        ">Allocated<",
         "Part of GPU-9",
-        "Shares the host’s memory",
+        "Unified memory",
         "13.0",
         "1 GPU unavailable",
     ];
@@ -381,7 +381,7 @@ async fn page_describes_gpus_and_the_list_marks_the_worker() {
     drop(events);
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let gone = page(&path).await;
-    assert!(gone.contains(">Not connected<") && !gone.contains(">Free<"), "{gone}");
+    assert!(gone.contains(">Not connected<") && !gone.contains(">Available<"), "{gone}");
 }
 
 #[tokio::test]

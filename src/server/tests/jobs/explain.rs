@@ -240,7 +240,7 @@ async fn unsupported_sandbox_is_explained() {
     let _events = server.open_stream(&key).await;
     let cookies = log_in(&server).await;
     let shown = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
-    assert!(shown.contains(&format!("files: jobs open only the files they are given ({WHY})")), "{shown}");
+    assert!(shown.contains(&format!("files: jobs can access only the files they are given ({WHY})")), "{shown}");
 
     let waits = submit(&server, json!({"sandbox": "full"})).await;
     let explained = explain(&server, &waits).await;
@@ -255,9 +255,7 @@ async fn unsupported_sandbox_is_explained() {
     assert_eq!(blocker["change"], change);
     let job = waits["job_id"].as_str().expect("text");
     let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
-    for words in
-        ["The job asks for a sandbox of level full, and this worker has files at most.", WHY, "Ask for “files”"]
-    {
+    for words in ["The job requires sandbox level full, and this worker has at most files.", WHY, "Use files, or run"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
 }

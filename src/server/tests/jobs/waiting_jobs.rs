@@ -96,10 +96,10 @@ async fn never_connected_workers_do_not_match() {
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["jobs"][0]["fits_none"], true);
     let cookies = log_in(&server).await;
     let shown = page(&server, &cookies, &format!("/jobs/{id}")).await;
-    assert!(shown.contains(WHY) && !shown.contains("No. 1 in line") && !shown.contains("Next in line"), "{shown}");
-    assert!(!page(&server, &cookies, "/jobs").await.contains("No. 1 in line"));
+    assert!(shown.contains(WHY) && !shown.contains("Position 1") && !shown.contains("Next in queue"), "{shown}");
+    assert!(!page(&server, &cookies, "/jobs").await.contains("Position 1"));
     let train = page(&server, &cookies, "/train?config=digits&target=auto&gpus=16&labels=site%3Dgraz").await;
-    assert!(train.contains(WHY) && !train.contains("Its place in the queue"), "{train}");
+    assert!(train.contains(WHY) && !train.contains("Position in the queue"), "{train}");
     assert_eq!(stuck_alerts(&server).await, [] as [Value; 0]);
     server.advance(Millis::from_secs(61)).await;
     let told = stuck_alerts(&server).await;
@@ -137,7 +137,7 @@ async fn disabled_local_worker_explains_local_jobs() {
     }
     assert_eq!(waits["warning"], WHY);
     let train = page(&server, &cookies, "/train?config=digits&target=local").await;
-    assert!(train.contains("This server runs no jobs itself: it needs a GPU"), "{train}");
+    assert!(train.contains("This server runs no jobs itself: add a GPU"), "{train}");
 
     // The same applies to a remote worker.
     let (_, _events) = with_gpus(&server, "gpu-1", "graz", 1).await;
@@ -161,12 +161,9 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     ask("graz", 12).await;
     let cookies = log_in(&server).await;
     let shown = page(&server, &cookies, "/").await;
-    assert!(
-        shown.contains("12 jobs wait for a worker.") && !shown.contains("starts on the next free worker"),
-        "{shown}"
-    );
+    assert!(shown.contains("12 jobs are queued.") && !shown.contains("Submit a job to get started."), "{shown}");
     for place in 1..=12 {
-        assert!(!shown.contains(&format!("No. {place} in line")), "{place}");
+        assert!(!shown.contains(&format!("Position {place}")), "{place}");
     }
     server.advance(Millis::from_secs(61)).await;
     let told = stuck_alerts(&server).await;
@@ -174,8 +171,8 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     assert_eq!(told[0]["summary"]["text"], "1 worker: 0 have site=graz.");
     let shown = page(&server, &cookies, "/").await;
     for words in [
-        "12 jobs wait",
-        "No worker can take this now",
+        "12 jobs queued",
+        "No matching worker is available",
         "1 worker: 0 have site=graz.",
         "phase=waiting&amp;label=site%3Dgraz",
     ] {
@@ -190,5 +187,5 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     assert_eq!(counts.len(), 6);
     assert!(counts.contains(&("stuck", &json!(12))));
     assert_eq!(counts[5], ("more_stuck", &json!(4)));
-    assert!(page(&server, &cookies, "/").await.contains("4 more jobs wait"));
+    assert!(page(&server, &cookies, "/").await.contains("4 more jobs queued"));
 }

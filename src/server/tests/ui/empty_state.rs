@@ -13,18 +13,18 @@ async fn shown_sentences<'s>(server: &TestServer, path: &str, sentences: &[&'s s
 }
 
 const COMING: [&str; 4] = [
-    "The curves start with the first step that the trainer reports.",
-    "Validation images appear here as the trainer makes them.",
-    "Checkpoints and weights appear here as soon as the worker has sent them.",
-    "The log starts when a worker takes the job.",
+    "No metrics yet.",
+    "No samples yet.",
+    "No files yet.",
+    "The log appears when the job starts.",
 ];
 const OVER: [&str; 4] = [
-    "The trainer reported no steps.",
-    "The job made no validation images.",
-    "This job sent no files.",
-    "No worker took the job, so there is no log.",
+    "No metrics reported.",
+    "This job produced no samples.",
+    "This job produced no files.",
+    "No log: the job never started.",
 ];
-const OLDER: &str = "Its worker has an older agent, which sends no steps, no validation images and no log.";
+const OLDER: &str = "The worker's older agent sends no metrics, samples or log.";
 
 #[tokio::test]
 async fn cancelled_job_shows_no_pending_results() {
@@ -62,7 +62,7 @@ async fn worker_page_tells_whether_jobs_start_there() {
     let server = TestServer::start().await;
     let (id, _, _events) = server.connect_worker("gpu-1").await;
     let here = format!("/admin/workers/{id}");
-    let all = ["The next job that matches starts here.", "It takes no new jobs while it drains."];
+    let all = ["Ready for the next matching job.", "Draining: accepts no new jobs."];
     assert_eq!(shown_sentences(&server, &here, &all).await, [all[0]]);
     server.post(&Actor::Admin, &format!("/api/admin/workers/{id}/drain"), json!({})).await.expect_status(200);
     assert_eq!(shown_sentences(&server, &here, &all).await, [all[1]]);
@@ -75,9 +75,14 @@ async fn unreported_values_are_not_shown_as_none() {
     let (bare, key) = server.create_worker("cpu-1").await;
     let pages = async || {
         let session = log_in(&server).await;
-        let of =
-            async |id: &str| page(&server, &session, &format!("/admin/workers/{id}")).await.matches("no GPU").count();
-        let list = page(&server, &session, "/admin/workers").await.matches("title=\"no GPU\"").count();
+        let of = async |id: &str| {
+            page(&server, &session, &format!("/admin/workers/{id}"))
+                .await
+                .replace("<!>", "")
+                .matches(">No GPU<")
+                .count()
+        };
+        let list = page(&server, &session, "/admin/workers").await.matches("title=\"No GPU\"").count();
         (of(&waits).await, of(&bare).await, list)
     };
     assert_eq!(pages().await, (0, 0, 0), "neither has come yet");
@@ -91,7 +96,7 @@ async fn empty_configuration_list_shows_how_to_add_one() {
     let server = TestServer::start().await;
     for path in ["/configs", "/train"] {
         let shown = page(&server, &log_in(&server).await, path).await.replace("<!>", "");
-        let (_, ways) = shown.split_once("No configuration yet").expect("that there is none");
+        let (_, ways) = shown.split_once("No configurations yet").expect("that there is none");
         let (button, ways) = ways.split_once("</a>").expect("a button");
         assert!(button.contains("class=\"btn") && button.contains("href=\"/configs/new\""), "{path}: {button}");
         let lines: Vec<&str> =

@@ -127,7 +127,7 @@ async fn usage_is_grouped_by_local_days() {
             assert!(shown.contains(&row), "{zone}: {row}: {shown}");
         }
         assert_eq!(shown.contains("2024-01-16"), days.len() == 2, "{zone}: {shown}");
-        assert!(shown.contains(&format!("by hour in {zone}.")), "{zone}: {shown}");
+        assert!(shown.contains(&format!("by hour ({zone}).")), "{zone}: {shown}");
         assert!(shown.contains(&format!("<span>{zone}</span>")), "{zone}: {shown}");
     }
 }

@@ -36,7 +36,7 @@ async fn drain_is_undone_by_a_form() {
     let (banner, _) = shown.split_once("Undo").expect("a way back");
     assert!(banner.rsplit_once("<form").expect("a form").1.contains(&undo), "{banner}");
     let (to, cookies) = post(&server, &session, &undo, "").await;
-    assert!(page(&server, &cookies, &to).await.contains("The worker takes jobs again."));
+    assert!(page(&server, &cookies, &to).await.contains("Worker resumed."));
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(worker["draining"], false);
 }
@@ -90,12 +90,12 @@ async fn form_edits_a_worker_without_lost_updates() {
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-3", &seen)).await;
     assert_eq!(to, edit);
     let told = page(&server, &cookies, &to).await;
-    assert!(told.contains("Somebody else has changed this worker meanwhile."), "{told}");
+    assert!(told.contains("This worker was changed while you were editing."), "{told}");
     assert!(told.contains("value=\"gpu-3\"") && told.contains("<dd>gpu-2<"), "what was typed, and what is stored");
     assert_eq!(view().await["name"], "gpu-2");
     let (to, cookies) = post(&server, &session, &form, &typed("", &hidden(&told, &form))).await;
     let told = page(&server, &cookies, &to).await;
-    assert!(told.contains("id=\"name-error\"") && !told.contains("Somebody else"), "{told}");
+    assert!(told.contains("id=\"name-error\"") && !told.contains("while you were editing"), "{told}");
 
     let (to, _) = post(&server, &session, &form, &undo).await;
     assert_eq!(to, there);

@@ -282,7 +282,7 @@ async fn worker_of_a_crashed_agent_is_deleted_unless_it_runs_a_job() {
     let detail = refused["detail"].as_str().expect("text");
     assert!(detail.contains("lost its connection") && detail.contains(&until.to_string()), "{detail}");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}/delete")).await.text();
-    assert!(page.contains("<button disabled") && page.contains("It can be deleted from"), "{page}");
+    assert!(page.contains("<button disabled") && page.contains("it can be deleted after"), "{page}");
     server.advance(server.app.core.policy.heartbeat_timeout).await;
     server.advance(Millis(1)).await;
     server.call(&Actor::Admin, "DELETE", &path, "").await.expect_status(200);

@@ -228,8 +228,8 @@ async fn two_agents_with_one_token_raise_a_lasting_alert() {
     clash().await;
     assert_eq!(view(&server, &id).await["token_conflict"]["host"], "host-b");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}")).await.text();
-    assert!(page.contains("Two agents, one token") && page.contains("host-b"), "{page}");
-    assert!(server.get(&Actor::Admin, "/admin/workers").await.text().contains("Two agents, one token"));
+    assert!(page.contains("Token used by two agents") && page.contains("host-b"), "{page}");
+    assert!(server.get(&Actor::Admin, "/admin/workers").await.text().contains("Token used by two agents"));
     server.call(&Actor::Admin, "POST", &format!("/ui/workers/{id}/settle"), "").await;
     assert_eq!(view(&server, &id).await["token_conflict"], json!(null));
     clash().await;
@@ -270,7 +270,7 @@ async fn page_waits_for_the_agent_after_a_rotation() {
     )
     .await;
     let shown = pages::page(&server, &cookies, &to).await;
-    assert!(shown.contains("Waiting for first contact") && !shown.contains("contact is-here"), "{shown}");
+    assert!(shown.contains("Waiting for the agent to connect") && !shown.contains("contact is-here"), "{shown}");
     let before = view(&server, &id).await;
     assert!(before["registered_at"].as_str() < before["token_created_at"].as_str(), "{before}");
 
@@ -339,7 +339,7 @@ async fn unused_worker_token_expires_after_thirty_days() {
     let (used, used_key) = server.create_worker("used").await;
     assert_eq!(view(&server, &idle).await["token_unused_ends_at"], "2024-02-14T10:30:00.000Z");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{idle}")).await.text();
-    assert!(page.contains("unless an agent registers with it before"), "{page}");
+    assert!(page.contains("unless an agent registers first"), "{page}");
     server.register(&used_key, json!([])).await;
     assert_eq!(view(&server, &used).await["token_unused_ends_at"], json!(null));
     let chosen = json!({"name": "chosen", "expires_in_seconds": 60 * 86_400});

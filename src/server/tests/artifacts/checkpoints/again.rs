@@ -156,7 +156,7 @@ async fn overrides_are_applied_and_shown_as_a_diff() {
     let shown = server.get(&Actor::Admin, &format!("/api/queue/{job}/config")).await;
     assert!(!shown.text().contains("seed"), "the configuration as the job runs it");
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();
-    assert!(page.contains("Changed for this job"), "{page}");
+    assert!(page.contains("<dt>Overrides"), "{page}");
 
     // A retry runs the original revision unless another one is requested.
     put_config(&server, 0.9).await;
@@ -211,10 +211,10 @@ async fn edit_and_submit_starts_with_the_jobs_values() {
     let start = page.find("/train?config=digits&amp;ran=digits%401").unwrap_or_else(|| panic!("{page}"));
     let address = page[start..].split('"').next().expect("an end").replace("&amp;", "&");
     let form = server.get(&Actor::Admin, &address).await.text();
-    assert!(!form.contains("There is a newer revision") && form.contains("value=\"seed=9\""), "{form}");
+    assert!(!form.contains("Newer revision available") && form.contains("value=\"seed=9\""), "{form}");
     put_config(&server, 0.625).await;
     let form = server.get(&Actor::Admin, &address).await.text();
-    assert!(form.contains("There is a newer revision") && form.contains("0.125") && form.contains("0.625"), "{form}");
+    assert!(form.contains("Newer revision available") && form.contains("0.125") && form.contains("0.625"), "{form}");
     for (chosen, revision, rate) in [("", 1, 0.125), ("&revision=digits%402", 2, 0.625)] {
         let sent = format!("config=digits&ran=digits%401&overrides=seed%3D11&overrides=&target=worker{chosen}");
         let answer = server.call(&Actor::Admin, "POST", "/ui/jobs", sent).await;
