@@ -4,8 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::AttemptNumber;
 
+/// Query parameters of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LogQuery {
+    /// Attempt number [default: the latest].
+    pub attempt: Option<u32>,
+    /// Offset in bytes [default: as close to the end as `limit` allows].
+    pub offset: Option<u64>,
+    /// Maximum size in bytes.
+    pub limit: Option<u32>,
+    /// If present, the response is the whole log as plain text.
+    pub raw: Option<String>,
+    /// If present, the response is a stream of chunks as they arrive.
+    pub follow: Option<String>,
+}
+
 /// Query string of `GET /api/queue/{id}/logs/lines`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLinesQuery {
     /// The attempt; if omitted, the newest.
@@ -17,10 +33,10 @@ pub struct LogLinesQuery {
     /// The text to mark.
     pub q: Option<String>,
     /// Whether `q` is a regular expression.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub regex: bool,
     /// Whether matching is case-sensitive.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub case: bool,
 }
 
@@ -70,7 +86,7 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 /// Query string of `GET /api/queue/{id}/logs/search`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogSearchQuery {
     /// The attempt; if omitted, the newest.
@@ -78,17 +94,17 @@ pub struct LogSearchQuery {
     /// The text to search for in each line, 1 to 1000 bytes.
     pub q: String,
     /// Whether `q` is a regular expression.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub regex: bool,
     /// Whether matching is case-sensitive.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub case: bool,
     /// The first line to search; if omitted, the first line of the log, or the last one with `backward`.
     pub from: Option<u64>,
     /// The line to stop before; if omitted, the end of the log.
     pub until: Option<u64>,
     /// Whether to search backward from `from`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub backward: bool,
     /// Maximum number of matching lines, at most 1000; if omitted, 100. With 0 they are only counted.
     pub limit: Option<u32>,

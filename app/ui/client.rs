@@ -1,21 +1,20 @@
-//! [`Port`] in the browser: the public REST API.
+//! [`Backend`] in the browser: the public REST API.
 
 use gloo_net::http::{Method, RequestBuilder};
 use send_wrapper::SendWrapper;
 use serde::de::DeserializeOwned;
 
 use super::backend::{Backend, BackendFuture};
-use super::format::query_string;
-use super::pages::jobs::query_pairs;
+use super::page_query::query_string;
 use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
-use crate::protocol::audit::AuditPage;
-use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryRange, JobMetrics};
+use crate::protocol::audit::{AuditPage, AuditQuery};
+use crate::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery, HistoryRange, JobMetrics};
 use crate::protocol::gpus::{GpusPage, GpusQuery};
 use crate::protocol::jobs::explain::ExplanationView;
-use crate::protocol::jobs::{JobLive, JobView, JobsPage, JobsQuery, LogChunk};
-use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
+use crate::protocol::jobs::{AttemptQuery, JobLive, JobLiveQuery, JobView, JobsPage, JobsQuery, LogChunk};
+use crate::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogQuery, LogSearchQuery};
 use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::search::{SearchPage, SearchQuery};
@@ -30,30 +29,11 @@ impl Backend for HttpBackend {
     }
 
     fn workers(&self, query: WorkersQuery) -> BackendFuture<WorkersPage> {
-        get_json(format!(
-            "/api/admin/workers{}",
-            query_string(&[
-                ("status", query.status.map(|status| status.as_str().to_owned())),
-                ("q", query.q),
-                ("label", query.label),
-                ("facets", query.facets.then(|| "true".to_owned())),
-                ("sort", query.sort),
-                ("limit", query.limit.map(|limit| limit.to_string())),
-                ("cursor", query.cursor),
-            ])
-        ))
+        get_json(format!("/api/admin/workers{}", query_string(&query)))
     }
 
     fn gpus(&self, query: GpusQuery) -> BackendFuture<GpusPage> {
-        let asked = query_string(&[
-            ("state", query.state.map(|state| state.as_str().to_owned())),
-            ("q", query.q),
-            ("group", query.group),
-            ("lately", query.lately.map(|range| range.as_str().to_owned())),
-            ("limit", to_param(query.limit)),
-            ("cursor", query.cursor),
-        ]);
-        get_json(format!("/api/admin/gpus{asked}"))
+        get_json(format!("/api/admin/gpus{}", query_string(&query)))
     }
 
     fn overview(&self) -> BackendFuture<OverviewView> {
@@ -61,7 +41,8 @@ impl Backend for HttpBackend {
     }
 
     fn latest_events(&self, limit: u32) -> BackendFuture<AuditPage> {
-        get_json(format!("/api/audit?limit={limit}"))
+        let query = AuditQuery { limit: Some(limit), ..AuditQuery::default() };
+        get_json(format!("/api/audit{}", query_string(&query)))
     }
 
     fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
@@ -69,10 +50,7 @@ impl Backend for HttpBackend {
     }
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
-        let limit = ("limit", query.limit.map(|limit| limit.to_string()));
-        let mut asked = query_pairs(query).to_vec();
-        asked.push(limit);
-        get_json(format!("/api/queue{}", query_string(&asked)))
+        get_json(format!("/api/queue{}", query_string(&query)))
     }
 
     fn job(&self, id: JobId) -> BackendFuture<JobView> {
@@ -80,50 +58,26 @@ impl Backend for HttpBackend {
     }
 
     fn job_live(&self, id: JobId, attempt: Option<AttemptNumber>, offset: Option<u64>) -> BackendFuture<JobLive> {
-        get_json(format!(
-            "/api/queue/{id}/live{}",
-            query_string(&[("attempt", to_param(attempt)), ("offset", to_param(offset))])
-        ))
+        let query = JobLiveQuery { attempt: attempt.map(|attempt| attempt.0), offset };
+        get_json(format!("/api/queue/{id}/live{}", query_string(&query)))
     }
 
     fn job_log(&self, id: JobId, attempt: AttemptNumber, offset: Option<u64>, limit: u32) -> BackendFuture<LogChunk> {
-        let query = query_string(&[
-            ("attempt", Some(attempt.to_string())),
-            ("offset", offset.map(|offset| offset.to_string())),
-            ("limit", Some(limit.to_string())),
-        ]);
-        get_json(format!("/api/queue/{id}/logs{query}"))
+        let query = LogQuery { attempt: Some(attempt.0), offset, limit: Some(limit), ..LogQuery::default() };
+        get_json(format!("/api/queue/{id}/logs{}", query_string(&query)))
     }
 
     fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> BackendFuture<LogLines> {
-        let asked = query_string(&[
-            ("attempt", to_param(query.attempt)),
-            ("from", to_param(query.from)),
-            ("limit", to_param(query.limit)),
-            ("q", query.q),
-            ("regex", to_param(Some(query.regex))),
-            ("case", to_param(Some(query.case))),
-        ]);
-        get_json(format!("/api/queue/{id}/logs/lines{asked}"))
+        get_json(format!("/api/queue/{id}/logs/lines{}", query_string(&query)))
     }
 
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches> {
-        let asked = query_string(&[
-            ("attempt", to_param(query.attempt)),
-            ("q", Some(query.q)),
-            ("regex", to_param(Some(query.regex))),
-            ("case", to_param(Some(query.case))),
-            ("from", to_param(query.from)),
-            ("until", to_param(query.until)),
-            ("backward", to_param(Some(query.backward))),
-            ("limit", to_param(query.limit)),
-        ]);
-        get_json(format!("/api/queue/{id}/logs/search{asked}"))
+        get_json(format!("/api/queue/{id}/logs/search{}", query_string(&query)))
     }
 
     fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics> {
-        let query = query_string(&[("attempt", attempt.map(|attempt| attempt.to_string()))]);
-        get_json(format!("/api/queue/{id}/metrics{query}"))
+        let query = AttemptQuery { attempt: attempt.map(|attempt| attempt.0) };
+        get_json(format!("/api/queue/{id}/metrics{}", query_string(&query)))
     }
 
     fn job_gpus(&self, id: JobId) -> BackendFuture<GpuHistory> {
@@ -131,11 +85,13 @@ impl Backend for HttpBackend {
     }
 
     fn worker_gpus(&self, id: WorkerId, range: HistoryRange) -> BackendFuture<GpuHistory> {
-        get_json(format!("/api/admin/workers/{id}/gpus/history?range={}", range.as_str()))
+        let query = HistoryQuery { range: Some(range) };
+        get_json(format!("/api/admin/workers/{id}/gpus/history{}", query_string(&query)))
     }
 
     fn fleet_gpus(&self, range: HistoryRange) -> BackendFuture<FleetHistory> {
-        get_json(format!("/api/admin/gpus/history?range={}", range.as_str()))
+        let query = HistoryQuery { range: Some(range) };
+        get_json(format!("/api/admin/gpus/history{}", query_string(&query)))
     }
 
     fn job_artifacts(&self, id: JobId) -> BackendFuture<ArtifactsPage> {
@@ -147,13 +103,8 @@ impl Backend for HttpBackend {
     }
 
     fn search(&self, query: SearchQuery) -> BackendFuture<SearchPage> {
-        let limit = query.limit.map(|limit| limit.to_string());
-        get_json(format!("/api/search{}", query_string(&[("q", Some(query.q)), ("limit", limit)])))
+        get_json(format!("/api/search{}", query_string(&query)))
     }
-}
-
-fn to_param(value: Option<impl ToString>) -> Option<String> {
-    value.map(|value| value.to_string())
 }
 
 fn get_json<T: DeserializeOwned + 'static>(path: String) -> BackendFuture<T> {
@@ -171,7 +122,6 @@ pub(crate) async fn send(method: &str, path: &str, body: Option<String>) -> Resu
 
 /// A form, as the browser would have sent it.
 pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Result<(), Problem> {
-    let fields: Vec<_> = fields.iter().map(|(key, value)| (*key, Some((*value).to_owned()))).collect();
     let body = query_string(&fields);
     let form = ("application/x-www-form-urlencoded", body.trim_start_matches('?').to_owned());
     send_request(Method::POST, path, Some(form)).await.map(drop)

@@ -110,12 +110,7 @@ mod tests {
 
     #[test]
     fn no_panel_promises_what_cannot_come() {
-        let coming = [
-            "No metrics yet.",
-            "No samples yet.",
-            "Available when the training completes.",
-            "No files yet.",
-        ];
+        let coming = ["No metrics yet.", "No samples yet.", "Available when the training completes.", "No files yet."];
         let over = [
             "No metrics reported.",
             "This job produced no samples.",

@@ -161,19 +161,6 @@ pub(crate) fn short_id(id: &str) -> String {
     }
 }
 
-/// `?a=1&b=2` out of those that are some and not empty; empty if none is.
-pub(crate) fn query_string(pairs: &[(&str, Option<String>)]) -> String {
-    let mut query = String::new();
-    for (key, value) in pairs {
-        let Some(value) = value.as_ref().filter(|value| !value.is_empty()) else { continue };
-        query.push(if query.is_empty() { '?' } else { '&' });
-        query.push_str(key);
-        query.push('=');
-        percent_encoding::encode(value, b"", &mut query);
-    }
-    query
-}
-
 /// As HTML, for the few places where the framework writes a text as it is.
 pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
@@ -323,15 +310,5 @@ mod tests {
         assert_eq!(short_id("j_01k9zv3m8e6q2c4r7t5w0x1y2z"), "j_…0x1y2z");
         assert_eq!(short_id("j_abc"), "j_abc");
         assert_eq!(short_id("plain"), "plain");
-    }
-
-    #[test]
-    fn query_strings_are_encoded() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(query_string(&[("a", None), ("b", some(""))]), "");
-        assert_eq!(
-            query_string(&[("topics", some("job:j_1,ü &=")), ("n", some("5"))]),
-            "?topics=job%3Aj_1%2C%C3%BC%20%26%3D&n=5"
-        );
     }
 }

@@ -47,6 +47,7 @@ pub(crate) mod lazy_routes;
 #[cfg(feature = "ssr")]
 pub mod localized_problem;
 mod navigation;
+mod page_query;
 mod pages;
 mod palette;
 #[cfg(feature = "ssr")]

@@ -60,6 +60,24 @@ pub struct JobsQuery {
     pub cursor: Option<String>,
 }
 
+/// Query parameters of a time series.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AttemptQuery {
+    /// Attempt number [default: the latest].
+    pub attempt: Option<u32>,
+}
+
+/// Query parameters of a job's live data.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobLiveQuery {
+    /// Attempt number [default: the latest].
+    pub attempt: Option<u32>,
+    /// Offset of the log chunk in bytes [default: the end of the log].
+    pub offset: Option<u64>,
+}
+
 /// `GET /api/queue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -84,7 +84,7 @@ pub struct WorkersQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Whether to return the facets.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub facets: bool,
     /// The order: `name`, `status`, `seen` or `gpus`, with a `-` prefix for descending; if omitted, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

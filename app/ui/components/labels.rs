@@ -8,7 +8,7 @@ use crate::domain::labels::Labels;
 use crate::ui::erase::Erase;
 #[cfg(feature = "ssr")]
 use crate::ui::form_errors::FormErrors;
-use crate::ui::format::query_string;
+use crate::ui::page_query::query_string;
 
 /// A row of a table shows at most this many labels.
 pub(crate) const MAX_IN_ROW: usize = 2;

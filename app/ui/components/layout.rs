@@ -15,10 +15,10 @@ use super::theme_switch::ThemeSwitch;
 use super::toasts::NotificationsMenu;
 use crate::domain::access::Permission;
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::live::use_live;
 use crate::ui::navigation::{NavGroup, NavPage, visible_pages};
+use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
 /// The frame; the page goes into its middle.

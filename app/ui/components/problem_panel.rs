@@ -7,9 +7,9 @@ use super::copy::CopyButton;
 use super::icon::{Glyph, Icon};
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::http_status::set_status;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 
 /// A panel instead of what was asked for. On the server it also sets the page's status.
 #[component]

@@ -17,7 +17,7 @@ pub(crate) use self::refresh::{RefreshFuture, live_signal, on_change};
 pub(crate) use self::refresh_state::retry_delay;
 use self::stream_state::{StreamAction, StreamInput, StreamState, Topics};
 use super::browser::{self, Unsubscribe};
-use super::format::query_string;
+use super::page_query::query_string;
 use super::schedule::after;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;

@@ -4,7 +4,7 @@ use leptos_router::params::ParamsMap;
 
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::logs::{LogLinesQuery, LogSearchQuery};
-use crate::ui::format::query_string;
+use crate::ui::page_query::query_string;
 
 /// So many lines come with the page.
 pub(crate) const INITIAL_LINES: u32 = 200;
@@ -70,7 +70,7 @@ impl LogViewState {
             ("attempt", self.attempt.map(|attempt| attempt.to_string())),
             ("line", lines),
             ("from", self.first_line.map(|from| from.to_string())),
-            ("q", Some(self.search.q.clone())),
+            ("q", Some(self.search.q.clone()).filter(|q| !q.is_empty())),
             ("regex", yes(self.search.regex)),
             ("case", yes(self.search.case)),
             ("wrap", yes(self.wrap)),

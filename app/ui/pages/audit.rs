@@ -2,9 +2,8 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
-use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, TimeZoneInput, input_timestamp, query_param, timestamp_param, use_page_backend};
+use super::{Skeleton, TimeZoneInput, input_timestamp, use_page_backend};
 use crate::domain::text::{escape, escape_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
 use crate::ui::audit_actions::{action_sentence, action_sentences};
@@ -17,36 +16,14 @@ use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::subject_link::subject_link;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::{from_params, query_string};
 
 /// How many entries a page shows.
 const PAGE_SIZE: u32 = 50;
 
-fn filters_from_params(params: &ParamsMap) -> AuditFilters {
-    let text = |name| query_param(params, name);
-    AuditFilters {
-        actor: text("actor"),
-        action: text("action"),
-        target: text("target"),
-        request_id: text("request_id"),
-        since: timestamp_param(params, "since"),
-        until: timestamp_param(params, "until"),
-    }
-}
-
 fn audit_url(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
-    let AuditFilters { actor, action, target, request_id, since, until } = filters.clone();
-    let pairs = [
-        ("actor", actor),
-        ("action", action),
-        ("target", target),
-        ("request_id", request_id),
-        ("since", since),
-        ("until", until),
-        ("cursor", cursor),
-    ];
-    format!("{path}{}", query_string(&pairs))
+    format!("{path}{}", query_string(&AuditQuery { filters: filters.clone(), limit: None, cursor }))
 }
 
 /// The page.
@@ -54,8 +31,7 @@ fn audit_url(path: &str, filters: &AuditFilters, cursor: Option<String>) -> Stri
 pub(crate) fn AuditPage() -> impl IntoView {
     let words = &t().plain().audit;
     let desk = use_page_backend();
-    let (filters, cursor) =
-        use_query_map().with_untracked(|params| (filters_from_params(params), params.get("cursor")));
+    let AuditQuery { filters, cursor, .. } = use_query_map().with_untracked(from_params);
     let export = audit_url("/api/audit/export", &filters, None);
     let query = AuditQuery { filters: filters.clone(), limit: Some(PAGE_SIZE), cursor: cursor.clone() };
     let page = Resource::new(|| (), move |()| desk.audit(query.clone()));
@@ -235,6 +211,8 @@ fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
 
 #[cfg(test)]
 mod tests {
+    use leptos_router::params::ParamsMap;
+
     use super::*;
     use crate::domain::time::Timestamp;
 
@@ -245,7 +223,7 @@ mod tests {
         {
             params.insert(name.to_owned(), value.to_owned());
         }
-        let filters = filters_from_params(&params);
+        let filters = from_params::<AuditQuery>(&params).filters;
         assert_eq!((filters.actor.as_deref(), filters.target.as_deref()), (Some("ada"), None));
         assert!(filters.since.as_deref().is_some_and(|text| Timestamp::parse_rfc3339(text).is_some()), "{filters:?}");
         let address = audit_url("/admin/audit", &filters, Some("5.1.c".to_owned()));

@@ -24,8 +24,8 @@ use crate::ui::configs::changes::{ValueChange, value_changes};
 use crate::ui::configs::format_for_display;
 use crate::ui::erase::Erase;
 use crate::ui::format::config_url;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
 /// So many changed values are told one by one.

@@ -16,8 +16,9 @@ use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors, error_id};
-use crate::ui::format::{config_url, escape_html, query_string};
+use crate::ui::format::{config_url, escape_html};
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
 /// The file that every configuration has.

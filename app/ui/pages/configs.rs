@@ -11,8 +11,9 @@ use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
-use crate::ui::format::{config_url, query_string};
+use crate::ui::format::config_url;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
 /// The list.

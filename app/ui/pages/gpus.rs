@@ -5,7 +5,7 @@ use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
 use super::workers::create_link;
-use super::{Skeleton, query_param, use_backend};
+use super::{Skeleton, use_backend};
 use crate::domain::ids::WorkerId;
 use crate::protocol::gpus::history::HistoryRange;
 use crate::protocol::gpus::{GpuGroup, GpusPage, GpusQuery};
@@ -25,9 +25,9 @@ use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::status::WorkerBadge;
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
+use crate::ui::page_query::{from_params, query_string};
 use crate::ui::view_scope::ViewScope;
 
 /// The GPUs of so many workers are on a page.
@@ -57,16 +57,15 @@ struct GpuFilters {
 
 impl GpuFilters {
     fn from_params(params: &ParamsMap) -> Self {
-        let state = params.get("state").and_then(|word| GpuState::parse(&word));
+        let GpusQuery { state, q, group, cursor, .. } = from_params(params);
         let is = |key: &str, word: &str| params.get_str(key) == Some(word);
         let lately = if is("range", "day") { HistoryRange::Day } else { HistoryRange::Hour };
-        let (q, cursor) = (query_param(params, "q"), query_param(params, "cursor"));
         let form = match params.get_str("view") {
             Some("table") => GpuLayout::Table,
             Some("squares") => GpuLayout::Squares,
             _ => GpuLayout::Tiles,
         };
-        Self { state, q, cursor, layout: form, group: query_param(params, "group"), range: lately }
+        Self { state, q, cursor, layout: form, group, range: lately }
     }
 
     fn to_query(&self) -> GpusQuery {
@@ -383,7 +382,7 @@ mod tests {
         let wish = GpuFilters::from_params(&params);
         assert_eq!(
             wish.href(),
-            "/gpus?state=in_use&q=gpu%3Aa100%2A&view=table&group=label.team&range=day&cursor=rack-7"
+            "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7"
         );
         assert_eq!(wish.to_query().state, Some(GpuState::InUse));
         assert_eq!(GpuFilters::from_params(&ParamsMap::new()).href(), "/gpus");

@@ -62,7 +62,6 @@ pub(crate) mod worker_new;
 pub(crate) mod workers;
 
 use leptos::prelude::*;
-use leptos_router::params::ParamsMap;
 
 use crate::domain::time::Timestamp;
 use crate::ui::backend::SharedBackend;
@@ -80,16 +79,6 @@ pub(crate) fn use_backend() -> SharedBackend {
 #[cfg(feature = "ssr")]
 fn use_page_backend() -> SharedServerPageBackend {
     expect_context::<SharedServerPageBackend>()
-}
-
-/// A text of the address, without surrounding blanks; none if it is empty.
-fn query_param(params: &ParamsMap, name: &str) -> Option<String> {
-    params.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-/// A moment of the address, in UTC: one that is typed there may go without seconds and zone.
-fn timestamp_param(params: &ParamsMap, name: &str) -> Option<String> {
-    query_param(params, name).map(|moment| if moment.len() == 16 { format!("{moment}:00Z") } else { moment })
 }
 
 /// A moment as a form's field has it, by the reader's clock.

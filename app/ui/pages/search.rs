@@ -10,8 +10,8 @@ use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 

@@ -20,8 +20,8 @@ use crate::ui::components::progress_bar::ProgressBar;
 use crate::ui::components::stat_tile::StatTile;
 use crate::ui::components::usage_charts::{DailyUsage, WeeklyHeatmap};
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 use crate::ui::time_zone::TimeZone;
 
@@ -78,14 +78,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
     let asked = use_query_map().with_untracked(UsagePageQuery::from_params);
     let all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
     let query = asked.to_query(clock.now(), clock.zone().as_ref());
-    let csv = format!(
-        "/api/usage/export{}",
-        query_string(&[
-            ("since", query.since.clone()),
-            ("until", query.until.clone()),
-            ("by", Some(query.by.as_str().to_owned())),
-        ])
-    );
+    let csv = format!("/api/usage/export{}", query_string(&query));
     let report = Resource::new(|| (), move |()| desk.usage(query.clone()));
     let shown = {
         let asked = asked.clone();

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, query_param, use_page_backend};
+use super::{Skeleton, use_page_backend};
 use crate::domain::access::Role;
 use crate::domain::password::MIN_CHARS;
 use crate::protocol::access::{ListedUser, UserCounts, UsersPage, UsersQuery};
@@ -20,26 +20,18 @@ use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors};
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::{from_params, query_string};
 
 /// How many people a page shows.
 const PAGE_SIZE: u32 = 100;
 
 fn query_from_params(params: &ParamsMap) -> UsersQuery {
-    UsersQuery {
-        q: query_param(params, "q"),
-        role: query_param(params, "role").and_then(|role| Role::parse(&role)),
-        disabled: (params.get_str("disabled") == Some("true")).then_some(true),
-        limit: Some(PAGE_SIZE),
-        cursor: query_param(params, "cursor"),
-    }
+    UsersQuery { limit: Some(PAGE_SIZE), ..from_params(params) }
 }
 
 fn users_url(query: &UsersQuery) -> String {
-    let UsersQuery { q, role, disabled, cursor, .. } = query.clone();
-    let (role, disabled) = (role.map(|role| role.as_str().to_owned()), disabled.map(|disabled| disabled.to_string()));
-    format!("/admin/users{}", query_string(&[("q", q), ("role", role), ("disabled", disabled), ("cursor", cursor)]))
+    format!("/admin/users{}", query_string(&UsersQuery { limit: None, ..query.clone() }))
 }
 
 /// The page.

@@ -13,8 +13,8 @@ use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::components::action::{ActionTarget, ConfirmedAction, ConfirmedForm, SuccessMessage};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::permissions::{can_cancel, has_permission};
 use crate::ui::prefs::Prefs;
 
@@ -51,15 +51,16 @@ fn clone_url(job: &JobView, reader: &str) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
     let settings = overrides::to_lines(&overrides::to_values(&job.overrides)).join("\n");
     let usual = SubmitJob::new("");
+    let filled = |text: String| Some(text).filter(|text| !text.is_empty());
     let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
     let mut fields = vec![
         ("config", Some(job.config_name.clone())),
         ("ran", Some(format!("{}@{}", job.config_name, job.config_revision))),
-        ("overrides", Some(settings)),
+        ("overrides", filled(settings)),
         ("gpus", job.gpu_count.map(|count| count.to_string())),
         ("min_vram", job.min_vram_gb.map(|gb| gb.to_string())),
         ("accelerator", job.accelerator_type.clone()),
-        ("labels", Some(labels)),
+        ("labels", filled(labels)),
         ("target", Some(job.target.as_str().to_owned())),
         ("priority", Some(job.priority.to_string())),
         ("max_runtime", job.max_runtime_seconds.map(|seconds| format!("{seconds}s"))),
@@ -178,7 +179,7 @@ mod tests {
         };
         assert_eq!(
             clone_url(&job(serde_json::json!({})), "ada"),
-            "/train?config=a%20b&ran=a%20b%401&target=auto&priority=10"
+            "/train?config=a+b&ran=a+b%401&target=auto&priority=10"
         );
         let all = job(serde_json::json!({
             "gpu_count": 2, "min_vram_gb": 39.5, "accelerator_type": "cuda", "worker_labels": {"team": "nlp"},
@@ -188,7 +189,7 @@ mod tests {
         }));
         assert_eq!(
             clone_url(&all, "ada"),
-            "/train?config=a%20b&ran=a%20b%401&overrides=learning_rate%3D0.1&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
+            "/train?config=a+b&ran=a+b%401&overrides=learning_rate%3D0.1&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
              &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
              &secret=HF_TOKEN&secret=X_KEY"
         );

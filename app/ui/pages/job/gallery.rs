@@ -11,8 +11,8 @@ use crate::ui::browser;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::sample_viewer::{SampleViewer, sample_tile};
 use crate::ui::erase::Erase;
-use crate::ui::format::query_string;
 use crate::ui::i18n::t;
+use crate::ui::page_query::query_string;
 use crate::ui::samples::{SampleImage, samples, steps};
 
 /// What the address asks for.

@@ -7,8 +7,6 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 pub(crate) use self::query::jobs_url;
-#[cfg(feature = "hydrate")]
-pub(crate) use self::query::query_pairs;
 use self::query::{is_filtered, query_from_params};
 use self::rows::{JobRows, bulk_buttons};
 use super::{Skeleton, TimeZoneInput, input_timestamp, use_backend};

@@ -2,56 +2,20 @@
 
 use leptos_router::params::ParamsMap;
 
-use crate::domain::ids::WorkerId;
 use crate::protocol::jobs::JobsQuery;
-use crate::protocol::status::{JobPhase, JobStatus};
-use crate::ui::format::query_string;
-use crate::ui::pages::{query_param, timestamp_param};
+use crate::ui::page_query::{from_params, query_string};
 
 /// How many jobs a page shows.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters as they stand in the address.
+/// The filters of the page's address.
 pub(super) fn query_from_params(params: &ParamsMap) -> JobsQuery {
-    let text = |name| query_param(params, name);
-    JobsQuery {
-        status: params.get("status").and_then(|word| JobStatus::parse(&word)),
-        phase: params.get("phase").and_then(|word| JobPhase::parse(&word)),
-        user: text("user"),
-        label: text("label"),
-        q: text("q"),
-        config: text("config"),
-        worker: text("worker").and_then(|id| WorkerId::parse(&id).ok()),
-        since: timestamp_param(params, "since"),
-        until: timestamp_param(params, "until"),
-        ended_since: timestamp_param(params, "ended_since"),
-        limit: Some(PAGE_SIZE),
-        cursor: params.get("cursor"),
-    }
+    JobsQuery { limit: Some(PAGE_SIZE), ..from_params(params) }
 }
 
-/// The list by these filters.
+/// The address of the list with these filters.
 pub(crate) fn jobs_url(query: &JobsQuery) -> String {
-    format!("/jobs{}", query_string(&query_pairs(query.clone())))
-}
-
-/// Its words in an address, but for how many.
-pub(crate) fn query_pairs(query: JobsQuery) -> [(&'static str, Option<String>); 11] {
-    let JobsQuery { status, phase, user, label, q, config, worker, since, until, ended_since, limit: _, cursor } =
-        query;
-    [
-        ("status", status.map(|status| status.as_str().to_owned())),
-        ("phase", phase.map(|phase| phase.as_str().to_owned())),
-        ("user", user),
-        ("label", label),
-        ("q", q),
-        ("config", config),
-        ("worker", worker.map(|worker| worker.to_string())),
-        ("since", since),
-        ("until", until),
-        ("ended_since", ended_since),
-        ("cursor", cursor),
-    ]
+    format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
 }
 
 /// Whether anything is left out.
@@ -62,6 +26,7 @@ pub(super) fn is_filtered(query: &JobsQuery) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::status::JobStatus;
 
     #[test]
     fn addresses_and_queries_are_inverse() {

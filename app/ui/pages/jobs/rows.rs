@@ -17,9 +17,10 @@ use crate::ui::components::status::JobBadge;
 use crate::ui::components::time::{Elapsed, RelativeTime};
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
-use crate::ui::format::{query_string, short_id};
+use crate::ui::format::short_id;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
+use crate::ui::page_query::query_string;
 use crate::ui::permissions::{can_cancel, has_permission};
 
 use super::query::jobs_url;

@@ -19,11 +19,12 @@ use crate::ui::components::stat_tile::StatTile;
 use crate::ui::components::status::{StatusBadge, outcome_style};
 use crate::ui::components::time::{Elapsed, RelativeTime};
 use crate::ui::erase::Erase;
-use crate::ui::format::{query_string, short_id};
+use crate::ui::format::short_id;
 use crate::ui::i18n::t;
+use crate::ui::page_query::{from_params, query_string};
 use crate::ui::pages::jobs::jobs_url;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::{query_param, use_backend, use_page_backend};
+use crate::ui::pages::{use_backend, use_page_backend};
 
 /// How many a page shows.
 const PAGE_SIZE: u32 = 50;
@@ -31,14 +32,13 @@ const DAY_MS: i64 = 86_400_000;
 
 /// The part of a list that the address asks for.
 pub(super) fn part_from_url() -> PageQuery {
-    let cursor = use_query_map().with_untracked(|params| query_param(params, "cursor"));
-    PageQuery { limit: Some(PAGE_SIZE), cursor }
+    PageQuery { limit: Some(PAGE_SIZE), ..use_query_map().with_untracked(from_params) }
 }
 
 /// Where the newest part of a view's list is, unless it is shown, and the next older one.
 pub(super) fn page_links(id: &WorkerId, tab: WorkerTab, here: &PageQuery, next: Option<String>) -> [Option<String>; 2] {
     let page = tab.href(id);
-    let older = next.map(|cursor| format!("{page}{}", query_string(&[("cursor", Some(cursor))])));
+    let older = next.map(|cursor| format!("{page}{}", query_string(&PageQuery { limit: None, cursor: Some(cursor) })));
     [here.cursor.is_some().then_some(page), older]
 }
 

@@ -2,40 +2,29 @@
 
 use leptos_router::params::ParamsMap;
 
-use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkersQuery;
-use crate::ui::format::query_string;
-use crate::ui::pages::query_param;
+use crate::ui::page_query::{from_params, query_string};
 
 /// How many workers a page shows.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters as they stand in the address.
+/// The filters of the page's address.
 pub(super) fn query_from_params(params: &ParamsMap) -> WorkersQuery {
-    let text = |name| query_param(params, name);
-    WorkersQuery {
-        status: params.get("status").and_then(|word| WorkerStatus::parse(&word)),
-        q: text("q"),
-        label: text("label"),
-        sort: text("sort"),
-        facets: true,
-        limit: Some(PAGE_SIZE),
-        cursor: text("cursor"),
-    }
+    WorkersQuery { facets: true, limit: Some(PAGE_SIZE), ..from_params(params) }
 }
 
-/// The list by these filters.
+/// The address of the list with these filters.
 pub(super) fn workers_url(query: &WorkersQuery) -> String {
-    let WorkersQuery { q, label, sort, cursor, .. } = query.clone();
-    let status = query.status.map(|status| status.as_str().to_owned());
-    let pairs = [("status", status), ("q", q), ("label", label), ("sort", sort), ("cursor", cursor)];
-    format!("/admin/workers{}", query_string(&pairs))
+    list_url("/admin/workers", query)
+}
+
+fn list_url(path: &str, query: &WorkersQuery) -> String {
+    format!("{path}{}", query_string(&WorkersQuery { facets: false, limit: None, ..query.clone() }))
 }
 
 /// All that fit, from another address.
 pub(super) fn export_url(path: &str, query: &WorkersQuery) -> String {
-    let unpaged = WorkersQuery { cursor: None, ..query.clone() };
-    format!("{path}{}", workers_url(&unpaged).trim_start_matches("/admin/workers"))
+    list_url(path, &WorkersQuery { cursor: None, ..query.clone() })
 }
 
 /// Whether anything is left out.
@@ -59,6 +48,7 @@ pub(super) fn sort_state(query: &WorkersQuery, by: &str, largest_first: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::status::WorkerStatus;
 
     #[test]
     fn addresses_and_queries_are_inverse() {

@@ -5,13 +5,12 @@ use app::protocol::artifacts::ArtifactsPage;
 use app::protocol::audit::JobEvents;
 use app::protocol::configs::ConfigDetail;
 use app::protocol::jobs::LogChunk;
+use app::protocol::logs::LogQuery;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::follow::follow;
 use super::job_id;
@@ -30,21 +29,6 @@ const FILE_SECURITY_POLICY: &str =
 
 /// The default size of a log chunk, in bytes.
 const DEFAULT_LOG_BYTES: u32 = 64 << 10;
-
-/// Query parameters of a log.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct LogQuery {
-    /// Attempt number [default: the latest].
-    attempt: Option<u32>,
-    /// Offset in bytes [default: as close to the end as `limit` allows].
-    offset: Option<u64>,
-    /// Maximum size in bytes.
-    limit: Option<u32>,
-    /// If present, the response is the whole log as plain text.
-    raw: Option<String>,
-    /// If present, the response is a stream of chunks as they arrive.
-    follow: Option<String>,
-}
 
 pub const LOGS: OperationDoc = OperationDoc {
     headers: &[LAST_EVENT_ID_HEADER],

@@ -2,33 +2,15 @@
 
 use app::domain::ids::AttemptNumber;
 use app::protocol::gpus::history::{GpuHistory, JobMetrics};
-use app::protocol::jobs::{JobLive, ProgressSeries};
+use app::protocol::jobs::{AttemptQuery, JobLive, JobLiveQuery, ProgressSeries};
 use axum::Json;
 use axum::extract::State;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 use super::job_id;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::state::AppState;
-
-/// Query parameters of a time series.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct AttemptQuery {
-    /// Attempt number [default: the latest].
-    attempt: Option<u32>,
-}
-
-/// Query parameters of a job's live data.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct JobLiveQuery {
-    /// Attempt number [default: the latest].
-    attempt: Option<u32>,
-    /// Offset of the log chunk in bytes [default: the end of the log].
-    offset: Option<u64>,
-}
 
 pub const LIVE: OperationDoc = OperationDoc {
     description: "For clients that show a running job: one request instead of four.",

@@ -15,6 +15,7 @@ use app::domain::worker::{OfflineCause, Worker, WorkerEdit, WorkerKind};
 
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
 use crate::store::StoreError;
+use crate::store::sql::rows::job_states::is_live;
 use crate::store::workers::LastContact;
 
 on_every_engine!(
@@ -296,6 +297,7 @@ async fn every_job_state_round_trips(fresh: &TestStore) {
             fresh.update_job(&pair[0], &pair[1]).await.expect("as it was read");
             let read = fresh.read().await.job(&pair[1].id).await.expect("readable").expect("there");
             assert_eq!(read, Job { submitted_at: seed.submitted_at, ..pair[1].clone() });
+            assert_eq!(is_live(read.state.as_str()), Some(!read.has_ended()), "in the SQL lists of states");
         }
     }
 }

@@ -11,7 +11,7 @@ mod configs;
 mod group;
 mod jobs;
 mod lazy_reader;
-mod rows;
+pub mod rows;
 mod secrets;
 mod statement;
 pub mod system;

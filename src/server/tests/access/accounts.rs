@@ -246,8 +246,8 @@ async fn tokens_expire_after_ninety_days_by_default() {
     let both = json!({"name": "both", "expires_in_days": 1, "never_expires": true});
     server.post(&ada, "/api/account/tokens", both).await.expect_problem(422, "out_of_range");
     for (name, fields, shown) in [
-        ("form", "days=", "ends 14 Apr 2024, 10:30:00 UTC"),
-        ("form-days", "days=7", "ends 22 Jan 2024, 10:30:00 UTC"),
+        ("form", "days=", "expires 14 Apr 2024, 10:30:00 UTC"),
+        ("form-days", "days=7", "expires 22 Jan 2024, 10:30:00 UTC"),
         ("form-ever", "days=&never_expires=on", "never expires"),
     ] {
         server.call(&ada, "POST", "/ui/account/tokens", format!("name={name}&{fields}")).await;

@@ -80,9 +80,8 @@ async fn job_returned_by_an_unhealthy_host_goes_elsewhere_without_a_retry() {
     assert_eq!((&back["status"], &back["attempts"][0]["error"]), (&json!("queued"), &json!("No CUDA")));
     server.report_status(&key, &job, word("requeue")).await.expect_status(200);
     let overview = server.get(&Actor::Admin, "/api/overview").await.expect_status(200);
-    let unhealthy_reason =
-        overview["attention"].as_array().expect("a list").iter().any(|one| one["kind"] == "unhealthy_reason");
-    assert!(unhealthy_reason, "{overview}");
+    let alerts = overview["attention"].as_array().expect("a list");
+    assert!(alerts.iter().any(|alert| alert["kind"] == "host_unhealthy"), "{overview}");
     assert_eq!(recorded_details(&server).await, [json!({"unhealthy_reason": WHY})]);
     let (_, other) = server.create_worker("cpu-2").await;
     let body = json!({"protocol": 1, "persistent": true, "accelerator_type": "cpu"});

@@ -12,12 +12,8 @@ async fn shown_sentences<'s>(server: &TestServer, path: &str, sentences: &[&'s s
     sentences.iter().copied().filter(|sentence| shown.contains(&format!(">{sentence}<"))).collect()
 }
 
-const COMING: [&str; 4] = [
-    "No metrics yet.",
-    "No samples yet.",
-    "No files yet.",
-    "The log appears when the job starts.",
-];
+const COMING: [&str; 4] =
+    ["No metrics yet.", "No samples yet.", "No files yet.", "The log appears when the job starts."];
 const OVER: [&str; 4] = [
     "No metrics reported.",
     "This job produced no samples.",

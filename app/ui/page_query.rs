@@ -1,0 +1,149 @@
+//! The query of an address: the struct that the API takes, serialized, so that its fields are listed nowhere else.
+
+use leptos_router::params::ParamsMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Parameters with a time, which users may type without seconds and zone; they are in UTC.
+const TIMES: [&str; 3] = ["since", "until", "ended_since"];
+
+/// `?a=1&b=2`; empty if the query has no parameter.
+pub(crate) fn query_string(query: &impl Serialize) -> String {
+    // Structs of texts, numbers and words can always be serialized.
+    let pairs = serde_urlencoded::to_string(query).unwrap_or_default();
+    if pairs.is_empty() { pairs } else { format!("?{pairs}") }
+}
+
+/// Reads the query from a page's address. Parameters that are empty, unknown, or invalid are ignored.
+pub(crate) fn from_params<T: DeserializeOwned + Default>(params: &ParamsMap) -> T {
+    let pairs = params.into_iter().map(|(name, value)| (name.as_ref(), normalize(name, value.trim())));
+    let valid = pairs.filter(|pair| !pair.1.is_empty() && parse::<T>(std::slice::from_ref(pair)).is_some());
+    parse(&valid.collect::<Vec<_>>()).unwrap_or_default()
+}
+
+fn parse<T: DeserializeOwned>(pairs: &[(&str, String)]) -> Option<T> {
+    serde_urlencoded::from_str(&serde_urlencoded::to_string(pairs).ok()?).ok()
+}
+
+fn normalize(name: &str, value: &str) -> String {
+    if TIMES.contains(&name) && value.len() == "2024-01-15T10:30".len() {
+        format!("{value}:00Z")
+    } else {
+        value.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::access::Role;
+    use crate::domain::ids::WorkerId;
+    use crate::protocol::access::UsersQuery;
+    use crate::protocol::audit::{AuditFilters, AuditQuery};
+    use crate::protocol::gpus::GpusQuery;
+    use crate::protocol::gpus::history::{HistoryQuery, HistoryRange};
+    use crate::protocol::jobs::{AttemptQuery, JobLiveQuery, JobsQuery};
+    use crate::protocol::logs::{LogLinesQuery, LogQuery, LogSearchQuery};
+    use crate::protocol::search::SearchQuery;
+    use crate::protocol::status::{GpuState, JobPhase, JobStatus, WorkerStatus};
+    use crate::protocol::usage::{UsageBy, UsageQuery};
+    use crate::protocol::workers::WorkersQuery;
+
+    /// What the server reads of the address that a page or the browser's requests write.
+    fn sent<T: Serialize + DeserializeOwned>(query: &T) -> T {
+        serde_urlencoded::from_str(query_string(query).trim_start_matches('?')).expect("a query")
+    }
+
+    /// What a page reads of its own address.
+    fn reloaded<T: Serialize + DeserializeOwned + Default>(query: &T) -> T {
+        let mut params = ParamsMap::new();
+        let pairs: Vec<(String, String)> =
+            serde_urlencoded::from_str(query_string(query).trim_start_matches('?')).expect("pairs");
+        for (name, value) in pairs {
+            params.insert(name, value);
+        }
+        from_params(&params)
+    }
+
+    proptest! {
+        /// All fields are set, so that a new one has to be added here. Without percent signs, because `ParamsMap` decodes
+        /// values that are already decoded.
+        #[test]
+        fn each_field_survives_the_way_to_the_server_and_back(text in "[^\\s%]([^%]*[^\\s%])?", number in 1_u32.., flag: bool) {
+            let some = || Some(text.clone());
+            let time = || Some("2024-01-15T10:30:00.5Z".to_owned());
+            let jobs = JobsQuery {
+                status: Some(JobStatus::Failed), phase: Some(JobPhase::Ended), user: some(), label: some(), q: some(),
+                config: some(), worker: WorkerId::parse("w_1").ok(), since: time(), until: time(), ended_since: time(),
+                limit: Some(number), cursor: some(),
+            };
+            prop_assert_eq!((&sent(&jobs), &reloaded(&jobs)), (&jobs, &jobs));
+            let workers = WorkersQuery {
+                status: Some(WorkerStatus::Idle), q: some(), label: some(), facets: flag, sort: some(),
+                limit: Some(number), cursor: some(),
+            };
+            prop_assert_eq!((&sent(&workers), &reloaded(&workers)), (&workers, &workers));
+            let gpus = GpusQuery {
+                state: Some(GpuState::Quarantined), q: some(), group: some(), lately: Some(HistoryRange::Day),
+                limit: Some(number), cursor: some(),
+            };
+            prop_assert_eq!((&sent(&gpus), &reloaded(&gpus)), (&gpus, &gpus));
+            let users = UsersQuery {
+                q: some(), role: Some(Role::Lead), disabled: Some(flag), limit: Some(number), cursor: some(),
+            };
+            prop_assert_eq!((&sent(&users), &reloaded(&users)), (&users, &users));
+            let filters = AuditFilters {
+                actor: some(), action: some(), target: some(), request_id: some(), since: time(), until: time(),
+            };
+            let audit = AuditQuery { filters, limit: Some(number), cursor: some() };
+            prop_assert_eq!((&sent(&audit), &reloaded(&audit)), (&audit, &audit));
+            let usage = UsageQuery { since: time(), until: time(), by: UsageBy::Worker };
+            prop_assert_eq!((&sent(&usage), &reloaded(&usage)), (&usage, &usage));
+            let lines = LogLinesQuery {
+                attempt: Some(number), from: Some(number.into()), limit: Some(number), q: some(), regex: flag, case: flag,
+            };
+            prop_assert_eq!(&sent(&lines), &lines);
+            let search = LogSearchQuery {
+                attempt: Some(number), q: text.clone(), regex: flag, case: flag, from: Some(number.into()),
+                until: Some(number.into()), backward: flag, limit: Some(number),
+            };
+            prop_assert_eq!(&sent(&search), &search);
+            let chunk = LogQuery {
+                attempt: Some(number), offset: Some(number.into()), limit: Some(number), raw: some(), follow: some(),
+            };
+            prop_assert_eq!(&sent(&chunk), &chunk);
+            let live = JobLiveQuery { attempt: Some(number), offset: Some(number.into()) };
+            prop_assert_eq!(&sent(&live), &live);
+            let attempt = AttemptQuery { attempt: Some(number) };
+            prop_assert_eq!(&sent(&attempt), &attempt);
+            let history = HistoryQuery { range: Some(HistoryRange::Day) };
+            prop_assert_eq!(&sent(&history), &history);
+            let words = SearchQuery { q: text.clone(), limit: Some(number) };
+            prop_assert_eq!(&sent(&words), &words);
+        }
+    }
+
+    #[test]
+    fn invalid_parameters_of_an_address_are_ignored() {
+        let mut params = ParamsMap::new();
+        for (name, value) in [
+            ("status", "nonsense"),
+            ("phase", "ended"),
+            ("q", " flux "),
+            ("user", " "),
+            ("since", "2024-01-15T10:30"),
+            ("limit", "-1"),
+            ("other", "1"),
+        ] {
+            params.insert(name, value.to_owned());
+        }
+        let since = Some("2024-01-15T10:30:00Z".to_owned());
+        let expected =
+            JobsQuery { phase: Some(JobPhase::Ended), q: Some("flux".to_owned()), since, ..JobsQuery::default() };
+        assert_eq!(from_params::<JobsQuery>(&params), expected);
+        assert_eq!(query_string(&JobsQuery::default()), "");
+        assert_eq!(query_string(&expected), "?phase=ended&q=flux&since=2024-01-15T10%3A30%3A00Z");
+    }
+}
