@@ -52,7 +52,7 @@ async fn problem_pages_are_localized() {
         ("POST", "/jobs", 405, "formularios"),
         ("GET", "/ui/logout", 405, "formularios"),
         ("GET", "/admin/system", 403, "admin.system"),
-        ("GET", "/nowhere?x=1", 404, "La dirección no lleva a ninguna parte"),
+        ("GET", "/nowhere?x=1", 404, "Revise la dirección"),
     ];
     for (method, path, status, says) in cases {
         let answer = browse(&server, &lea, method, path, "es").await;
@@ -66,13 +66,13 @@ async fn problem_pages_are_localized() {
         );
     }
     let denied = browse(&server, &lea, "GET", "/admin/system", "es").await.text();
-    assert!(denied.contains("Esto requiere el permiso") && denied.contains("(admin)"), "{denied}");
+    assert!(denied.contains("Se requiere el permiso") && denied.contains("(admin)"), "{denied}");
     for (method, path) in [("POST", "/jobs"), ("GET", "/nowhere")] {
         let answer = browse(&server, &lea, method, path, "es").await;
         let id = answer.headers["x-request-id"].to_str().expect("text").to_owned();
         let framed = answer.text();
         assert!(framed.contains("class=\"sidebar\"") && framed.contains(">lea<"), "who reads is known: {framed}");
-        assert!(framed.contains(&format!("Solicitud {id}")), "{framed}");
+        assert!(framed.contains(&format!("ID de la solicitud: {id}")), "{framed}");
     }
     // The API always returns JSON.
     browse(&server, &lea, "GET", "/api/nowhere", "es").await.expect_problem(404, "no_such_route");
