@@ -60,7 +60,7 @@ test.describe('in another language', () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     const answer = await page.goto('/ui/login');
     expect(answer?.status()).toBe(405);
-    await expect(page.getByRole('heading', { level: 1 })).toHaveText('表示するものはありません');
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('許可されていないメソッドです');
     await picture(page, 'problem-405-ja-dark-380');
     await expectAccessible(page);
     complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 405/.test(line)));

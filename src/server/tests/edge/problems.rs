@@ -147,7 +147,7 @@ async fn form_errors_are_localized() {
     let taken = post("/ui/users", "name=ada&role=viewer").await;
     assert!(taken.contains("この名前はすでに使われています"), "{taken}");
     let wrong = post("/ui/account/password", "old=not-the-password&new=another-good-one").await;
-    assert!(wrong.contains("この名前とパスワードでは入れません"), "{wrong}");
+    assert!(wrong.contains("ユーザー名またはパスワードが正しくありません"), "{wrong}");
     let labels = post("/ui/workers", "name=x&labels=%3D1").await;
-    assert!(labels.contains("このラベルは使用できません"), "{labels}");
+    assert!(labels.contains("ラベルが正しくありません"), "{labels}");
 }
