@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::ui::backend::SharedBackend;
-use crate::ui::{App, browser, client, enhance, lazy_routes};
+use crate::ui::{App, browser, enhance, http_backend, lazy_routes};
 
 /// Brings the server's page to life.
 pub fn hydrate() {
@@ -18,7 +18,7 @@ pub fn hydrate() {
     wasm_bindgen_futures::spawn_local(async {
         lazy_routes::preload(&browser::path()).await;
         leptos::mount::hydrate_body(|| {
-            provide_context::<SharedBackend>(Arc::new(client::HttpBackend));
+            provide_context::<SharedBackend>(Arc::new(http_backend::HttpBackend));
             view! { <App/> }
         });
     });

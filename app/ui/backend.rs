@@ -1,7 +1,7 @@
 //! What the dashboard asks of a server, and nothing more.
 //!
 //! While a page is rendered on the server, the use cases implement it in process; in the browser
-//! [`super::client`] implements it over the public REST API. So a page never knows where it runs.
+//! [`super::http_backend`] implements it over the public REST API. So a page never knows where it runs.
 
 use std::future::Future;
 use std::pin::Pin;

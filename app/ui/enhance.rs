@@ -11,7 +11,6 @@ use web_sys::Document;
 use super::backend::SharedBackend;
 use super::boot::Boot;
 use super::browser;
-use super::client;
 use super::clock::{PageClock, use_clock};
 use super::components::connection::{Connection, SignedOutNotice};
 use super::components::flash_banner::record_flash;
@@ -20,6 +19,7 @@ use super::components::palette::SearchButton;
 use super::components::problem_panel::CurrentUrl;
 use super::components::toasts::NotificationsMenu;
 use super::flash::CurrentFlash;
+use super::http_backend;
 use super::i18n::t;
 use super::live::{on_change, use_live};
 use super::prefs::Prefs;
@@ -32,7 +32,7 @@ pub(crate) fn enhance() {
     let Some(boot) = browser::boot_json().and_then(|boot| serde_json::from_str::<Boot>(&boot).ok()) else { return };
     browser::mount("habits", move || {
         boot.clone().provide();
-        provide_context::<SharedBackend>(Arc::new(client::HttpBackend));
+        provide_context::<SharedBackend>(Arc::new(http_backend::HttpBackend));
         provide_context(CurrentUrl(browser::path_and_query()));
         if let Some(CurrentFlash(flash)) = use_context() {
             record_flash(flash);

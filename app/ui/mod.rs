@@ -11,8 +11,6 @@ pub(crate) mod browser;
 #[cfg(feature = "ssr")]
 pub mod bulk;
 mod checkpoints;
-#[cfg(feature = "hydrate")]
-pub(crate) mod client;
 mod clock;
 mod components;
 #[cfg(feature = "ssr")]
@@ -25,6 +23,8 @@ pub mod flash;
 #[cfg(feature = "ssr")]
 pub(crate) mod form_errors;
 mod format;
+#[cfg(feature = "hydrate")]
+pub(crate) mod http_backend;
 mod http_status;
 mod i18n;
 mod job_feed;

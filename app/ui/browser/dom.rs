@@ -10,7 +10,7 @@ use web_sys::{
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
-use crate::ui::client;
+use crate::ui::http_backend;
 use crate::ui::prefs::Theme;
 
 /// The reader's clock.
@@ -71,7 +71,7 @@ pub(crate) fn set_theme(theme: Theme) {
     spawn_local(async move {
         // What could not be stored is asked for again on the next visit.
         let _stored =
-            client::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
+            http_backend::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
     });
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn form_value(event: &leptos::ev::SubmitEvent, name: &str) -> String 
 
 /// A write over REST, with a body of JSON if there is one.
 pub(crate) async fn send(method: &'static str, path: String, body: Option<String>) -> Result<(), Problem> {
-    client::send(method, &path, body).await
+    http_backend::send(method, &path, body).await
 }
 
 /// Listens to an event stream until it fails or the answer is called.

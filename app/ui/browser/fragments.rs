@@ -16,7 +16,7 @@ use super::dom::path_and_query;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::FRAGMENTS_HEADER;
-use crate::ui::client::network_error;
+use crate::ui::http_backend::network_error;
 
 /// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
 const FRAGMENTS: &str = "main [data-part]:not([data-live] *)";
@@ -119,6 +119,7 @@ impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
 }
 
 async fn sleep(length: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "it resolves a promise and reads no signal")]
     let over = Promise::new(&mut |over, _| set_timeout(move || drop(over.call0(&JsValue::NULL)), length));
     drop(JsFuture::from(over).await);
 }

@@ -380,10 +380,7 @@ mod tests {
             params.insert(name, value.to_owned());
         }
         let wish = GpuFilters::from_params(&params);
-        assert_eq!(
-            wish.href(),
-            "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7"
-        );
+        assert_eq!(wish.href(), "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7");
         assert_eq!(wish.to_query().state, Some(GpuState::InUse));
         assert_eq!(GpuFilters::from_params(&ParamsMap::new()).href(), "/gpus");
     }
