@@ -1,8 +1,3 @@
-//! The server's, of `src/server/http`.
+//! The server's modules, where they look for each other.
 
-#[path = "../../src/server/http/client_addr.rs"]
-pub mod client_addr;
-#[path = "../../src/server/http/headers.rs"]
-pub mod headers;
-#[path = "../../src/server/http/session_cookie.rs"]
-pub mod session_cookie;
+pub(crate) use crate::{http_access as access, http_edge as edge};

@@ -38,6 +38,8 @@ mod secret;
 mod supervisor;
 
 mod http;
+mod http_access;
+mod http_edge;
 #[path = "../../src/server/text.rs"]
 mod text;
 mod tls;

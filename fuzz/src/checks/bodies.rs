@@ -1,21 +1,24 @@
 //! Everything that comes as JSON or in a query string: what is read is written and read again as the same, and a field
 //! that this build does not know changes nothing. The first byte says what it is to be.
 
+use app::protocol::access::factors::ConfirmTotp;
+use app::protocol::access::notices::ReadNotices;
 use app::protocol::access::{
     ChangePassword, CreateToken, CreateUser, EditUser, Reauthenticate, ResetPassword, SessionView, UserDetail,
 };
-use app::protocol::audit::{AuditEntry, AuditQuery};
-use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
-use app::protocol::configs::ConfigBundle;
 use app::protocol::agents::dispatch::WorkerEvent;
-use app::protocol::access::factors::ConfirmTotp;
-use app::protocol::access::notices::ReadNotices;
-use app::protocol::problem::Problem;
-use app::protocol::jobs::{JobView, JobsQuery, LogChunk};
-use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
+use app::protocol::agents::{
+    DisconnectRequest, HeartbeatRequest, HeartbeatResponse, LogAck, ProgressReport, RegisterRequest, RegisterResponse,
+    ResumeCheckpoint, StatusReport, UploadResponse,
+};
+use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
+use app::protocol::audit::{AuditEntry, AuditQuery};
+use app::protocol::configs::ConfigBundle;
 use app::protocol::jobs::submit::{SetPriority, SubmitJob};
+use app::protocol::jobs::{JobView, JobsQuery, LogChunk};
+use app::protocol::problem::Problem;
+use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
 use app::protocol::topic::TopicsChanged;
-use app::protocol::agents::{DisconnectRequest, HeartbeatRequest, HeartbeatResponse, LogAck, ProgressReport, RegisterRequest, RegisterResponse, ResumeCheckpoint, StatusReport, UploadResponse};
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersQuery};
 use axum::extract::Query;
 use axum::http::Uri;

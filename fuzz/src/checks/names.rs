@@ -10,8 +10,8 @@ use app::domain::labels::{MAX_LABEL_CHARS, MAX_LABELS};
 use app::domain::network::Network;
 use app::domain::secret::variable_name;
 use app::domain::time::Timestamp;
-use app::protocol::system::fingerprint::Fingerprint;
 use app::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
+use app::protocol::system::fingerprint::Fingerprint;
 use app::protocol::topic::Topic;
 
 use crate::text::is_plain_path;
