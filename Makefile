@@ -1,55 +1,63 @@
-# Thin: each target is a script in scripts/, which says what it does and why. `make` alone lists them.
+# Each target is a script in scripts/. `make` lists them.
 SHELL := bash
-.PHONY: help run test build release reproduce bench screens schemathesis soak deny fuzz setup fmt lint dev clean
+.PHONY: help run dev demo check test hooks fmt lint build release reproduce bench screens soak fuzz schemathesis deny setup clean
 
-help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
-run: ## build, then server, agent and a small training job on this machine (HOST, PORT, DATA_DIR)
+run: ## build, then start a server, an agent, and a small training job on this machine (HOST, PORT, DATA_DIR)
 	@scripts/run
 
-test: ## everything; scripts/test LAYER... runs some of it
+dev: setup ## start the server, and rebuild and restart it on every change
+	@scripts/dev
+
+demo: build ## start a server with six hosts and two hundred jobs, to work on pages
+	@scripts/demo
+
+check: setup ## format, clippy, types, tidy, and the library's tests: before each commit
+	@scripts/check
+
+test: ## run all tests; scripts/test LAYER... runs some
 	@scripts/test
 
-build: setup ## dist/simpletuner and dist/simpletuner-worker
-	@scripts/build
-
-release: setup ## what is published: the programs, what is in them (SBOM), and SHA256SUMS, in dist/
-	@scripts/release
-
-reproduce: setup ## builds twice in two directories, and compares bit for bit
-	@scripts/reproduce
-
-bench: build ## benchmarks
-	@test -x scripts/bench/run || { echo "there are no benchmarks yet"; exit 1; }
-	@scripts/bench/run
-
-screens: build ## takes the pictures of the main pages that stand in docs/screens
-	@scripts/screens
-
-schemathesis: setup ## asks the API whatever its description allows, and holds the answers against it
-	@scripts/schemathesis
-
-soak: ## the fleet tests again and again on both databases, 20 rounds
-	@scripts/soak
-
-deny: ## what comes from elsewhere: licences, sources, versions, advisories
-	@scripts/deny
-
-fuzz: ## bytes that nobody thought of for all that reads a stranger's, ten minutes each (SECONDS=600)
-	@scripts/fuzz $(SECONDS)
-
-setup: ## compiler and tools; skips what is present
-	@scripts/setup
+hooks: ## turn on the git hooks of scripts/hooks
+	@git config core.hooksPath scripts/hooks
 
 fmt: setup ## format the Rust code
 	@. scripts/env && cargo fmt
 
-lint: ## formatting, clippy for every feature set, types of the page tests
+lint: ## run the format check, clippy for every feature set, and the type check of the page tests
 	@scripts/test format clippy types
 
-dev: setup ## rebuild and restart on every change
-	@scripts/dev
+build: setup ## build dist/simpletuner and dist/simpletuner-worker
+	@scripts/build
 
-clean: ## what was built in this checkout (the shared cache stays)
+release: setup ## build what is published into dist/: programs, SBOM, and SHA256SUMS
+	@scripts/release
+
+reproduce: setup ## build twice in two directories and compare bit for bit
+	@scripts/reproduce
+
+bench: build ## run the benchmarks
+	@scripts/bench/run
+
+screens: build ## take the pictures of docs/screens
+	@scripts/screens
+
+soak: ## run the fleet tests on both databases, 20 rounds
+	@scripts/soak
+
+fuzz: ## run each fuzz target for ten minutes (SECONDS=600)
+	@scripts/fuzz $(SECONDS)
+
+schemathesis: setup ## test the API with requests generated from its description
+	@scripts/schemathesis
+
+deny: ## check dependencies: licenses, sources, versions, advisories
+	@scripts/deny
+
+setup: ## install the compiler and tools that are missing
+	@scripts/setup
+
+clean: ## remove what was built in this checkout (the shared cache stays)
 	rm -rf dist end2end/test-results end2end/screenshots

@@ -81,6 +81,11 @@ export class Host {
     return this.offers.shift()!;
   }
 
+  /** An offer that came, if one did. */
+  nextOffer(): Offer | undefined {
+    return this.offers.shift();
+  }
+
   /** Takes the next offer and runs it. */
   async run(): Promise<Offer> {
     const offer = await this.offer();

@@ -1,7 +1,7 @@
 // Every page opens, comes alive and stays so, and takes forms, also where the browser is not Chromium.
 import { expect, test as base } from '../fixtures';
 import { makeWorker, submit } from '../steps';
-import { PAGES, town } from '../town';
+import { PAGES, demoFleet } from '../demo-fleet';
 import { Browser, type Engine } from '../webdriver';
 
 const HEARD = 'this is heard';
@@ -49,7 +49,7 @@ async function signIn(browser: Browser, url: string, token: string): Promise<voi
 }
 
 test('every page opens and comes alive', async ({ window: browser, server }) => {
-  const here = await town(server);
+  const here = await demoFleet(server);
   await signIn(browser, server.url, server.adminToken);
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {

@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { signIn } from '../steps';
-import { PAGES, town } from '../town';
+import { PAGES, demoFleet } from '../demo-fleet';
 
 interface Stop {
   /** What it is, to be found by who reads a failure. */
@@ -52,7 +52,7 @@ async function here(page: Page): Promise<(Stop & { at: number }) | null> {
 
 test('each page is gone through by the Tab key, and one sees where one is', async ({ page, server }) => {
   test.setTimeout(240_000);
-  const fleet = await town(server);
+  const fleet = await demoFleet(server);
   await signIn(page, server);
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {

@@ -2,7 +2,7 @@
 // width, and with or without scripts, each pair is there at least once: a page is looked at with scripts in every other language.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
-import { PAGES, town } from '../town';
+import { PAGES, demoFleet } from '../demo-fleet';
 
 const LANGUAGES = ['en', 'es', 'hi', 'ja', 'pt-BR', 'zh'];
 const THEMES = ['light', 'dark'];
@@ -24,7 +24,7 @@ for (const [number, language] of LANGUAGES.entries()) {
           }
         }).observe({ type: 'layout-shift', buffered: true });
       });
-      const here = await town(server);
+      const here = await demoFleet(server);
       await signIn(page, server);
       for (const [place, [name, path]] of Object.entries(PAGES).entries()) {
         if ((place + number + Number(scripts)) % 2) continue; // the other project's

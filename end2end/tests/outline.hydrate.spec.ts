@@ -3,7 +3,7 @@
 import { expect, test } from '../fixtures';
 import { live, signIn } from '../steps';
 import { ROOT } from '../programs';
-import { PAGES, town } from '../town';
+import { PAGES, demoFleet } from '../demo-fleet';
 
 const OUTLINED = [
   'overview', 'jobs', 'running', 'waiting', 'files', 'log', 'train', 'configs', 'config', 'usage', 'workers', 'worker', 'worker-new', 'worker-edit', 'gpus', 'people', 'account', 'audit',
@@ -33,7 +33,7 @@ function lasting(outline: string, dataDir: string): string {
 
 test('the outlines of the main pages are those that were looked at', async ({ page, server }) => {
   test.setTimeout(120_000);
-  const here = await town(server);
+  const here = await demoFleet(server);
   await signIn(page, server);
   for (const name of OUTLINED) {
     await test.step(name, async () => {

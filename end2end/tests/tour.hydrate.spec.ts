@@ -1,7 +1,7 @@
 // The main pages as they are shown to people who have not installed anything: `make screens` puts these pictures into docs/screens.
 import { expect, picture, test } from '../fixtures';
 import { live, signIn } from '../steps';
-import { PAGES, town } from '../town';
+import { PAGES, demoFleet } from '../demo-fleet';
 
 const SHOWN = [
   ['overview', 'light', 1280], ['overview', 'dark', 380], ['workers', 'light', 1280], ['worker', 'dark', 1280], ['running', 'light', 1280],
@@ -11,7 +11,7 @@ const SHOWN = [
 
 test('a tour of the main pages', async ({ page, server, context }) => {
   test.setTimeout(120_000);
-  const here = await town(server);
+  const here = await demoFleet(server);
   await signIn(page, server);
   for (const [name, theme, width] of SHOWN) {
     await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);

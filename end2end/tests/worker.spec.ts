@@ -3,14 +3,14 @@ import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
 import { makeWorker, signIn, submit } from '../steps';
-import { town } from '../town';
+import { demoFleet } from '../demo-fleet';
 
 const tab = (page: Page, name: string) => page.getByRole('navigation', { name: 'Worker views' }).getByRole('link', { name });
 const figure = (page: Page, name: string) => page.locator('.tile').filter({ hasText: name });
 
 test('the views of a worker are links, each with an address, and look well', async ({ page, server, context }) => {
   test.setTimeout(120_000);
-  const here = await town(server);
+  const here = await demoFleet(server);
   await signIn(page, server);
   await page.goto(`/admin/workers/${here.worker}`);
   const views = [['GPUs', '?show=gpus'], ['Jobs', '/jobs'], ['Events', '/events'], ['Overview', '']] as const;

@@ -1,9 +1,9 @@
-// A fleet as one finds it on a weekday: some work, some wait, something is broken. Everything came by the API that agents use.
+// A fleet on a weekday: some jobs run, some are queued, some things are broken. All of it comes by the API that agents use.
 import type { Server } from './fixtures';
 import { Host, sample } from './host';
 import { makeWorker, submit } from './steps';
 
-export interface Town {
+export interface DemoFleet {
   hosts: Host[];
   running: string;
   completed: string;
@@ -13,8 +13,8 @@ export interface Town {
   close(): void;
 }
 
-/** The pages, as a fleet shows them. */
-export const PAGES: Record<string, (town: Town) => string> = {
+/** All pages, by name. */
+export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
   overview: () => '/',
   jobs: () => '/jobs',
   'jobs-none': () => '/jobs?status=cancelled',
@@ -58,10 +58,10 @@ export const PAGES: Record<string, (town: Town) => string> = {
 };
 
 
-/** How a loss falls, with some noise that is the same each time. */
-const loss = (step: number) => 0.12 + 1.6 * Math.exp(-step / 260) + 0.05 * Math.sin(step * 1.7) * Math.exp(-step / 900);
+/** A falling loss with noise that is the same each time. */
+export const loss = (step: number) => 0.12 + 1.6 * Math.exp(-step / 260) + 0.05 * Math.sin(step * 1.7) * Math.exp(-step / 900);
 
-function points(from: number, to: number, total: number, seconds: number): object[] {
+export function points(from: number, to: number, total: number, seconds: number): object[] {
   const all = [];
   for (let step = from; step <= to; step += 5) {
     const at = new Date(Date.now() - (to - step) * seconds * 1_000).toISOString();
@@ -73,7 +73,7 @@ function points(from: number, to: number, total: number, seconds: number): objec
   return all;
 }
 
-/** The last hour of its GPUs, which began to work after a quarter of it. */
+/** An hour of GPU readings, busy in the last three quarters. */
 async function telemetry(host: Host, load: number): Promise<void> {
   const wave = (gpu: number, ago: number) => {
     const busy = ago < 45 * 60 ? load : load * 0.1;
@@ -86,8 +86,8 @@ async function telemetry(host: Host, load: number): Promise<void> {
   })), moments);
 }
 
-/** Fills a server. */
-export async function town(server: Server): Promise<Town> {
+/** Fills a server with the fleet. */
+export async function demoFleet(server: Server): Promise<DemoFleet> {
   const atlas = await Host.connect(server, 'atlas', { gpus: 8, model: 'NVIDIA H100 80GB HBM3', labels: { site: 'vienna', team: 'vision' } });
   const completed = await submit(server, 'digits');
   const first = await atlas.run();
@@ -130,7 +130,7 @@ export async function town(server: Server): Promise<Town> {
   return { hosts, running, completed, failed, waiting, worker: atlas.id, close: () => hosts.forEach((host) => host.close()) };
 }
 
-function logText(from: number, to: number): string {
+export function logText(from: number, to: number): string {
   let text = '';
   for (let step = from; step <= to; step += 10) {
     text += `\u001b[2m2026-03-14 09:${String(Math.floor(step / 60) % 60).padStart(2, '0')}:${String(step % 60).padStart(2, '0')}\u001b[0m `
