@@ -22,7 +22,7 @@ pub enum LivenessVerdict {
 /// No worker is marked offline or removed until the server has been listening for longer than the timeout (invariant
 /// I10), so that workers that waited for the server have reconnected. The hour before the removal includes the time
 /// while no server runs; otherwise a server that is restarted often would remove none. An older agent may be silent for
-/// minutes while its trainer runs; its open stream counts as contact.
+/// minutes while its trainer runs; its stream counts as contact, open or just closed.
 pub fn judge_liveness(
     worker: &Worker,
     last_seen: Option<Timestamp>,
@@ -60,7 +60,12 @@ pub fn offline_at(
 }
 
 fn last_contact(worker: &Worker, last_seen: Option<Timestamp>) -> Timestamp {
-    last_seen.unwrap_or(worker.created_at).max(worker.connection_since())
+    let seen = last_seen.unwrap_or(worker.created_at);
+    match &worker.connection {
+        // The end of a dead connection is noticed long after the last byte, and an agent sends heartbeats besides.
+        ConnectionState::Connecting { lost: true, capability, .. } if !capability.is_older_agent() => seen,
+        _ => seen.max(worker.connection_since()),
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +133,13 @@ mod tests {
             judge_liveness(&worker, None, Timestamp(0), TIMEOUT, at(421)),
             Some(LivenessVerdict::HeartbeatTimeout)
         );
+    }
+
+    #[test]
+    fn end_of_a_stream_is_no_contact_of_an_agent_with_heartbeats() {
+        let worker = ours(online_worker()).stream_closed(at(75), "s");
+        assert_eq!((verdict(&worker, 120), verdict(&worker, 121)), (None, Some(LivenessVerdict::HeartbeatTimeout)));
+        assert_eq!(offline_at(&worker, Some(HEARD), Timestamp(0), TIMEOUT), at(120));
     }
 
     #[test]

@@ -51,10 +51,12 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
 /// A worker's badge; one whose connection was lost has its own.
 fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
     let look = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
-    if worker.connection_lost && worker.status == WorkerStatus::Connecting {
-        StatusStyle { label: words.connection_lost, ..look }
-    } else {
-        look
+    match worker.status {
+        // Its job may still run, but nothing is heard of it.
+        WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy if worker.connection_lost => {
+            StatusStyle { class: "status status-wait", glyph: Glyph::Dotted, label: words.connection_lost }
+        }
+        _ => look,
     }
 }
 

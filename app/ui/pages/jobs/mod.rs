@@ -117,6 +117,8 @@ fn JobList(first: JobsPage, query: JobsQuery, port: SharedBackend) -> impl IntoV
 /// Whose jobs, with which label, and from when: a form, so that the address says it.
 #[component]
 fn JobFilterForm(query: JobsQuery) -> impl IntoView {
+    let JobsQuery { status, phase, user, label, q, config, worker, since, until, ended_since, limit: _, cursor: _ } =
+        query;
     let (words, clock) = (&t().work, use_clock());
     let zone = untrack(|| clock.zone_name());
     let sees_all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
@@ -132,27 +134,27 @@ fn JobFilterForm(query: JobsQuery) -> impl IntoView {
             </span>
         }
     };
-    let user = sees_all.then(|| {
+    let user_input = sees_all.then(|| {
         view! {
             <label class="sr-only" for="user">{words.of_user}</label>
-            <input class="input input-sm" id="user" name="user" placeholder=words.of_user value=query.user.clone() autocomplete="off"/>
+            <input class="input input-sm" id="user" name="user" placeholder=words.of_user value=user.clone() autocomplete="off"/>
         }
     });
     view! {
         <form class="narrow" method="get" action="/jobs" role="search">
-            {hidden("status", query.status.map(|status| status.as_str().to_owned()))}
-            {hidden("phase", query.phase.map(|phase| phase.as_str().to_owned()))}
-            {hidden("worker", query.worker.map(|worker| worker.to_string()))}
-            {hidden("ended_since", query.ended_since)}
-            {hidden("config", query.config)}
+            {hidden("status", status.map(|status| status.as_str().to_owned()))}
+            {hidden("phase", phase.map(|phase| phase.as_str().to_owned()))}
+            {hidden("worker", worker.map(|worker| worker.to_string()))}
+            {hidden("ended_since", ended_since)}
+            {hidden("config", config)}
             <TimeZoneInput clock=clock/>
             <label class="sr-only" for="q">{t().workers.search}</label>
-            <input class="input input-sm" type="search" id="q" name="q" placeholder=t().workers.search value=query.q autocomplete="off"/>
-            {user}
+            <input class="input input-sm" type="search" id="q" name="q" placeholder=t().workers.search value=q autocomplete="off"/>
+            {user_input}
             <label class="sr-only" for="label">{words.with_label}</label>
-            <input class="input input-sm" id="label" name="label" placeholder=words.with_label value=query.label.clone() autocomplete="off"/>
-            {moment("since", words.since, query.since)}
-            {moment("until", words.until, query.until)}
+            <input class="input input-sm" id="label" name="label" placeholder=words.with_label value=label autocomplete="off"/>
+            {moment("since", words.since, since)}
+            {moment("until", words.until, until)}
             <button class="btn btn-sm">{words.narrow}</button>
         </form>
     }
@@ -169,6 +171,21 @@ fn ActiveFilters(query: JobsQuery, page: RwSignal<JobsPage>) -> impl IntoView {
 fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageClock) -> AnyView {
     let words = t();
     let first = JobsQuery { cursor: None, ..query.clone() };
+    // The status and the phase are links above the list.
+    let JobsQuery {
+        status: _,
+        phase: _,
+        user,
+        label,
+        q,
+        config,
+        worker,
+        since,
+        until,
+        ended_since,
+        limit: _,
+        cursor: _,
+    } = query;
     let chip = |text: String, without: JobsQuery| {
         let name = words.work.without.of(&text);
         view! {
@@ -181,23 +198,21 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
             |page: &JobsPage| page.jobs.iter().find(|job| job.worker_id.as_ref() == Some(&id))?.worker_name.clone();
         page.with_untracked(named).unwrap_or_else(|| short_id(id.as_str()))
     };
-    let since = |word: &str, moment: String| {
+    let time = |word: &str, moment: String| {
         let when = Timestamp::parse_rfc3339(&moment).map_or(moment, |at| clock.format_timestamp(at));
         format!("{word}: {when}")
     };
     let chips = [
-        query.user.map(|user| chip(words.job.submitted_by.of(user), JobsQuery { user: None, ..first.clone() })),
-        query.label.map(|label| chip(label, JobsQuery { label: None, ..first.clone() })),
-        query.q.map(|q| chip(q, JobsQuery { q: None, ..first.clone() })),
-        query.config.map(|config| chip(config, JobsQuery { config: None, ..first.clone() })),
-        query.worker.map(|id| {
+        user.map(|user| chip(words.job.submitted_by.of(user), JobsQuery { user: None, ..first.clone() })),
+        label.map(|label| chip(label, JobsQuery { label: None, ..first.clone() })),
+        q.map(|q| chip(q, JobsQuery { q: None, ..first.clone() })),
+        config.map(|config| chip(config, JobsQuery { config: None, ..first.clone() })),
+        worker.map(|id| {
             chip(format!("{}: {}", words.jobs.worker, name(id)), JobsQuery { worker: None, ..first.clone() })
         }),
-        query.since.map(|at| chip(since(words.work.since, at), JobsQuery { since: None, ..first.clone() })),
-        query.until.map(|at| chip(since(words.work.until, at), JobsQuery { until: None, ..first.clone() })),
-        query
-            .ended_since
-            .map(|at| chip(since(words.work.ended_since, at), JobsQuery { ended_since: None, ..first.clone() })),
+        since.map(|at| chip(time(words.work.since, at), JobsQuery { since: None, ..first.clone() })),
+        until.map(|at| chip(time(words.work.until, at), JobsQuery { until: None, ..first.clone() })),
+        ended_since.map(|at| chip(time(words.work.ended_since, at), JobsQuery { ended_since: None, ..first.clone() })),
     ];
     let chips: Vec<_> = chips.into_iter().flatten().collect();
     (!chips.is_empty()).then(|| view! { <ul class="chips">{chips}</ul> }).into_erased()

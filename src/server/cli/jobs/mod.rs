@@ -187,7 +187,7 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
         until: list.until,
         ended_since: list.ended_since,
         limit: list.limit.or(Some(PAGE_SIZE)),
-        ..JobsQuery::default()
+        cursor: None,
     };
     let most = list.limit.and_then(|limit| usize::try_from(limit).ok());
     let page = client.list_all(&["queue"], &query, "jobs", most).await?;

@@ -81,6 +81,7 @@ impl SubmitArgs {
     /// Returns the API request.
     pub fn to_submit_job(&self) -> SubmitJob {
         SubmitJob {
+            config_name: self.config.clone(),
             target: Target::parse(&self.target).unwrap_or(Target::Auto),
             worker_labels: collect_labels(self.labels.clone()),
             gpu_count: self.gpus,
@@ -97,7 +98,6 @@ impl SubmitArgs {
             sandbox: SandboxLevel::parse(&self.sandbox).unwrap_or_default(),
             checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),
             dry_run: self.dry_run,
-            ..SubmitJob::new(&self.config)
         }
     }
 }

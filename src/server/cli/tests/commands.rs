@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::process::Command as Process;
 
 use app::domain::labels::Labels;
+use app::domain::sandbox::SandboxLevel;
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::submit::SubmitJob;
 use app::protocol::status::Target;
 use clap::Parser;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::cli::jobs::JobsCommand;
 use crate::cli::{Cli, Command, ResourceCommand};
@@ -63,10 +65,13 @@ prop_compose! {
         secrets in proptest::option::of(proptest::collection::vec("[A-Z]{2,5}_KEY", 1..3)),
         config_revision in proptest::option::of(1_u32..99),
         checkpoints in prop_oneof![Just(CheckpointPolicy::Last), Just(CheckpointPolicy::All), Just(CheckpointPolicy::None)],
+        sandbox in prop_oneof![Just(SandboxLevel::None), Just(SandboxLevel::Files), Just(SandboxLevel::Full)],
+        overrides in proptest::collection::btree_map("[a-z_]{1,8}", (0_u32..9).prop_map(Value::from), 0..3),
     ) -> SubmitJob {
         SubmitJob {
             target, gpu_count, min_vram_gb, max_retries, retry_on_failure, exclusive, priority, max_runtime_seconds, secrets,
-            config_revision, checkpoints, worker_labels: Labels(labels), accelerator_type: accelerator, ..SubmitJob::new(&config_name)
+            config_revision, checkpoints, sandbox, overrides, config_name, worker_labels: Labels(labels),
+            accelerator_type: accelerator, dry_run: false,
         }
     }
 }

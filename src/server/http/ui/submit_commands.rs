@@ -2,8 +2,7 @@
 
 use app::domain::labels::Labels;
 use app::domain::text::is_control_or_invisible;
-use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::jobs::overrides;
+use app::protocol::jobs::overrides::to_lines;
 use app::protocol::jobs::submit::SubmitJob;
 use app::ui::backend::SubmitCommands;
 use base64::Engine;
@@ -19,6 +18,25 @@ pub fn submit_commands(job: &SubmitJob, at: &ServerAddress) -> SubmitCommands {
 }
 
 fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
+    let SubmitJob {
+        config_name,
+        target,
+        worker_labels: Labels(labels),
+        gpu_count,
+        min_vram_gb,
+        accelerator_type,
+        max_retries,
+        retry_on_failure,
+        max_runtime_seconds,
+        secrets,
+        exclusive,
+        sandbox,
+        checkpoints,
+        priority,
+        config_revision,
+        overrides,
+        dry_run: _,
+    } = job;
     let usual = SubmitJob::new("");
     let mut words = vec!["simpletuner jobs submit".to_owned()];
     let mut say = |flag: &str, value: Option<String>| {
@@ -26,33 +44,32 @@ fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
         let link = |value: &str| if value.starts_with('-') { "=" } else { " " };
         words.extend(value.map(|value| format!("--{flag}{}{}", link(&value), shell_quoted(&value))));
     };
-    say("target", (job.target != usual.target).then(|| job.target.as_str().to_owned()));
-    let Labels(labels) = &job.worker_labels;
+    say("target", (*target != usual.target).then(|| target.as_str().to_owned()));
     for (key, value) in labels {
         say("label", Some(format!("{key}={value}")));
     }
-    say("gpus", job.gpu_count.map(|count| count.to_string()));
-    say("min-vram", job.min_vram_gb.map(|gb| gb.to_string()));
-    say("accelerator", job.accelerator_type.clone());
-    say("priority", (job.priority != usual.priority).then(|| job.priority.to_string()));
-    say("max-retries", (job.max_retries != usual.max_retries).then(|| job.max_retries.to_string()));
-    say("max-runtime", job.max_runtime_seconds.map(|seconds| seconds.to_string()));
-    say("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned()));
-    say("checkpoints", (job.checkpoints != CheckpointPolicy::Last).then(|| job.checkpoints.as_str().to_owned()));
-    say("config-revision", job.config_revision.map(|revision| revision.to_string()));
-    for line in overrides::to_lines(&job.overrides) {
+    say("gpus", gpu_count.map(|count| count.to_string()));
+    say("min-vram", min_vram_gb.map(|gb| gb.to_string()));
+    say("accelerator", accelerator_type.clone());
+    say("priority", (*priority != usual.priority).then(|| priority.to_string()));
+    say("max-retries", (*max_retries != usual.max_retries).then(|| max_retries.to_string()));
+    say("max-runtime", max_runtime_seconds.map(|seconds| seconds.to_string()));
+    say("sandbox", (*sandbox != usual.sandbox).then(|| sandbox.as_str().to_owned()));
+    say("checkpoints", (*checkpoints != usual.checkpoints).then(|| checkpoints.as_str().to_owned()));
+    say("config-revision", config_revision.map(|revision| revision.to_string()));
+    for line in to_lines(overrides) {
         say("set", Some(line));
     }
-    for name in job.secrets.iter().flatten() {
+    for name in secrets.iter().flatten() {
         say("secret", Some(name.clone()));
     }
     say("url", Some(at.base_url.clone()));
     say("orchestrator-fingerprint", at.fingerprint.map(|fingerprint| fingerprint.to_string()));
-    let flags = [("--retry-on-failure", job.retry_on_failure), ("--exclusive", job.exclusive)];
+    let flags = [("--retry-on-failure", *retry_on_failure), ("--exclusive", *exclusive)];
     words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
     // A name may look like a flag.
-    let dashes = if job.config_name.starts_with('-') { "-- " } else { "" };
-    words.push(format!("{dashes}{}", shell_quoted(&job.config_name)));
+    let dashes = if config_name.starts_with('-') { "-- " } else { "" };
+    words.push(format!("{dashes}{}", shell_quoted(config_name)));
     wrap_lines(&words)
 }
 

@@ -299,26 +299,41 @@ fn error_text(job: &Job) -> Option<String> {
 
 /// Validates the filters.
 fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<JobFilter, ServiceError> {
-    let label = query.label.as_deref().map(|label| match label.split_once('=') {
+    // `state_filter` and `parse_order` read the status, the phase, and the cursor; the caller limits the page.
+    let JobsQuery {
+        status: _,
+        phase: _,
+        user,
+        label,
+        q,
+        config,
+        worker,
+        since,
+        until,
+        ended_since,
+        limit: _,
+        cursor: _,
+    } = query;
+    let label = label.as_deref().map(|label| match label.split_once('=') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
         None => (label.to_owned(), None),
     });
     let only = principal.visible_owner();
-    if only.is_some() && query.user.is_some() && only != query.user {
+    if only.is_some() && user.is_some() && only != *user {
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
     Ok(JobFilter {
         states: state_filter(query),
-        worker: query.worker.clone(),
-        since: parse_moment("since", query.since.as_deref())?,
-        until: parse_moment("until", query.until.as_deref())?,
-        ended_since: parse_moment("ended_since", query.ended_since.as_deref())?,
-        user: query.user.clone().or(only),
+        worker: worker.clone(),
+        since: parse_moment("since", since.as_deref())?,
+        until: parse_moment("until", until.as_deref())?,
+        ended_since: parse_moment("ended_since", ended_since.as_deref())?,
+        user: user.clone().or(only),
         label,
-        config: query.config.clone(),
-        name: parse_name_filter(query.q.as_deref())?,
+        config: config.clone(),
+        name: parse_name_filter(q.as_deref())?,
         order: parse_order(query)?,
-        ..JobFilter::default()
+        limit: 0,
     })
 }
 

@@ -126,6 +126,7 @@ fn read_submit(reading: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
     let is_set = |name| field(fields, name) == Some("true");
     let chosen = || field(fields, "secret").into_iter().flat_map(str::lines).map(str::to_owned).collect();
     SubmitJob {
+        config_name: defaults.config_name,
         target: field(fields, "target").and_then(Target::parse).unwrap_or(Target::Worker),
         worker_labels: reading.labels("worker_labels", LINES_OR_COMMAS),
         gpu_count: reading.number("gpus", "1 to 64, or left out"),
@@ -141,7 +142,7 @@ fn read_submit(reading: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
         exclusive: is_set("exclusive"),
         sandbox: field(fields, "sandbox").and_then(SandboxLevel::parse).unwrap_or_default(),
         checkpoints: field(fields, "checkpoints").and_then(CheckpointPolicy::parse).unwrap_or(defaults.checkpoints),
-        ..defaults
+        dry_run: false,
     }
 }
 

@@ -150,7 +150,19 @@ impl SqlSession<'_> {
 
     /// The conditions of the filter, without states.
     fn job_conditions(&self, filter: &JobFilter) -> Vec<SqlCondition> {
-        let JobFilter { worker, since, until, ended_since, user, label, config, name: called, .. } = filter;
+        let JobFilter {
+            states: _,
+            worker,
+            since,
+            until,
+            ended_since,
+            user,
+            label,
+            config,
+            name: called,
+            order: _,
+            limit: _,
+        } = filter;
         // An id begins with about the time of the submit, so that distant ids need not be read.
         let about = |at: Timestamp, slack: Millis| JobId::new(at + slack, [0; 10]).to_string();
         let worker = worker.as_ref().map(|worker| -> SqlCondition {
