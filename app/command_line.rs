@@ -1,5 +1,7 @@
 //! Shared by the command lines of both programs.
 
+pub mod duration;
+
 use clap::Command;
 use clap::builder::Resettable;
 

@@ -41,6 +41,8 @@ pub enum CrashGuard {
     Tripped {
         /// When a job is accepted again.
         until: Timestamp,
+        /// Number of configurations that failed in a row; 1 after a cooldown.
+        configs: usize,
         /// The error of the last failure.
         error: String,
     },
@@ -62,30 +64,32 @@ impl CrashGuard {
                 if !failed.iter().any(|known| known == config) {
                     failed.push(config.to_owned());
                 }
-                if failed.len() < TRIP_AFTER { Self::Watching(failed) } else { Self::trip(now, error) }
+                if failed.len() < TRIP_AFTER { Self::Watching(failed) } else { Self::trip(now, TRIP_AFTER, error) }
             }
             (Self::Tripped { until, .. }, AttemptEvidence::Ran) if now >= until => Self::default(),
             (Self::Tripped { until, .. }, AttemptEvidence::FailedFast { error, .. }) if now >= until => {
-                Self::trip(now, error)
+                Self::trip(now, 1, error)
             }
             (same, _) => same,
         }
     }
 
-    fn trip(now: Timestamp, error: &str) -> Self {
-        Self::Tripped { until: now + COOLDOWN, error: error.chars().take(MAX_ERROR_CHARS).collect() }
+    fn trip(now: Timestamp, configs: usize, error: &str) -> Self {
+        Self::Tripped { until: now + COOLDOWN, configs, error: error.chars().take(MAX_ERROR_CHARS).collect() }
     }
 
     /// Returns why no job is accepted, or none if jobs are accepted.
     pub fn block_reason(&self, now: Timestamp) -> Option<String> {
-        let Self::Tripped { until, error } = self else { return None };
+        let Self::Tripped { until, configs, error } = self else { return None };
         (now < *until).then(|| {
-            format!(
-                "jobs of {TRIP_AFTER} configurations in a row failed within {} s (the last: {error}). It is tried again after {} \
-                 min; drain and resume the worker to try at once",
-                FAST_FAILURE.0 / 1_000,
-                COOLDOWN.0 / 60_000
-            )
+            let seconds = FAST_FAILURE.0 / 1_000;
+            let cause = if *configs > 1 {
+                format!("jobs of {configs} configurations in a row failed within {seconds} s (the last: {error})")
+            } else {
+                format!("the first job after a pause failed within {seconds} s ({error})")
+            };
+            let minutes = COOLDOWN.0 / 60_000;
+            format!("{cause}. The host is tried again after {minutes} min; drain and resume the worker to try at once")
         })
     }
 }
@@ -132,6 +136,8 @@ mod tests {
             again.block_reason(rested).is_some() && again.block_reason(rested + COOLDOWN).is_none(),
             "one that fails is enough now"
         );
+        let why = again.block_reason(rested).unwrap_or_default();
+        assert!(why.starts_with("the first job after a pause failed within 10 s (No CUDA). The host is tried"), "{why}");
         assert_eq!(tripped.clone().record(rested, AttemptEvidence::Inconclusive).block_reason(rested), None);
         assert_eq!(tripped.record(rested, AttemptEvidence::Ran), CrashGuard::default());
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// Returns whether a character is not simply visible: it controls a terminal, ends a line, changes the direction of
-/// text (Unicode's bidirectional controls, with which `exe.fdp` reads `pdf.exe`), or is invisible.
+/// text (Unicode's bidirectional controls, with which `fdp.exe` is displayed as `exe.pdf`), or is invisible.
 pub fn is_control_or_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -1,7 +1,6 @@
 //! The agent's validated settings: all errors are reported here, before anything starts.
 
 pub mod disk;
-pub mod duration;
 mod labels;
 mod ops;
 pub mod paths;

@@ -6,7 +6,7 @@ use app::domain::disk_watermark::DiskFloor;
 use clap::{Args, Parser};
 use serde::{Deserialize, Serialize};
 
-use crate::config::duration::parse_duration;
+use app::command_line::duration::parse_duration;
 
 /// Heading in `--help`; a test finds the flags by it.
 pub const HELP_HEADING: &str = "Input limits";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use super::duration::parse_duration;
+use app::command_line::duration::parse_duration;
 use crate::cli::ops::ShutdownArgs;
 use crate::spot::NoticeSource;
 

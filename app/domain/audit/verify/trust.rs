@@ -14,10 +14,10 @@ pub struct VerifiedSignatures {
     /// The last signed entry of each chain; number 0 if only its beginning is signed.
     pub signed_up_to: BTreeMap<String, i64>,
     /// Ended chains, each with its last entry.
-    pub closed_at: BTreeMap<String, i64>,
+    pub closed_seq: BTreeMap<String, i64>,
     /// Chains with signatures of other keys.
     pub foreign_chains: BTreeSet<String>,
-    /// The entries that retention removed.
+    /// The last entries that retention removed.
     pub anchors: RetentionAnchors,
     /// Entries before this time must be signed.
     pub must_be_signed_before: Timestamp,
@@ -32,11 +32,11 @@ impl VerifiedSignatures {
 
     /// Returns whether an entry must be signed but is not: it is old, or was added after its chain had ended.
     pub fn is_overdue(&self, chain: &str, seq: i64, at: Timestamp) -> bool {
-        let has_ended = self.closed_at.get(chain).is_some_and(|last| seq > *last);
+        let has_ended = self.closed_seq.get(chain).is_some_and(|last| seq > *last);
         has_ended || at < self.must_be_signed_before && self.signed_up_to.get(chain).is_none_or(|until| seq > *until)
     }
 
-    /// Returns the faults of a chain that has a head or entries, given its first overdue entry and its last entry.
+    /// Returns the first fault of a chain that has a head or entries, given its first overdue entry and its last entry.
     pub fn check_chain(
         &self,
         chain: &str,

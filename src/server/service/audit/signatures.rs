@@ -64,7 +64,7 @@ pub async fn collect_signatures(
     let due = Timestamp(now.0 - 2 * SIGNING_PERIOD.0);
     let mut trust = VerifiedSignatures {
         anchors: lines.anchors.clone(),
-        closed_at: lines.closed.clone(),
+        closed_seq: lines.closed.clone(),
         must_be_signed_before: due,
         ..VerifiedSignatures::default()
     };

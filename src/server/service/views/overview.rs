@@ -27,12 +27,12 @@ const MAX_FLEET_WORKERS: usize = 12;
 /// Jobs that ended within this time count as recent.
 pub(super) const DAY: Millis = Millis::from_secs(86_400);
 /// An attempt that failed sooner than this after its start did not fail because of its training.
-const QUICK_FAILURE: Millis = Millis::from_secs(60);
+const FAST_FAILURE_ALERT_WINDOW: Millis = Millis::from_secs(60);
 /// The number of such failures in a row that raises an alert.
 const MIN_FAILURE_STREAK: u64 = 3;
 /// The query for at least `least` recent, quick failures in a row.
 pub(super) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
-    FailureStreakQuery { since: Timestamp(now.0 - DAY.0), now, quick_failure: QUICK_FAILURE, min_failures: least }
+    FailureStreakQuery { since: Timestamp(now.0 - DAY.0), now, quick_failure: FAST_FAILURE_ALERT_WINDOW, min_failures: least }
 }
 
 /// The state of the fleet in one snapshot.

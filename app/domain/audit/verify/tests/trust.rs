@@ -59,7 +59,7 @@ fn old_entries_must_be_signed() {
 fn entries_after_the_end_of_a_chain_are_faults() {
     let mut trust = VerifiedSignatures::default();
     trust.mark_signed("c", 8);
-    trust.closed_at.insert("c".to_owned(), 6);
+    trust.closed_seq.insert("c".to_owned(), 6);
     assert_eq!(judged(&Trail::new("c", 6, 0), &trust), []);
     assert_eq!(judged(&Trail::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
 }
