@@ -13,31 +13,30 @@ use crate::protocol::problem::Problem;
 use crate::ui::http_backend;
 use crate::ui::prefs::Theme;
 
-/// The reader's clock.
 pub(crate) fn now() -> Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "whole milliseconds, far below 2^53")]
     Timestamp(js_sys::Date::now() as i64)
 }
 
-/// Where the page is: its path.
+/// The path of the page.
 pub(crate) fn path() -> String {
     window().location().pathname().unwrap_or_default()
 }
 
-/// Where the page is: its path, with what is asked of it.
+/// The path and query of the page.
 pub(crate) fn path_and_query() -> String {
     path() + &window().location().search().unwrap_or_default()
 }
 
-/// Where the page comes from: what stands before its path.
+/// The origin of the page: scheme, host, and port.
 pub(crate) fn origin() -> String {
     window().location().origin().unwrap_or_default()
 }
 
-/// Puts text on the clipboard and says whether that worked.
+/// Copies text to the clipboard. Returns false if that is known to have failed.
 ///
-/// The clipboard API exists on https and localhost only, and an orchestrator is often reached by plain http in a
-/// private network: there the old way over a selected text field still works.
+/// The clipboard API exists on https and localhost only, but an orchestrator is often used over plain http in a private
+/// network. There, the older way through a selected text field still works.
 pub(crate) fn copy_to_clipboard(text: &str) -> bool {
     let navigator = window().navigator();
     let has_api = js_sys::Reflect::get(&navigator, &"clipboard".into()).is_ok_and(|found| !found.is_undefined());
@@ -60,7 +59,7 @@ fn copy_by_selection(text: &str) -> Option<bool> {
     copied
 }
 
-/// Shows the theme at once, and has the server remember it.
+/// Applies the theme, and stores it on the server.
 pub(crate) fn set_theme(theme: Theme) {
     if let Some(root) = document().document_element() {
         let _shown = match theme.attribute() {
@@ -69,18 +68,18 @@ pub(crate) fn set_theme(theme: Theme) {
         };
     }
     spawn_local(async move {
-        // What could not be stored is asked for again on the next visit.
+        // If this fails, the next visit shows the previous theme.
         let _stored =
             http_backend::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
     });
 }
 
-/// The sentences that the page carries.
+/// The translated texts that are embedded in the page.
 pub(crate) fn embedded_strings() -> String {
     document().get_element_by_id("words").and_then(|element| element.get_attribute("data-words")).unwrap_or_default()
 }
 
-/// Where the pointer is, from 0 at the left edge of the element that listens to 1 at its right.
+/// The horizontal position of the pointer in the element that listens, from 0 (left edge) to 1 (right edge).
 pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());
     element.map_or(0.0, |element| {
@@ -89,45 +88,45 @@ pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     })
 }
 
-/// Where an element begins, from the window's upper edge, and how high it is.
+/// The distance of an element from the upper edge of the window, and its height.
 pub(crate) fn top_and_height(element: &Element) -> (f64, f64) {
     let seen = element.get_bounding_client_rect();
     (seen.top(), seen.height())
 }
 
-/// The element that has the focus.
+/// The element that has the focus; none if it is the body.
 pub(crate) fn focused_node() -> Option<web_sys::Node> {
     document().active_element().filter(|element| element.tag_name() != "BODY").map(Into::into)
 }
 
-/// Gives what had the focus it back, if it is still there and nothing else has it.
+/// Returns the focus to the element that had it, if that is still in the document and nothing else has the focus.
 pub(crate) fn restore_focus(before: Option<web_sys::Node>) {
     if focused_node().is_none()
         && let Some(before) = before.filter(web_sys::Node::is_connected)
     {
         let still = FocusOptions::new();
         still.set_prevent_scroll(true);
-        // Shapes of a drawing are focused as elements are.
+        // SVG elements can be focused in the same way as HTML elements.
         drop(before.unchecked_into::<HtmlElement>().focus_with_options(&still));
     }
 }
 
-/// Sends the form that an element belongs to, as its button would.
+/// Submits the form around an element, as its submit button would.
 pub(crate) fn submit_enclosing_form(event: &leptos::ev::Event) {
     let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
     let form = element.and_then(|element| element.closest("form").ok().flatten());
     if let Some(form) = form.and_then(|form| form.dyn_into::<HtmlFormElement>().ok()) {
-        // A browser that refuses has said why beside the field.
+        // If a field is invalid, the browser shows why next to it.
         let _sent = form.request_submit();
     }
 }
 
-/// The name of the reader's time zone, as the script in the head of each page has asked for it; empty if there is none.
+/// The name of the user's time zone, as determined by the script in the head of each page; empty if unknown.
 pub(crate) fn time_zone() -> String {
     document().document_element().and_then(|root| root.get_attribute("data-time-zone")).unwrap_or_default()
 }
 
-/// How many minutes the reader's clock is, or was, ahead of UTC at a moment.
+/// The user's offset from UTC at a moment, in minutes; positive to the east.
 pub(crate) fn utc_offset_minutes(at: Timestamp) -> i32 {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds, far below 2^53")]
     let date = js_sys::Date::new(&(at.0 as f64).into());
@@ -136,36 +135,36 @@ pub(crate) fn utc_offset_minutes(at: Timestamp) -> i32 {
     -behind
 }
 
-/// The name of what a tab keeps.
+/// The key in the session storage.
 const NOTIFICATIONS_KEY: &str = "notes";
 
-/// Has the tab keep a text for as long as it is open. Where it may not, nothing is lost but on the way to a page that is
-/// loaded.
+/// Stores notifications for as long as the tab is open. If storage is not permitted, notifications are lost only when
+/// another document is loaded.
 pub(crate) fn save_notifications(text: &str) {
     if let Ok(Some(storage)) = window().session_storage() {
         let _kept = storage.set_item(NOTIFICATIONS_KEY, text);
     }
 }
 
-/// What the tab keeps.
+/// The notifications that [`save_notifications`] has stored; empty if there are none.
 pub(crate) fn load_notifications() -> String {
     let storage = window().session_storage().ok().flatten();
     storage.and_then(|storage| storage.get_item(NOTIFICATIONS_KEY).ok()?).unwrap_or_default()
 }
 
-/// What stands in the form that an event is about, in the field of this name.
+/// The value of a field in the form that is submitted.
 pub(crate) fn form_value(event: &leptos::ev::SubmitEvent, name: &str) -> String {
     let form = event.target().and_then(|target| target.dyn_into::<HtmlFormElement>().ok());
     let value = form.and_then(|form| FormData::new_with_form(&form).ok()).and_then(|said| said.get(name).as_string());
     value.unwrap_or_default()
 }
 
-/// A write over REST, with a body of JSON if there is one.
+/// Sends a write request to the REST API, with a JSON body if there is one.
 pub(crate) async fn send(method: &'static str, path: String, body: Option<String>) -> Result<(), Problem> {
     http_backend::send(method, &path, body).await
 }
 
-/// Listens to an event stream until it fails or the answer is called.
+/// Listens to an event stream until it fails or the returned function is called.
 pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'static) -> Option<Unsubscribe> {
     let source = EventSource::new(url).ok()?;
     let opened = {
@@ -185,7 +184,8 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
     let failed = {
         let source = source.clone();
         Closure::<dyn Fn()>::new(move || {
-            // The browser would reconnect to the same address, and so after an old version: we open a new one.
+            // The browser would reconnect to the same address, and so after an old version: we open a new stream
+            // instead.
             source.close();
             listener(StreamEvent::Failed);
         })
@@ -193,7 +193,7 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
     source.set_onopen(Some(opened.as_ref().unchecked_ref()));
     source.set_onmessage(Some(message.as_ref().unchecked_ref()));
     source.set_onerror(Some(failed.as_ref().unchecked_ref()));
-    // Of this event there are no messages: it is what keeps the stream alive.
+    // `onmessage` does not receive this named event, which only keeps the stream alive.
     source.add_event_listener_with_callback("ping", lives.as_ref().unchecked_ref()).ok()?;
     let held = send_wrapper::SendWrapper::new((source, opened, message, lives, failed));
     Some(Box::new(move || {

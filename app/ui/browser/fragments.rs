@@ -1,4 +1,4 @@
-//! The document of a plain page: where its program puts what it brings, and how its parts are fetched anew.
+//! The document of a server-rendered page: mounts client components in it, and refreshes its fragments.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,35 +18,35 @@ use crate::protocol::problem::Problem;
 use crate::ui::FRAGMENTS_HEADER;
 use crate::ui::http_backend::network_error;
 
-/// What is fetched anew. A form's parts follow what it holds ([`super::help`]).
+/// Fragments that are refreshed. Those in a live form are replaced by [`super::interactions`] instead.
 const FRAGMENTS: &str = "main [data-part]:not([data-live] *)";
 
-/// A part in which somebody points, types or reads more.
+/// Fragments that the user points at, types in, or has expanded.
 const IN_USE: &str = ":hover, :focus-within, :has(details[open])";
-/// Between two looks whether they still do.
+/// The delay before a fragment in use is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whether the page is a plain one.
+/// Whether the page is rendered on the server only.
 pub(crate) fn is_server_rendered() -> bool {
     document().document_element().is_some_and(|root| root.class_list().contains("is-plain"))
 }
 
-/// What the page starts with, if it has a program.
+/// The start data of the page, if it has any.
 pub(crate) fn boot_json() -> Option<String> {
     document().get_element_by_id("words")?.get_attribute("data-boot")
 }
 
-/// Puts what lives in the place of what the server made of it, wherever the page has that.
+/// Mounts a component in each placeholder of this name, in place of its server-rendered content.
 pub(crate) fn mount(name: &str, living: impl Fn() -> AnyView + Clone + 'static) {
     for place in elements(document().query_selector_all(&format!("[data-mount={name}]"))) {
         place.set_text_content(None);
         let living = living.clone();
-        // As long as the page.
+        // It stays mounted for as long as the page is open.
         mount_to_renderer(&place, living).forget();
     }
 }
 
-/// Says moments anew: each in the words of `tell`, as an age and in full.
+/// Updates all timestamps of a page; `tell` returns the age and the full text of a moment.
 pub(crate) fn update_timestamps(page: &Document, tell: impl Fn(Timestamp) -> (String, String)) {
     for time in elements(page.query_selector_all("main time[datetime]")) {
         let at = time.get_attribute("datetime").and_then(|text| Timestamp::parse_rfc3339(&text));
@@ -62,21 +62,22 @@ pub(crate) fn update_timestamps(page: &Document, tell: impl Fn(Timestamp) -> (St
     }
 }
 
-/// Whether the page knows that what it shows is old.
+/// Marks the page as stale or current.
 pub(crate) fn mark_stale(is_stale: bool) {
     if let Ok(Some(frame)) = document().query_selector(".frame") {
         let _marked = frame.class_list().toggle_with_force("is-stale", is_stale);
     }
 }
 
-/// Whether anything on the page is fetched anew.
+/// Whether the page has fragments to refresh.
 pub(crate) fn has_fragments() -> bool {
     document().query_selector(FRAGMENTS).is_ok_and(|part| part.is_some())
 }
 
-/// Brings what is new on the page into the one that is open; what somebody is busy with waits until they are through.
+/// Applies a newly fetched page to the open one, fragment by fragment. Fragments in use are replaced when they no
+/// longer are.
 pub(crate) struct FragmentRefresher<T> {
-    /// Says the moments of a page as the open one says its own.
+    /// Updates the timestamps of a fetched page, so that only real changes differ.
     update_timestamps: T,
     newest: RefCell<Option<Document>>,
     is_waiting: Cell<bool>,
@@ -87,10 +88,10 @@ impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
         Self { update_timestamps: tell, newest: RefCell::new(None), is_waiting: Cell::new(false) }
     }
 
-    /// Fetches the page anew and puts its parts in the place of those that are there.
+    /// Fetches the page again and replaces its fragments.
     ///
     /// # Errors
-    /// If the page cannot be fetched; one that leads elsewhere is not for its reader any more.
+    /// If the page cannot be fetched. A redirect counts as 401: the user may no longer see the page.
     pub(crate) async fn refresh(self: Rc<Self>) -> Result<(), Problem> {
         let page = fetch_page(&path_and_query()).await?;
         self.newest.replace(Some(page));
@@ -105,7 +106,7 @@ impl<T: Fn(&Document) + 'static> FragmentRefresher<T> {
         Ok(())
     }
 
-    /// Shows of the newest page what can be shown; says whether anything has to wait.
+    /// Applies the newest page to all fragments that are not in use. Returns whether changes are still pending.
     fn apply(&self) -> bool {
         let newest = self.newest.borrow();
         let Some(page) = newest.as_ref() else { return false };
@@ -124,7 +125,7 @@ async fn sleep(length: Duration) {
     drop(JsFuture::from(over).await);
 }
 
-/// A page of ours.
+/// Fetches a page of the dashboard.
 pub(super) async fn fetch_page(address: &str) -> Result<Document, Problem> {
     let answer = Request::get(address).header(FRAGMENTS_HEADER, "1").send().await.map_err(network_error)?;
     let status = if answer.redirected() { 401 } else { answer.status() };
@@ -136,17 +137,17 @@ pub(super) async fn fetch_page(address: &str) -> Result<Document, Problem> {
     page.map_err(|_| Problem::new(502, "Bad Gateway", "bad_answer", "the page is none"))
 }
 
-/// Puts each part of a page in the place of the one before; says whether there were any.
+/// Replaces each fragment by its counterpart in `page`. Returns whether there were any.
 pub(super) fn replace_fragments(places: impl Iterator<Item = Element>, page: &Document) -> bool {
     let mut any = false;
     for place in places {
         let Some(part) = matching_fragment(&place, page) else { continue };
         any = true;
-        // What stays the same keeps its selection, and is not read aloud again.
+        // An unchanged fragment keeps its selection, and a screen reader does not read it again.
         if place.is_equal_node(Some(&part)) {
             continue;
         }
-        // A copy: the page is looked at again while another part waits.
+        // A copy, because the fetched page is needed again if another fragment is in use.
         let Ok(part) = part.clone_node_with_deep(true) else { continue };
         place.set_text_content(None);
         while let Some(child) = part.first_child() {
@@ -156,12 +157,12 @@ pub(super) fn replace_fragments(places: impl Iterator<Item = Element>, page: &Do
     any
 }
 
-/// The same part of another page.
+/// The counterpart of a fragment in another page.
 fn matching_fragment(part: &Element, page: &Document) -> Option<Element> {
     page.query_selector(&format!("[data-part={}]", part.get_attribute("data-part")?)).ok()?
 }
 
-/// Those of a list that are elements.
+/// The elements in a list of nodes.
 pub(super) fn elements<E>(list: Result<NodeList, E>) -> impl Iterator<Item = Element> {
     let at = list.ok().into_iter().flat_map(|list| (0..list.length()).map(move |at| list.item(at)));
     at.filter_map(|node| node?.dyn_into::<Element>().ok())

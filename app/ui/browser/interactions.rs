@@ -1,8 +1,8 @@
-//! Help on a plain page: its form is checked as one types, what has a button is copied, what was said is dismissed.
+//! Interactions of server-rendered pages: live previews of forms, copy buttons, and notices that can be dismissed.
 //!
-//! The server renders a page with a form for whatever that holds (`GET`), so the browser asks for the same page again and
-//! puts what is marked (`data-part`) in the place of what was there. The page's own address follows, as if its button had
-//! been pressed. None of the page's code is here.
+//! The server renders a page for any values of its form (`GET`), so the browser requests that page and replaces the
+//! marked fragments (`data-part`). The address of the page follows, as if the form had been submitted. Nothing here is
+//! specific to one page.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,13 +19,13 @@ use super::dom::copy_to_clipboard;
 use super::fragments::{elements, fetch_page, replace_fragments};
 use crate::ui::i18n::t;
 
-/// How long somebody pauses who has typed a word.
+/// The pause in typing before the preview is requested.
 const TYPING_DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// How long it is said that something was copied.
+/// How long a copy button shows that the text was copied.
 const COPIED_NOTICE: Duration = Duration::from_secs(2);
 
-/// Helps, as long as the page is open.
+/// Attaches the interactions for as long as the page is open.
 pub(crate) fn attach_interactions() {
     let newest = Rc::new(Cell::new(0_u32));
     let waiting: Rc<Cell<Option<TimeoutHandle>>> = Rc::default();
@@ -42,7 +42,7 @@ pub(crate) fn attach_interactions() {
         waiting.set(set_timeout_with_handle(ask, TYPING_DEBOUNCE).ok());
     });
     listen("click", |target| {
-        // What lives has its own ears.
+        // Mounted components handle their own events.
         let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|living| living.is_none());
         let near = |selector| target.closest(selector).ok().flatten().filter(is_ours);
         if let Some(button) = near(".copy-button") {
@@ -53,7 +53,7 @@ pub(crate) fn attach_interactions() {
     });
 }
 
-/// Copies the text before a button, and says so for a while.
+/// Copies the text before a button, and briefly confirms it.
 fn copy_preceding_text(button: &Element) {
     let text = button.previous_element_sibling().and_then(|text| text.text_content());
     if !text.is_some_and(|text| copy_to_clipboard(&text)) {
@@ -78,11 +78,11 @@ fn listen(event: &str, heard: impl Fn(Element) + 'static) {
         }
     });
     let _listens = document().add_event_listener_with_callback(event, heard.as_ref().unchecked_ref());
-    // As long as the page.
+    // It listens for as long as the page is open.
     heard.forget();
 }
 
-/// Shows what the form's page would show, unless something newer was asked meanwhile.
+/// Shows the preview of a form, unless a newer one was requested in the meantime.
 async fn refresh_form_preview(form: &HtmlFormElement, is_newest: impl Fn() -> bool) {
     let Some(address) = form_url(form) else { return };
     let _busy = form.set_attribute("aria-busy", "true");
@@ -100,7 +100,7 @@ async fn refresh_form_preview(form: &HtmlFormElement, is_newest: impl Fn() -> bo
     }
 }
 
-/// The page of what the form holds; fields that are empty are left out.
+/// The address of the page for the values of a form; empty fields are left out.
 fn form_url(form: &HtmlFormElement) -> Option<String> {
     let held = FormData::new_with_form(form).ok()?;
     let pairs: String = UrlSearchParams::new_with_str_sequence_sequence(&held).ok()?.to_string().into();

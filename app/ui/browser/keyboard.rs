@@ -1,4 +1,4 @@
-//! Keys, and what they do to the page that is open.
+//! Keyboard input, and what it does in the open page.
 
 use leptos::prelude::{document, window};
 use wasm_bindgen::JsCast;
@@ -6,15 +6,15 @@ use web_sys::{Element, HtmlElement, KeyboardEvent, MouseEvent, Node};
 
 use crate::ui::shortcuts::KeyPress;
 
-/// What takes keys as text.
+/// Elements that take keys as text.
 const TEXT_INPUTS: &str =
     "input:not([type=checkbox],[type=radio],[type=button],[type=submit]),textarea,select,[contenteditable]";
-/// What lies over the page while it is open.
+/// Elements that cover the page while they are open.
 const POPOVERS: &str = "details[open]:is(.confirm, .row-menu, .top-menu)";
-/// A row's link, by which it is gone to.
+/// The link of a row, which receives the focus for the row.
 const ROW_LINKS: &str = "main .row-link";
 
-/// A key as it was pressed.
+/// Describes a key press and where it happened.
 pub(crate) fn key_press<'k>(event: &KeyboardEvent, key: &'k str) -> KeyPress<'k> {
     let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
     let command = event.ctrl_key() || event.meta_key();
@@ -28,26 +28,26 @@ pub(crate) fn key_press<'k>(event: &KeyboardEvent, key: &'k str) -> KeyPress<'k>
     }
 }
 
-/// Whether somebody points at something in there, or stands in it.
+/// Whether the pointer or the focus is in an element that the selector matches.
 pub(crate) fn is_hovered_or_focused(selector: &str) -> bool {
     query_first(&format!("{selector}:hover, {selector}:focus-within")).is_some()
 }
 
-/// Follows a link, wherever the page shows it.
+/// Clicks the first element that the selector matches.
 pub(crate) fn click(selector: &str) {
     if let Some(element) = query_first(selector) {
         element.click();
     }
 }
 
-/// Goes to the first of these that is to be seen.
+/// Focuses the first visible element of the first selector that has one.
 pub(crate) fn focus_first(selectors: &[&str]) {
     if let Some(element) = selectors.iter().find_map(|selector| query_visible(selector).into_iter().next()) {
         focus_element(&element);
     }
 }
 
-/// Presses the first of these that is to be seen; goes to it only, where pressing it would change something.
+/// Focuses the first visible element, and clicks it unless it is a button, which could change something.
 pub(crate) fn activate_first(selector: &str) {
     if let Some(element) = query_visible(selector).into_iter().next() {
         focus_element(&element);
@@ -57,7 +57,7 @@ pub(crate) fn activate_first(selector: &str) {
     }
 }
 
-/// Goes to the next row, or to the one before.
+/// Moves the focus to the next or previous row.
 pub(crate) fn move_row_focus(forward: bool) {
     let rows = query_visible(ROW_LINKS);
     let now = current_row().and_then(|row| rows.iter().position(|link| row.contains(Some(link))));
@@ -71,7 +71,7 @@ pub(crate) fn move_row_focus(forward: bool) {
     }
 }
 
-/// Presses something in the row that is gone to.
+/// Clicks an element in the row that has the focus.
 pub(crate) fn click_in_row(selector: &str) {
     let found = current_row().and_then(|row| row.query_selector(selector).ok().flatten());
     if let Some(element) = found.and_then(|found| found.dyn_into::<HtmlElement>().ok()) {
@@ -79,24 +79,24 @@ pub(crate) fn click_in_row(selector: &str) {
     }
 }
 
-/// Takes an option of a list, or opens it in a tab of its own.
+/// Selects an option of a list, or opens its link in a new tab.
 pub(crate) fn open_option(id: &str, apart: bool) {
     let Some(option) = query_first(&format!("#{id}")) else { return };
     match option.get_attribute("href").filter(|_| apart) {
-        // A browser that opens no tab has said so.
+        // If the browser blocks the tab, it informs the user itself.
         Some(href) => drop(window().open_with_url_and_target(&href, "_blank")),
         None => option.click(),
     }
 }
 
-/// Has an option of a list be seen.
+/// Scrolls an option of a list into view.
 pub(crate) fn scroll_to_option(id: &str) {
     if let Some(option) = query_first(&format!("#{id}")) {
         option.scroll_into_view_with_bool(false);
     }
 }
 
-/// Goes back to what opened the disclosure in which a key was pressed.
+/// Focuses the summary of the `details` element in which a key was pressed.
 pub(crate) fn focus_summary(event: &KeyboardEvent) {
     let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
     let details = target.and_then(|target| target.closest("details").ok().flatten());
@@ -106,7 +106,7 @@ pub(crate) fn focus_summary(event: &KeyboardEvent) {
     }
 }
 
-/// Closes the popovers that a click was outside of.
+/// Closes all popovers that do not contain the click.
 pub(crate) fn close_popovers(click: &MouseEvent) {
     let target = click.target().and_then(|target| target.dyn_into::<Node>().ok());
     for popover in query_visible(POPOVERS).iter().filter(|popover| !popover.contains(target.as_ref())) {
@@ -114,7 +114,7 @@ pub(crate) fn close_popovers(click: &MouseEvent) {
     }
 }
 
-/// The row in which the reader is.
+/// The row that contains the focus.
 fn current_row() -> Option<Element> {
     document().active_element()?.closest("main tr, main li").ok().flatten()
 }
@@ -123,7 +123,7 @@ fn query_first(selector: &str) -> Option<HtmlElement> {
     document().query_selector(selector).ok().flatten()?.dyn_into().ok()
 }
 
-/// All of these that are to be seen.
+/// All visible elements that the selector matches.
 fn query_visible(selector: &str) -> Vec<HtmlElement> {
     let Ok(found) = document().query_selector_all(selector) else { return Vec::new() };
     let element = |index| found.get(index).and_then(|node: Node| node.dyn_into::<HtmlElement>().ok());
@@ -131,6 +131,6 @@ fn query_visible(selector: &str) -> Vec<HtmlElement> {
 }
 
 fn focus_element(element: &HtmlElement) {
-    // What cannot be gone to is not there any more.
+    // An element that cannot be focused has been removed.
     let _gone = element.focus();
 }

@@ -1,5 +1,5 @@
-//! The few things that only a browser can do. The server's versions do nothing, and nothing calls them there:
-//! these functions are used in effects and event handlers only.
+//! Functions that need a browser. The versions for the server do nothing and are never called: effects and event
+//! handlers, which run in a browser only, are their only callers.
 
 #[cfg(feature = "hydrate")]
 mod dom;
@@ -47,19 +47,18 @@ pub(crate) use stub::{
     subscribe, top_and_height,
 };
 
-/// What a subscription tells its listener.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(not(any(feature = "hydrate", test)), expect(dead_code, reason = "only a browser has events"))]
 pub(crate) enum StreamEvent {
-    /// The stream is open.
     Opened,
-    /// One message's data.
+    /// The data of a message.
     Message(String),
-    /// It has nothing to say, and is there.
+    /// The server has no news, but the connection works.
     KeepAlive,
-    /// The stream broke and was closed.
+    /// The stream failed and was closed.
     Failed,
 }
 
-/// Ends its subscription when called.
+/// Ends the subscription when called.
 pub(crate) type Unsubscribe = Box<dyn FnOnce() + Send + Sync>;

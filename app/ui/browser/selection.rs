@@ -1,12 +1,12 @@
-//! The boxes of a list's rows, and the one above them.
+//! The checkboxes of a list: one per row, and one above that selects all rows.
 
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, HtmlInputElement};
 
-/// The box above the rows.
+/// The checkbox above the rows.
 const SELECT_ALL: &str = ".pick-all";
 
-/// How many rows of a list are picked; the box above them shows whether all or some are.
+/// Counts the selected rows of a list. Also updates the checkbox above them: checked, unchecked, or indeterminate.
 pub(crate) fn count_selected(list: &Element) -> u32 {
     let rows = row_checkboxes(list);
     let (all, picked) = (rows.len(), rows.iter().filter(|row| row.checked()).count());
@@ -19,7 +19,7 @@ pub(crate) fn count_selected(list: &Element) -> u32 {
     u32::try_from(picked).unwrap_or(u32::MAX)
 }
 
-/// If it is the box above the rows that was changed, they become as it is.
+/// If the checkbox above the rows was changed, applies its state to all rows.
 pub(crate) fn apply_select_all(event: &Event, list: &Element) {
     let changed = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok());
     if let Some(above) = changed.filter(|changed| changed.matches(SELECT_ALL).unwrap_or(false)) {

@@ -10,8 +10,8 @@ pub(crate) fn is_visible() -> bool {
     document().visibility_state() == VisibilityState::Visible
 }
 
-/// Calls the listener when the page becomes visible or hidden, and when its window gets the focus, for as long as the page
-/// lives.
+/// Calls the listener when the page becomes visible or hidden, and when its window gets the focus, for as long as the
+/// page is open.
 pub(crate) fn on_visibility_change(listener: impl Fn(bool) + 'static) {
     let changed = Closure::<dyn Fn()>::new(move || listener(is_visible())).into_js_value();
     let on = |target: &EventTarget, event| {

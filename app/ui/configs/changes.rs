@@ -1,21 +1,21 @@
-//! What changed between two JSON files, value by value.
+//! The values that differ between two JSON files.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// One value that is there no more, new, or another one.
+/// One value that was added, removed, or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueChange {
-    /// Where, as `a.b[0]`.
+    /// The position, as `a.b[0]`.
     pub path: String,
-    /// What it was.
+    /// The old value; none if it was added.
     pub before: Option<String>,
-    /// What it is.
+    /// The new value; none if it was removed.
     pub after: Option<String>,
 }
 
-/// The changes from one text to the other; none where one of them is no JSON.
+/// The changes from one text to the other; empty if one of them is not JSON.
 pub(crate) fn value_changes(before: &str, after: &str) -> Vec<ValueChange> {
     let read = |text: &str| serde_json::from_str::<Value>(text).ok();
     let mut found = Vec::new();

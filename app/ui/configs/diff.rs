@@ -1,32 +1,28 @@
-//! Two texts, line by line, and within a line that changed word by word.
+//! Compares two texts line by line, and changed lines word by word.
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-/// So many lines around a change are shown.
+/// Number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineChange {
-    /// Nothing.
     Unchanged,
-    /// It is new.
     Added,
-    /// It is there no more.
     Removed,
 }
 
-/// A line, with its number on the sides that have it.
+/// A line, with its number in the texts that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffLine {
     pub change: LineChange,
     pub old: Option<usize>,
     pub new: Option<usize>,
-    /// Its text in pieces, and which of them changed.
+    /// The text in segments, each with whether it changed.
     pub segments: Vec<(bool, String)>,
 }
 
-/// Lines that stand together.
+/// Consecutive lines.
 pub(crate) type Hunk = Vec<DiffLine>;
 
 /// The places where two texts differ.
@@ -55,10 +51,10 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     diff.grouped_ops(CONTEXT).iter().map(hunk).collect()
 }
 
-/// The lines of a hunk in pairs: what goes beside what comes.
+/// Pairs the lines of a hunk for a view of two columns: removed lines on the left, added lines on the right.
 pub(crate) fn side_by_side(hunk: Hunk) -> Vec<(Option<DiffLine>, Option<DiffLine>)> {
     let mut pairs: Vec<(Option<DiffLine>, Option<DiffLine>)> = Vec::new();
-    // Where the next line that comes finds one that goes.
+    // The index of the next removed line that an added line is paired with.
     let mut open = 0;
     for line in hunk {
         match line.change {

@@ -1,28 +1,26 @@
-//! JSON as pieces to be coloured. Whatever the text is, its pieces put together are the text.
+//! Splits JSON into tokens for highlighting. The tokens of any text, joined, are that text.
 
-/// What a piece is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonToken {
     /// A name before a colon.
     Key,
-    /// A text.
+    /// A string.
     Text,
-    /// A number.
     Number,
     /// `true`, `false`, `null`.
     Literal,
-    /// A bracket, a comma, a colon.
+    /// A bracket, a comma, or a colon.
     Punctuation,
-    /// Blanks and line ends.
     Whitespace,
-    /// What is no JSON.
+    /// Not valid JSON.
     Invalid,
 }
 
-/// Names that end so have values that are nobody's business.
+/// The values of names that end with these are secret.
 const SECRET_SUFFIXES: [&str; 6] = ["token", "secret", "password", "passphrase", "api_key", "access_key"];
 
-/// The pieces of a text.
+/// Splits a text into tokens.
 pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -51,7 +49,7 @@ pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
     pieces
 }
 
-/// A text to its closing quote, or to the end of its line if it has none.
+/// The kind and length of a string, up to its closing quote or, if it has none, to the end of its line.
 fn string_token(rest: &str) -> (JsonToken, usize) {
     let mut escaped = false;
     let mut end = rest.len();
@@ -72,7 +70,7 @@ fn string_token(rest: &str) -> (JsonToken, usize) {
     (if is_key { JsonToken::Key } else { JsonToken::Text }, end)
 }
 
-/// The same with a line for each value.
+/// Formats JSON with one value per line; the values stay as they are written.
 pub(crate) fn pretty_print(text: &str) -> String {
     let mut laid = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
@@ -96,7 +94,7 @@ pub(crate) fn pretty_print(text: &str) -> String {
     laid
 }
 
-/// The same without the values of secrets.
+/// Masks the values of secrets.
 pub(crate) fn redact(text: &str) -> String {
     let mut secret = false;
     let mut shown = String::with_capacity(text.len());
@@ -111,7 +109,7 @@ pub(crate) fn redact(text: &str) -> String {
     shown
 }
 
-/// What stands for a value that is not shown.
+/// Shown instead of a secret.
 const REDACTED: &str = "\"••••••••\"";
 
 fn is_secret(name: &str) -> bool {

@@ -1,7 +1,8 @@
-//! News from the server: which topics changed. A message carries no data; whoever shows a topic asks again.
+//! Change notifications from the server. A message names the topics that have changed but carries no data; components
+//! that show a topic fetch it again.
 //!
-//! The stream of a visible page ([`stream_state`]) reconnects for ever and resumes after the last version it knows; when it
-//! missed too much, the server says so and everything is fetched again.
+//! The stream of a visible page ([`stream_state`]) always reconnects, and resumes after the last version that it knows.
+//! If it has missed too much, the server reports that, and everything is fetched again.
 
 mod refresh;
 mod refresh_state;
@@ -23,70 +24,71 @@ use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::protocol::topic::Topic;
 
-/// After news were told, the next are gathered for so long. The first after a silence are told at once.
+/// Changes are collected for this time after the last ones were delivered. The first change after a pause is delivered
+/// at once.
 const THROTTLE: Duration = Duration::from_millis(300);
-/// How often it is looked whether the stream is dead.
+/// How often the stream is checked for silence.
 const WATCHDOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Whether news arrive.
+/// The state of the stream, as shown to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamStatus {
     /// Not open yet.
     Connecting,
-    /// News arrive.
+    /// Open.
     Live,
-    /// Lost a moment ago; the next attempt is then.
+    /// Lost a moment ago; the time of the next attempt.
     Reconnecting(Timestamp),
-    /// Lost, since then.
+    /// Lost, since this time.
     Offline(Timestamp),
-    /// Nobody is signed in any more.
+    /// The session has ended.
     SignedOut,
 }
 
-/// Why something on the page is older than the news of it.
+/// Why something on the page is out of date although the stream is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Staleness {
-    /// It could not be asked for again, since then; that is tried again.
+    /// Requests have failed since this time, and are repeated.
     Stale(Timestamp),
-    /// It is not there any more, or not for this reader.
+    /// It was deleted, or the user may no longer see it.
     Gone,
 }
 
-/// The page's stream of news.
+/// The change notifications of a page.
 #[derive(Clone, Copy)]
 pub(crate) struct LiveUpdates {
     status: RwSignal<StreamStatus>,
-    /// How often each topic changed since the page was opened.
+    /// Number of changes per topic since the page was opened.
     changes: RwSignal<BTreeMap<String, u64>>,
-    /// How often everything changed.
+    /// Number of times that everything had to be fetched again.
     resyncs: RwSignal<u64>,
-    /// What is old, by whoever shows it.
+    /// The shown items that are out of date, by their number.
     stale_items: RwSignal<BTreeMap<usize, Staleness>>,
-    /// Who follows what, counted.
+    /// Number of subscribers per topic.
     subscriptions: RwSignal<BTreeMap<String, u32>>,
     state: StoredValue<LiveState>,
 }
 
-/// What the page's end of it remembers between events.
+/// Non-reactive state.
 struct LiveState {
     stream: StreamState,
     pending: Vec<String>,
     flush_planned: bool,
     flushed_at: Timestamp,
     unsubscribe: Option<Unsubscribe>,
-    /// How many have shown something so far.
+    /// Number of items shown so far.
     last_item_id: usize,
 }
 
 impl LiveUpdates {
-    /// Makes the stream. It opens in the browser if somebody is signed in, and resumes after `version`.
+    /// Creates the stream. In the browser it opens if a user is signed in, and resumes after `version`.
     pub fn new(version: Option<String>, signed_in: bool) -> Self {
         let live = Self {
             status: RwSignal::new(StreamStatus::Connecting),
             changes: RwSignal::default(),
             resyncs: RwSignal::new(0),
             stale_items: RwSignal::default(),
-            // The two lists are always followed, so that moving between pages seldom needs a new stream.
+            // Both lists are always subscribed to, so that navigation seldom needs a new stream.
             subscriptions: RwSignal::new([(Topic::Jobs.to_string(), 1), (Topic::Workers.to_string(), 1)].into()),
             state: StoredValue::new(LiveState {
                 stream: StreamState::new(Topics::new(), version),
@@ -99,7 +101,7 @@ impl LiveUpdates {
         };
         let topics = Memo::new(move |_| live.subscriptions.with(|wanted| wanted.keys().cloned().collect::<Topics>()));
         Effect::new(move |begun: Option<()>| {
-            // Read, not only tracked: a memo that nobody reads never learns of changes.
+            // Read, not only tracked: a memo that is never read does not notify of changes.
             let topics = topics.get();
             if !signed_in {
                 return;
@@ -121,29 +123,29 @@ impl LiveUpdates {
         }
     }
 
-    /// Whether news arrive.
     pub fn status(self) -> StreamStatus {
         self.status.get()
     }
 
-    /// What is oldest on the page although news arrive, if anything is.
+    /// The staleness to show: the earliest [`Staleness::Stale`], else [`Staleness::Gone`]; none if everything is
+    /// current.
     pub fn staleness(self) -> Option<Staleness> {
         self.stale_items.with(|old| old.values().min().copied())
     }
 
-    /// Whether what is shown may be old.
+    /// Whether the page may show outdated values.
     pub fn is_stale(self) -> bool {
         matches!(self.status(), StreamStatus::Offline(_) | StreamStatus::SignedOut) || self.staleness().is_some()
     }
 
-    /// Notes what a question was answered: nobody may be signed in any more.
+    /// Handles the error of a request: with status 401, the session has ended.
     pub fn handle_problem(self, problem: &Problem) {
         if problem.status == 401 {
             self.handle(StreamInput::SignedOut);
         }
     }
 
-    /// Notes whether something that is shown is old.
+    /// Records whether a shown item is out of date.
     fn set_staleness(self, shown: usize, old: Option<Staleness>) {
         if self.stale_items.try_with_untracked(|all| all.get(&shown).copied()) != Some(old) {
             self.stale_items.try_update(|all| match old {
@@ -153,7 +155,8 @@ impl LiveUpdates {
         }
     }
 
-    /// A number that grows whenever the topic may have changed, for as long as the caller's owner lives.
+    /// Subscribes to a topic for as long as the caller's owner lives. Returns a number that grows whenever the topic
+    /// may have changed.
     pub fn subscribe(self, topic: &Topic) -> Memo<u64> {
         let topic = topic.to_string();
         let wanted = topic.clone();
@@ -199,7 +202,7 @@ impl LiveUpdates {
         self.close(browser::subscribe(&url, move |event| self.handle(StreamInput::Stream(event))));
     }
 
-    /// Closes the stream that is open, for another one.
+    /// Closes the open stream, and replaces it with `next`.
     fn close(self, next: Option<Unsubscribe>) {
         let old = self.state.try_update_value(|state| std::mem::replace(&mut state.unsubscribe, next)).flatten();
         if let Some(close) = old {
@@ -236,12 +239,12 @@ impl LiveUpdates {
     }
 }
 
-/// The page's stream of news.
+/// The change notifications of the current page.
 pub(crate) fn use_live() -> LiveUpdates {
     use_context().unwrap_or_else(|| LiveUpdates::new(None, false))
 }
 
-/// How long after; nothing where a clock was set back.
+/// The time since `earlier`; zero if the clock was set back.
 fn elapsed_since(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from((now - earlier).0).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What is shown and asked for again when there is news of it, and what the page says when it cannot be.
+//! Fetches values again when their topics change, and reports those that are out of date.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,9 +16,9 @@ use crate::ui::backend::BackendFuture;
 use crate::ui::browser;
 use crate::ui::schedule::after;
 
-/// A value that was fetched with the page and is fetched anew whenever one of the topics changes.
+/// A value that was fetched with the page and is fetched again whenever one of the topics changes.
 ///
-/// While a fetch fails the old value stays, and the connection's pill says that it is old.
+/// While requests fail, the old value stays, and the connection indicator shows that it is out of date.
 pub(crate) fn live_signal<T>(first: T, topics: &[Topic], fetch: impl Fn() -> BackendFuture<T> + 'static) -> RwSignal<T>
 where
     T: Send + Sync + 'static,
@@ -35,11 +35,11 @@ where
     value
 }
 
-/// Asks, and shows the answer.
+/// Fetches a value and shows it.
 pub(crate) type RefreshFuture = Pin<Box<dyn Future<Output = Result<(), Problem>>>>;
 
-/// Asks whenever one of the topics changes, as [`Asking`] says, for as long as the caller's owner lives: at once after a
-/// silence, and not again within `pace`.
+/// Calls `ask` whenever one of the topics changes, for as long as the caller's owner lives: at once after a pause, and
+/// not again within `pace`. The details are in [`RefreshState`].
 pub(crate) fn on_change(topics: &[Topic], pace: Duration, ask: Box<dyn Fn() -> RefreshFuture>) {
     let live = use_live();
     let versions: Vec<_> = topics.iter().map(|topic| live.subscribe(topic)).collect();
@@ -65,11 +65,11 @@ pub(crate) fn on_change(topics: &[Topic], pace: Duration, ask: Box<dyn Fn() -> R
 }
 
 struct Refresher {
-    /// It is gone with its owner, and so is what was planned.
+    /// It is disposed with its owner; timers that are still planned then do nothing.
     state: StoredValue<RefreshState>,
     live: LiveUpdates,
     item_id: usize,
-    /// It rests so long at least.
+    /// The minimum time between a response and the next request.
     min_interval: Duration,
     fetch: Box<dyn Fn() -> RefreshFuture>,
 }
@@ -85,7 +85,7 @@ impl Refresher {
                 let answer = (self.fetch)();
                 spawn_local(async move {
                     let event = self.classify_result(answer.await, began);
-                    // By then the document is as the new value wants it.
+                    // By then the new value is rendered.
                     after(Duration::ZERO, self.state, move || {
                         let rendered = RefreshEvent::Rendered {
                             after: elapsed_since(began, browser::now()),
@@ -99,7 +99,8 @@ impl Refresher {
         }
     }
 
-    /// Says how old what is shown is after an answer; how it failed, if it did.
+    /// Records whether the value is out of date after a response. Returns a failure event, unless there is a value or
+    /// it is known to be gone.
     fn classify_result(&self, answer: Result<(), Problem>, began: Timestamp) -> Option<RefreshEvent> {
         let Err(problem) = answer else {
             self.set_staleness(None);
@@ -107,7 +108,7 @@ impl Refresher {
         };
         self.live.handle_problem(&problem);
         match problem.status {
-            // With the next news it may be there again.
+            // It may exist again with the next change.
             403 | 404 => {
                 self.set_staleness(Some(Staleness::Gone));
                 return None;
@@ -122,7 +123,7 @@ impl Refresher {
         Some(RefreshEvent::Failed { again: problem.status != 401 })
     }
 
-    /// Nobody shows it any more once the asking is gone.
+    /// Does nothing once the owner is disposed: the value is no longer shown.
     fn set_staleness(&self, old: Option<Staleness>) {
         if self.state.try_get_value().is_some() {
             self.live.set_staleness(self.item_id, old);

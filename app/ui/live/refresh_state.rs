@@ -1,61 +1,59 @@
-//! When a page that shows something asks for it again: at once, never twice at the same time, and under a flood of changes so
-//! seldom that the page has three quarters of its time for its reader. Where there is no answer it is asked again, after
-//! pauses that grow.
+//! When a shown value is fetched again: at once after a change, and never twice at the same time. After a fetch there
+//! is a pause in proportion to its duration, so that the page stays responsive under many changes. Failed fetches are
+//! repeated with back-off.
 
 use std::time::Duration;
 
-/// Rests so many times as long as it took to ask and to show.
+/// The pause after a fetch, as a multiple of the time that it took to fetch and render.
 const REST_FACTOR: u32 = 3;
-/// Whatever that took, it is not older than this and the asking itself.
+/// The longest pause after a slow fetch.
 const MAX_REST: Duration = Duration::from_secs(5);
-/// No pause after a failure is longer, in seconds.
+/// The longest delay after a failure, in seconds.
 const MAX_BACKOFF_SECONDS: u64 = 30;
 
-/// How long to wait before the next attempt, after so many that failed: 1 s, 2 s, 4 s and so on.
+/// The delay before the next attempt, after a number of failed ones: 1 s, 2 s, 4 s, and so on.
 pub(crate) fn retry_delay(failed: u32) -> Duration {
     Duration::from_secs(MAX_BACKOFF_SECONDS.min(1 << failed.saturating_sub(1).min(8)))
 }
 
-/// Where the asking stands.
+/// The state of a shown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RefreshState {
-    /// What is shown is the newest that is known of.
+    /// The value is current.
     #[default]
     Idle,
-    /// An answer is on its way; whether there was news since, and how often in a row there was none.
+    /// A request is running. `news`: there was a change since; `failed`: the number of failures in a row.
     Fetching { news: bool, failed: u32 },
-    /// It was shown a moment ago; whether there was news since.
+    /// The value was rendered a moment ago. `news`: there was a change since.
     CoolingDown { news: bool },
-    /// There was no answer, so often in a row.
+    /// The last requests have failed.
     BackingOff { failed: u32 },
 }
 
-/// What happens to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefreshEvent {
-    /// There is news.
+    /// A topic has changed.
     Changed,
-    /// The answer is shown; so long after it was asked for. It is not asked for again within the pace.
+    /// The value was rendered, `after` this time since its request; `pace` is the minimum pause.
     Rendered { after: Duration, pace: Duration },
-    /// There was no answer; whether it may be better in a while.
+    /// The request failed; `again`: a later one may succeed.
     Failed { again: bool },
-    /// The rest is over, or the pause.
+    /// The pause or delay is over.
     TimerElapsed,
-    /// The server is there again.
+    /// The stream is live again.
     Reconnected,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefreshAction {
-    /// Ask.
+    /// Send a request.
     Fetch,
-    /// Say [`Event::Rested`] after so long.
+    /// Send [`RefreshEvent::TimerElapsed`] after this time.
     Wait(Duration),
 }
 
 impl RefreshState {
-    /// The next state, and what is to be done.
+    /// The next state, and what to do.
     pub fn handle(self, event: RefreshEvent) -> (Self, Option<RefreshAction>) {
         match (self, event) {
             (Self::Idle, RefreshEvent::Changed) | (Self::CoolingDown { news: true }, RefreshEvent::TimerElapsed) => {
@@ -74,7 +72,7 @@ impl RefreshState {
                 (Self::BackingOff { failed }, again.then(|| RefreshAction::Wait(retry_delay(failed))))
             }
             (Self::CoolingDown { news: false }, RefreshEvent::TimerElapsed) => (Self::Idle, None),
-            // News hasten no pause; and of an asking that is over nothing comes any more.
+            // A change does not shorten a delay, and events of a finished request are ignored.
             (state, _) => (state, None),
         }
     }
@@ -86,7 +84,7 @@ mod tests {
 
     const SHOWN: RefreshEvent = RefreshEvent::Rendered { after: Duration::from_millis(20), pace: Duration::ZERO };
 
-    /// What is done about these events, one after the other.
+    /// The actions that follow from a sequence of events.
     fn done(events: &[RefreshEvent]) -> Vec<Option<RefreshAction>> {
         let step = |state: &mut RefreshState, event: &RefreshEvent| {
             let (next, action) = state.handle(*event);
@@ -152,7 +150,7 @@ mod tests {
             .collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
         assert_eq!(retry_delay(u32::MAX), Duration::from_secs(30));
-        // An answer ends it.
+        // A success resets the delay.
         events.extend([SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Changed, failed]);
         assert_eq!(done(&events).pop(), Some(Some(RefreshAction::Wait(Duration::from_secs(1)))));
     }
@@ -176,7 +174,8 @@ mod tests {
 
     #[test]
     fn whatever_happens_the_last_news_are_asked_for() {
-        // Every order of six events: the last news is followed by an asking, once rests and answers have come.
+        // In each sequence of six events, the last change is followed by a request, once all timers and responses have
+        // come.
         let kinds = [RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Failed { again: true }];
         for number in 0..4_usize.pow(6) {
             let events: Vec<RefreshEvent> = (0..6).map(|place| kinds[number / 4_usize.pow(place) % 4]).collect();

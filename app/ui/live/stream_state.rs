@@ -1,7 +1,7 @@
 //! When a page opens, resumes, and closes its event stream.
 //!
-//! A page that is hidden has no stream, because a browser opens only six HTTP/1.1 connections to a server, for all of its tabs.
-//! It resumes after the last version that it knows when it is visible again.
+//! A hidden page has no stream, because a browser opens only six HTTP/1.1 connections to a server, for all of its tabs.
+//! When the page is visible again, it resumes after the last version that it knows.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,15 +11,14 @@ use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::topic::TopicsChanged;
 use crate::ui::browser::StreamEvent;
 
-/// Delays between attempts to connect, in seconds; the last one for ever.
+/// Delays between attempts to connect, in seconds; the last one repeats.
 const BACKOFF_SECONDS: [i64; 5] = [1, 2, 4, 8, 15];
 /// After this time a lost connection counts as offline.
 const OFFLINE_AFTER: Millis = Millis::from_secs(20);
-/// A stream that was silent for this time is dead: the server sends an event every 15 s, but a browser does not notice that a
-/// laptop slept or that a router forgot the connection.
+/// A stream that was silent for this time is dead: the server sends an event every 15 s, but a browser does not notice
+/// that a laptop slept or that a router dropped the connection.
 const SILENCE_TIMEOUT: Millis = Millis::from_secs(40);
 
-/// Topics, as text.
 pub(super) type Topics = BTreeSet<String>;
 
 #[derive(Debug)]
@@ -32,9 +31,9 @@ pub(super) enum StreamInput {
     Hidden,
     /// An event of the open stream.
     Stream(StreamEvent),
-    /// A response said that the session has ended.
+    /// A response showed that the session has ended.
     SignedOut,
-    /// A delay is over.
+    /// The delay before an attempt is over.
     RetryDue,
     /// Some seconds have passed.
     Tick,
@@ -42,19 +41,18 @@ pub(super) enum StreamInput {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreamAction {
-    /// Open a stream, and close the one that is open.
+    /// Open a stream, and close the current one.
     Open { topics: Topics, after: Option<String> },
-    /// Close the stream.
     Close,
     /// Show the status of the stream.
     SetStatus(StreamStatus),
-    /// Fetch what shows these topics.
+    /// Fetch what depends on these topics.
     Changed(Vec<String>),
     /// Fetch everything.
     Refetch,
     /// Send [`StreamInput::RetryDue`] after this time.
     RetryAfter(Duration),
-    /// Check the session: a stream does not say why it failed.
+    /// Check the session: a stream does not report why it failed.
     CheckSession,
 }
 
@@ -108,7 +106,7 @@ impl StreamState {
         }
     }
 
-    /// Topics that the page no longer shows do no harm.
+    /// Opens a stream, unless the current one covers all topics of the page; additional ones do no harm.
     fn open_if_needed(&mut self, now: Timestamp) -> Vec<StreamAction> {
         let is_enough = self.stream.as_ref().is_some_and(|open| self.topics.is_subset(&open.topics));
         if self.is_visible && !is_enough { self.open(now) } else { Vec::new() }
@@ -149,7 +147,7 @@ impl StreamState {
 
     fn handle_failure(&mut self, now: Timestamp) -> Vec<StreamAction> {
         self.stream = None;
-        // Until the user signs in, here or in another tab.
+        // It stays so until the user signs in, here or in another tab.
         if self.status == StreamStatus::SignedOut {
             return Vec::new();
         }

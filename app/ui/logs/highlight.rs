@@ -1,19 +1,16 @@
-//! A line with what is looked for marked in it.
+//! Highlights search matches in a line.
 
 use crate::domain::log_text::{StyledSpan, TextStyle};
 
-/// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkedSpan {
-    /// How it is shown.
     pub ink: TextStyle,
-    /// Whether it is what is looked for.
+    /// Whether it is part of a match.
     pub marked: bool,
-    /// What it says.
     pub text: String,
 }
 
-/// Cuts spans where marks begin and end; those are counted in characters, and in order.
+/// Splits spans where marks begin and end. Marks are ranges of characters, in ascending order.
 pub(crate) fn highlight(spans: Vec<StyledSpan>, marks: &[(u32, u32)]) -> Vec<MarkedSpan> {
     let mut found: Vec<MarkedSpan> = Vec::new();
     let mut marks = marks.iter().copied().peekable();

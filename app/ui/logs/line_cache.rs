@@ -1,33 +1,31 @@
-//! The lines of a log that the page holds: those that were looked at last, and how many there are.
+//! The log lines that the page has loaded most recently, and the number of all lines.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::protocol::logs::{LogLine, LogLines};
 
-/// Lines are asked for and forgotten by so many.
+/// Lines are requested and evicted in pages of this size.
 pub(crate) const PAGE_LINES: u64 = 128;
-/// So many pages are held: of lines as long as they may be, 40 MB.
+/// The maximum number of cached pages: 40 MB if all lines have the maximum length.
 const MAX_PAGES: usize = 40;
 
-/// A line that is held.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedLine {
-    /// Grows with each change of what it says.
+    /// Grows with each change of the line.
     pub revision: u64,
-    /// What it says.
     pub line: Arc<LogLine>,
 }
 
-/// See the module. Lines are counted from 0.
+/// The cache. Lines are numbered from 0.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LineCache {
     pages: BTreeMap<u64, CachePage>,
-    /// How many lines the log has.
+    /// Number of lines in the log.
     pub total: u64,
-    /// Counts what was taken.
+    /// Number of insertions so far.
     insertions: u64,
-    /// Counts how often all was to be told anew.
+    /// Number of invalidations so far.
     generation: u64,
 }
 
@@ -39,7 +37,7 @@ struct CachePage {
 }
 
 impl LineCache {
-    /// Takes what the server has told.
+    /// Inserts a response.
     pub fn insert(&mut self, told: LogLines) {
         self.insertions += 1;
         self.total = told.total;
@@ -65,18 +63,18 @@ impl LineCache {
         }
     }
 
-    /// All lines are to be told anew; until then they are shown as they are.
+    /// Marks all lines as outdated; they remain shown until they are loaded again.
     pub fn invalidate(&mut self) {
         self.generation += 1;
     }
 
-    /// A line that is held.
+    /// The cached line with this number.
     pub fn get(&self, at: u64) -> Option<&CachedLine> {
         self.pages.get(&(at / PAGE_LINES))?.lines.get(usize::try_from(at % PAGE_LINES).ok()?)?.as_ref()
     }
 
-    /// What is to be asked for to have all of these lines: from which on, and how many. Told is what begins with the
-    /// first that is missing, and ends with the page of the last.
+    /// The lines to request so that `first..end` is complete: the first one, and how many; none if nothing is missing.
+    /// The range begins with the first missing line and ends with the page of the last one.
     pub fn missing_range(&self, first: u64, end: u64) -> Option<(u64, u64)> {
         let end = end.min(self.total);
         let page = |at: u64| self.pages.get(&(at / PAGE_LINES)).filter(|page| page.generation == self.generation);
@@ -125,10 +123,10 @@ mod tests {
         assert_eq!(store.missing_range(500_090, 500_130), Some((500_096, PAGE_LINES)));
         assert_eq!(store.missing_range(499_900, 500_130), Some((499_840, 500_224 - 499_840)));
         assert_eq!(store.missing_range(999_990, 1_000_050), Some((999_936, PAGE_LINES)), "no line is behind the last");
-        // An answer that is shorter than what was asked for: what follows is asked for next.
+        // After a response that is shorter than requested, the rest is requested next.
         store.insert(numbered(0, 3, 1_000_000));
         assert_eq!(store.missing_range(0, 40), Some((3, PAGE_LINES - 3)));
-        // One from within a page leaves what is before it to be asked for.
+        // After a response that starts within a page, the lines before it are still missing.
         store.insert(numbered(10, 12, 1_000_000));
         assert_eq!((text(&store, 2), text(&store, 5), text(&store, 10)), (Some("2"), None, Some("10")));
         assert_eq!(store.missing_range(0, 12), Some((3, PAGE_LINES - 3)));

@@ -1,4 +1,5 @@
-//! A log as a person reads it: lines out of a stream of text in which programs colour words and redraw progress bars.
+//! The log viewer: splits output with colors and redrawn progress bars into lines, and caches, searches, and shows
+//! them.
 
 pub(crate) mod highlight;
 pub(crate) mod line_cache;

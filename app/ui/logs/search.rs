@@ -1,4 +1,4 @@
-//! A search of a log, slice by slice.
+//! Searches a log, slice by slice.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,27 +8,27 @@ use crate::protocol::logs::LogSearchQuery;
 use crate::protocol::problem::Problem;
 use crate::ui::backend::SharedBackend;
 
-/// What is known of what is looked for. Lines are counted from 1.
+/// The progress of a search. Lines are numbered from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct LogSearchState {
-    /// The line with it that was found last.
+    /// The line of the current match, or the selected line.
     pub line: Option<u64>,
-    /// Which of them it is, from 1.
+    /// The rank of the current match among all, from 1.
     pub rank: Option<u64>,
-    /// How many lines have it, as far as they were counted.
+    /// Number of matching lines, as far as they are counted.
     pub count: u64,
-    /// Whether all were.
+    /// Whether all matching lines are counted.
     pub is_all: bool,
-    /// The line before that has it.
+    /// The previous matching line.
     pub before: Option<u64>,
-    /// The next line that has it.
+    /// The next matching line.
     pub after: Option<u64>,
-    /// What is wrong with what is looked for.
+    /// Why the search failed.
     pub problem: Option<String>,
 }
 
 impl LogSearchState {
-    /// Another line with it was found, from `here` on; it may be at the other end of the log.
+    /// Moves from `here` to another match; the search may have wrapped around.
     pub fn advance(&mut self, here: u64, line: u64, backward: bool) {
         let rank = self.rank.filter(|_| self.line == Some(here));
         let is_round = line != here && (line < here) != backward;
@@ -43,7 +43,7 @@ impl LogSearchState {
     }
 }
 
-/// The attempt's log in which it is looked.
+/// The log of one attempt.
 #[derive(Clone)]
 pub(crate) struct AttemptLog {
     pub backend: SharedBackend,
@@ -51,11 +51,12 @@ pub(crate) struct AttemptLog {
     pub attempt: AttemptNumber,
 }
 
-/// A page that is sent whole waits for so many slices of a search, and no more.
+/// The maximum number of slices that a server-rendered page searches.
 const MAX_SLICES: u32 = 16;
 
 impl AttemptLog {
-    /// The first line that has it, from where the query says; `goes_on` is asked before each further slice.
+    /// The first matching line from the start of the query, in its direction; before each further slice, `goes_on`
+    /// decides whether to continue.
     pub async fn find_first(
         &self,
         mut query: LogSearchQuery,
@@ -72,7 +73,8 @@ impl AttemptLog {
         }
     }
 
-    /// How many lines have it; `heard` is told how many there are so far, and whether those are all, and says whether to go on.
+    /// Counts the matching lines. After each slice, `heard` receives the count so far and whether it is complete, and
+    /// decides whether to continue.
     pub async fn count_matches(
         &self,
         mut query: LogSearchQuery,
@@ -91,7 +93,7 @@ impl AttemptLog {
         }
     }
 
-    /// All that a page says of it that is sent whole.
+    /// Everything that a server-rendered page shows about the search.
     pub async fn search_all(&self, wish: &LogViewState) -> Result<LogSearchState, Problem> {
         let query = wish.search_query(self.attempt);
         let mut left = MAX_SLICES;

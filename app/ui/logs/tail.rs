@@ -1,27 +1,23 @@
-//! Lines out of pieces of a log that arrive by offset.
+//! Assembles lines from log chunks.
 
 use std::collections::VecDeque;
 
 use crate::domain::log_text::{StyledSpan, styled_spans, visible_range};
 use crate::protocol::jobs::LogChunk;
 
-/// One shown line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TailLine {
-    /// Counts shown lines from 0; stays the same while the line grows.
+    /// The number of the line, from 0; it stays the same while the line grows.
     pub number: u64,
-    /// Grows with each change of the line, so that a list knows it anew.
+    /// Grows with each change of the line, so that keyed lists render it again.
     pub revision: u32,
-    /// What it says; none marks a gap of that many bytes.
     pub content: LineContent,
 }
 
-/// What a line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LineContent {
-    /// Text.
     Text(Vec<StyledSpan>),
-    /// So many bytes are not shown.
+    /// This number of bytes is missing.
     Gap(u64),
 }
 
@@ -29,22 +25,21 @@ pub(crate) enum LineContent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TailBuffer {
     lines: VecDeque<TailLine>,
-    /// The line that has not ended, as it came.
+    /// The raw text of the line that has not ended.
     open_line: String,
     next_number: u64,
-    /// The offset to go on at; none before the first piece.
+    /// Where the next chunk begins; none before the first chunk.
     next_offset: Option<u64>,
     /// Whether older lines are not shown.
     is_truncated: bool,
 }
 
-/// Shows at most so many lines.
 const MAX_LINES: usize = 5_000;
-/// A line longer than this is broken, so that output without line ends stays bounded.
+/// A longer line is broken, so that output without line breaks stays bounded.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
 impl TailBuffer {
-    /// Takes a piece. One that was here before changes nothing, and one that comes too far ahead leaves a visible gap.
+    /// Appends a chunk. A repeated chunk changes nothing, and one that begins too late leaves a visible gap.
     pub fn push(&mut self, chunk: &LogChunk) {
         let expected = self.next_offset.unwrap_or(chunk.offset);
         if chunk.offset < expected || chunk.next_offset <= expected && self.next_offset.is_some() {
@@ -59,7 +54,7 @@ impl TailBuffer {
         self.next_offset = Some(chunk.next_offset);
         let mut text = chunk.text.as_str();
         if self.is_truncated && self.next_number == 0 && self.open_line.is_empty() {
-            // The piece starts somewhere within a line.
+            // The chunk starts within a line.
             text = text.split_once('\n').map_or(text, |(_, rest)| rest);
         }
         let ends = text.ends_with('\n');
@@ -83,7 +78,7 @@ impl TailBuffer {
         }
     }
 
-    /// Where to go on asking.
+    /// Where the next chunk begins.
     pub fn next_offset(&self) -> Option<u64> {
         self.next_offset
     }
@@ -98,7 +93,7 @@ impl TailBuffer {
         self.lines.iter()
     }
 
-    /// Shows what the open line says now: what stands after its last `\r`, as on a terminal.
+    /// Updates the shown text of the open line: what follows its last `\r`, as on a terminal.
     fn update_open_line(&mut self) {
         let content = LineContent::Text(styled_spans(&self.open_line[visible_range(self.open_line.as_bytes())]));
         match self.lines.back_mut().filter(|line| line.number == self.next_number) {

@@ -1,4 +1,4 @@
-//! What the address of a log asks for.
+//! The state of the log page, as stored in its address.
 
 use leptos_router::params::ParamsMap;
 
@@ -6,37 +6,36 @@ use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::logs::{LogLinesQuery, LogSearchQuery};
 use crate::ui::page_query::query_string;
 
-/// So many lines come with the page.
+/// Number of lines that the page is rendered with.
 pub(crate) const INITIAL_LINES: u32 = 200;
 
-/// See the module. Lines are counted from 1.
+/// The state. Lines are numbered from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LogViewState {
-    /// Which attempt; the newest if there is none.
+    /// The number of the attempt; none for the newest one.
     pub attempt: Option<u32>,
-    /// The chosen lines: the first and the last.
+    /// The first and last selected line.
     pub selected_lines: Option<(u64, u64)>,
-    /// Where the page begins, if no line is chosen.
+    /// The first line to show if no line is selected.
     pub first_line: Option<u64>,
-    /// What is looked for.
     pub search: LogSearchTerms,
     /// Whether long lines are wrapped.
     pub wrap: bool,
 }
 
-/// What is looked for in a log.
+/// What to search for in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LogSearchTerms {
-    /// The text; nothing is looked for if it is empty.
+    /// The text to search for; empty for no search.
     pub q: String,
-    /// Whether it is a regular expression.
+    /// Whether the text is a regular expression.
     pub regex: bool,
-    /// Whether capital letters are others.
+    /// Whether the search is case-sensitive.
     pub case: bool,
 }
 
 impl LogSearchTerms {
-    /// Lines that probably say what went wrong.
+    /// Matches lines that probably report an error.
     pub fn errors() -> Self {
         Self {
             q: r"\b(\w*error|\w*exception|traceback|fatal|critical|out of memory)\b".to_owned(),
@@ -60,7 +59,7 @@ impl LogViewState {
         }
     }
 
-    /// Its address.
+    /// The address of the log page in this state.
     pub fn href(&self, job: &JobId) -> String {
         let yes = |is: bool| is.then(|| "true".to_owned());
         let lines = self
@@ -78,25 +77,25 @@ impl LogViewState {
         format!("/jobs/{job}/log{query}")
     }
 
-    /// The same, with this line chosen.
+    /// The same state with one line selected.
     pub fn with_line(&self, line: u64) -> Self {
         Self { selected_lines: Some((line, line)), first_line: None, ..self.clone() }
     }
 
-    /// The same, with all lines from the chosen one to this one.
+    /// The same state, with the selection extended to this line.
     pub fn with_lines_up_to(&self, line: u64) -> Self {
         let (first, _) = self.selected_lines.unwrap_or((line, line));
         Self { selected_lines: Some((first.min(line), first.max(line))), first_line: None, ..self.clone() }
     }
 
-    /// The lines around what is asked for; the last ones, if nothing is.
+    /// Requests the lines around the selection, else those from `first_line` on, else the last ones.
     pub fn window_query(&self, attempt: AttemptNumber) -> LogLinesQuery {
         let window_start =
             self.selected_lines.map(|(first, _)| first.saturating_sub(u64::from(INITIAL_LINES) / 2).max(1));
         self.lines_query(attempt, window_start.or(self.first_line), INITIAL_LINES)
     }
 
-    /// Some lines.
+    /// Requests lines, with the search matches in them.
     pub fn lines_query(&self, attempt: AttemptNumber, from: Option<u64>, limit: u32) -> LogLinesQuery {
         let LogSearchTerms { q, regex, case } = self.search.clone();
         LogLinesQuery {
@@ -109,14 +108,14 @@ impl LogViewState {
         }
     }
 
-    /// A search for what is looked for, in all lines.
+    /// Searches the entire log.
     pub fn search_query(&self, attempt: AttemptNumber) -> LogSearchQuery {
         let LogSearchTerms { q, regex, case } = self.search.clone();
         LogSearchQuery { attempt: Some(attempt.0), q, regex, case, ..LogSearchQuery::default() }
     }
 }
 
-/// `12`, or `12-40`.
+/// Parses `12` or `12-40`.
 fn parse_line_range(text: &str) -> Option<(u64, u64)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);

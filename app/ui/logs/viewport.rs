@@ -1,58 +1,57 @@
-//! Which lines of a log can be seen, out of how far its scroll bar is. Only those are in the document.
+//! Computes which lines of a log are visible at a scroll position. Only those are in the document.
 //!
-//! The sheet that is scrolled is as high as all lines together, as far as browsers draw one so high; a longer log is
-//! scrolled faster. The lines are laid so that the share of the log that is above a place is the share of the view that
-//! is: the first line begins at the top, the last one ends at the bottom, however high some of them are.
+//! The scrolled content is as high as all lines together, up to the height that browsers can draw; a longer log scrolls
+//! faster. Lines are placed so that the fraction of the log above the anchor equals the fraction of the view above it:
+//! the first line begins at the top and the last one ends at the bottom, however high wrapped lines are.
 
 use crate::ui::format::to_f64;
 
-/// No sheet is higher, in pixels: some browsers draw none above 17,800,000.
+/// The maximum height of the scrolled content, in pixels: some browsers draw nothing above 17,800,000.
 const MAX_CONTENT_HEIGHT: f64 = 16_000_000.0;
-/// So many lines are drawn before and after those that can be seen.
+/// Number of lines that are rendered before and after the visible ones.
 const OVERSCAN: u64 = 4;
 
-/// The view of a log, in pixels.
+/// The visible area of a log, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct LogViewport {
-    /// How high it is.
     pub height: f64,
-    /// How high a line is that is not wrapped.
+    /// The height of a line that is not wrapped.
     pub row_height: f64,
 }
 
-/// What is drawn, and how it lies in the view. Lines are counted from 0.
+/// The lines to render, and their position in the view. Lines are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct VisibleLines {
-    /// The first line that is drawn.
+    /// The first line to render.
     pub first: u64,
-    /// The first one that is not.
+    /// The line after the last one to render.
     pub end: u64,
-    /// The line that lies at a known place.
+    /// The line whose position is known.
     pub anchor: u64,
-    /// Which share of it is above that place.
+    /// The fraction of the anchor line that is above the anchor position.
     pub anchor_fraction: f64,
-    /// The place, below the view's upper edge.
+    /// The anchor position, relative to the upper edge of the view.
     pub anchor_offset: f64,
 }
 
 impl LogViewport {
-    /// How high the sheet is.
+    /// The height of the scrolled content.
     pub fn content_height(self, total: u64) -> f64 {
         (to_f64(total) * self.row_height).clamp(self.height, MAX_CONTENT_HEIGHT.max(self.height))
     }
 
-    /// How far the sheet can be scrolled.
+    /// The maximum scroll position.
     pub fn max_scroll(self, total: u64) -> f64 {
         self.content_height(total) - self.height
     }
 
-    /// How many times faster than the sheet the lines move.
+    /// How much faster the lines move than the scrolled content.
     pub fn scroll_factor(self, total: u64) -> f64 {
         let reach = self.max_scroll(total);
         if reach > 0.0 { (to_f64(total) * self.row_height - self.height) / reach } else { 1.0 }
     }
 
-    /// What is drawn of so many lines when the sheet is scrolled so far.
+    /// The lines to render at a scroll position.
     pub fn visible_lines(self, total: u64, scrolled: f64) -> VisibleLines {
         let reach = self.max_scroll(total);
         let part = if reach > 0.0 { (scrolled / reach).clamp(0.0, 1.0) } else { 0.0 };
@@ -70,13 +69,13 @@ impl LogViewport {
         }
     }
 
-    /// How far to scroll so that a line stands in the middle of the view.
+    /// The scroll position at which a line is in the middle of the view.
     pub fn scroll_for_line(self, total: u64, line: u64) -> f64 {
         let middle = (to_f64(line) + 0.5) * self.row_height - self.height / 2.0;
         (middle / self.scroll_factor(total)).clamp(0.0, self.max_scroll(total))
     }
 
-    /// Whether a line that is not wrapped can be seen whole.
+    /// Whether a line that is not wrapped is fully visible.
     pub fn is_line_visible(self, total: u64, scrolled: f64, line: u64) -> bool {
         let upper = to_f64(line) * self.row_height - scrolled * self.scroll_factor(total);
         upper > -1.0 && upper + self.row_height < self.height + 1.0

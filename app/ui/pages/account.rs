@@ -1,4 +1,4 @@
-//! What is the reader's own: password, second factor, API tokens, and browsers that are logged in.
+//! The user's own account: notices, API tokens, password, second factor, and sessions.
 
 use leptos::prelude::*;
 
@@ -26,13 +26,11 @@ use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
-/// Where the page is.
 const PAGE_URL: &str = "/account";
 
-/// Everything on the page, asked for together.
+/// The data of the page, requested together.
 type Snapshot = (TokensPage, SessionsPage, FactorsView, NoticesPage);
 
-/// The page.
 #[component]
 pub(crate) fn AccountPage() -> impl IntoView {
     let words = &t().plain().account;
@@ -75,7 +73,7 @@ pub(crate) fn AccountPage() -> impl IntoView {
     .into_erased()
 }
 
-/// The token that was made a moment ago, if this is the page after that.
+/// The token that was created by the previous request, if any.
 fn token_from_flash() -> Option<CreatedToken> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
         Flash::TokenMade(made) => Some(made),
@@ -96,7 +94,7 @@ fn NewTokenNotice(made: CreatedToken) -> impl IntoView {
     .into_erased()
 }
 
-/// Somebody's API tokens; the button that revokes one leads back to `back`.
+/// The API tokens of a user; revoking one leads back to `back`.
 #[component]
 pub(super) fn TokenList(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
     let words = &t().plain().account;
@@ -147,7 +145,7 @@ fn TokenRow(token: TokenView, back: String) -> impl IntoView {
     .into_erased()
 }
 
-/// The fields of a new token's form, in its order.
+/// The fields of the form for a new token, in their order.
 const TOKEN_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("days", &["expires_in_days"])];
 
 #[component]
@@ -225,13 +223,13 @@ fn PasswordForm() -> impl IntoView {
     .into_erased()
 }
 
-/// How long a session lasts, in a sentence.
+/// Describes how long sessions last.
 fn session_lifetime_text(page: &SessionsPage) -> String {
     let span = |seconds: u64| t().format_duration(Millis::from_secs(seconds.cast_signed()));
     t().plain().account.session_lengths.with(&[&span(page.idle_seconds), &span(page.longest_seconds)])
 }
 
-/// Somebody's browsers; the button that signs one out leads back to `back`.
+/// The sessions of a user; ending one leads back to `back`.
 #[component]
 pub(super) fn SessionList(
     sessions: Vec<SessionEntry>,

@@ -1,4 +1,4 @@
-//! What the reader should know of their account: unfamiliar logins, and changes of how they log in.
+//! Security notices for the user: unfamiliar sign-ins, and changes of their credentials.
 
 use leptos::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The part of the account page; nothing where there is nothing to say.
+/// The notices section of the account page; empty without notices.
 #[component]
 pub(super) fn NoticeList(notices: Vec<NoticeView>) -> impl IntoView {
     let words = &t().plain().notices;

@@ -1,4 +1,4 @@
-//! The audit trail: who did what, when, by filters that stand in the address.
+//! The audit log, filtered by the query of the address.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -19,14 +19,13 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::page_query::{from_params, query_string};
 
-/// How many entries a page shows.
+/// Number of entries per page.
 const PAGE_SIZE: u32 = 50;
 
 fn audit_url(path: &str, filters: &AuditFilters, cursor: Option<String>) -> String {
     format!("{path}{}", query_string(&AuditQuery { filters: filters.clone(), limit: None, cursor }))
 }
 
-/// The page.
 #[component]
 pub(crate) fn AuditPage() -> impl IntoView {
     let words = &t().plain().audit;
@@ -100,7 +99,7 @@ fn FilterForm(filters: AuditFilters) -> impl IntoView {
     .into_erased()
 }
 
-/// All actions, by the word before the dot.
+/// A select box of all actions, grouped by the word before the dot.
 #[component]
 fn ActionSelect(chosen: Option<String>) -> impl IntoView {
     let words = &t().plain().audit;
@@ -129,7 +128,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
     .into_erased()
 }
 
-/// The table. On a small screen an entry's detail lies below it, so the roles of a table are said.
+/// The table. On small screens the details of an entry are laid out below it, so the table roles are explicit.
 #[component]
 fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     let words = &t().plain().audit;

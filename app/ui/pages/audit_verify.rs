@@ -1,4 +1,4 @@
-//! Whether the audit trail is as it was written.
+//! Verifies the integrity of the audit log.
 
 use leptos::prelude::*;
 
@@ -11,7 +11,6 @@ use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The page.
 #[component]
 pub(crate) fn AuditVerifyPage() -> impl IntoView {
     let words = &t().plain().audit;

@@ -1,5 +1,5 @@
-//! Whether to do the same to several workers or jobs: each is named with what will become of it. The lists lead here
-//! ([`crate::ui::components::picking`]), and any address that names some.
+//! Confirms an action on several workers or jobs, and shows its effect on each. The lists link here
+//! ([`crate::ui::components::row_selection`]).
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -24,7 +24,7 @@ use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 use crate::ui::safe_url::SafeUrl;
 
-/// What the address asks for.
+/// The action and its targets, as given in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BulkQuery {
     action: BulkAction,
@@ -33,7 +33,7 @@ struct BulkQuery {
 }
 
 impl BulkQuery {
-    /// None if it is nothing that is done to what this list has.
+    /// Returns none if the action does not exist or does not apply to this list.
     fn from_params(listed: BulkTarget, params: &ParamsMap) -> Option<Self> {
         let action = params.get("action").and_then(|word| BulkAction::parse(&word))?;
         let mut ids = params.get_all("id").unwrap_or_default();
@@ -46,7 +46,7 @@ impl BulkQuery {
     }
 }
 
-/// One of them.
+/// A worker or job in the table.
 struct BulkRow {
     id: String,
     name: String,
@@ -55,7 +55,7 @@ struct BulkRow {
     effect: BulkEffect,
 }
 
-/// Asks about workers.
+/// Confirms an action on workers.
 #[component]
 pub(crate) fn WorkersBulkPage() -> impl IntoView {
     let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Workers, params))
@@ -84,7 +84,7 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
     view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
-/// Asks about jobs.
+/// Confirms an action on jobs.
 #[component]
 pub(crate) fn JobsBulkPage() -> impl IntoView {
     let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Jobs, params)) else {
@@ -115,7 +115,7 @@ pub(crate) fn JobsBulkPage() -> impl IntoView {
     view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
-/// Names them, and asks about those that it would change.
+/// Lists the workers or jobs, with a form for those that the action would change.
 fn confirm_page(asked_for: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
     let BulkQuery { action, ids, back } = asked_for;
     let words = &t().plain().bulk;
@@ -183,7 +183,7 @@ fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
     .into_erased()
 }
 
-/// What follows from it.
+/// Describes the consequences of an action.
 fn consequence(action: BulkAction) -> &'static str {
     let words = &t().plain().bulk;
     match action {
@@ -195,7 +195,7 @@ fn consequence(action: BulkAction) -> &'static str {
     }
 }
 
-/// How the button looks that does it.
+/// The class and icon of the confirm button.
 fn button_style(action: BulkAction) -> (&'static str, Glyph) {
     match action {
         BulkAction::Drain => ("btn btn-primary", Glyph::Drain),

@@ -1,4 +1,4 @@
-//! A configuration: the files of a revision, what changed between two, and which jobs run them.
+//! A configuration: the files of a revision, the differences between two, and the jobs that run them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,10 +28,10 @@ use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
-/// So many changed values are told one by one.
+/// The maximum number of changed values that are listed.
 const MAX_CHANGES: usize = 40;
 
-/// What is asked of the page, by its address.
+/// What to show, as given in the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ConfigPageQuery {
     name: String,
@@ -52,11 +52,11 @@ impl ConfigPageQuery {
 struct Snapshot {
     page: RevisionsPage,
     shown: ConfigDetail,
-    /// What it is compared with.
+    /// The revision to compare with.
     baseline: Option<ConfigDetail>,
 }
 
-/// Links to those that are called nearly so.
+/// Links to configurations with a similar name.
 async fn similar_configs(desk: &SharedServerPageBackend, name: &str) -> AnyView {
     let all = desk.configs().await.map(|page| page.configs).unwrap_or_default();
     let near = similar_names(name, all.iter().map(|config| config.name.as_str()));
@@ -66,11 +66,10 @@ async fn similar_configs(desk: &SharedServerPageBackend, name: &str) -> AnyView 
         .into_erased()
 }
 
-/// The page.
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let words = &t().plain().configs;
-    // The router would decode it twice.
+    // The router would decode it a second time.
     let path = use_location().pathname.get_untracked();
     let name = percent_encoding::decode(path.rsplit('/').next().unwrap_or_default());
     let asked = use_query_map().with_untracked(|query| ConfigPageQuery {
@@ -169,7 +168,7 @@ fn file_sections(shown: ConfigDetail) -> impl IntoView {
     files.collect_view()
 }
 
-/// In one column, or side by side; and back to the text.
+/// Links to the unified and the split view of the differences, and back to the text.
 #[component]
 fn ViewSwitch(asked: ConfigPageQuery) -> impl IntoView {
     let words = &t().plain().configs;
@@ -187,7 +186,7 @@ fn ViewSwitch(asked: ConfigPageQuery) -> impl IntoView {
     .into_erased()
 }
 
-/// What changed: the values of JSON files first, then each file's lines.
+/// The differences: first the values of JSON files, then the lines of each file.
 #[component]
 pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
     let words = &t().plain().configs;
@@ -220,7 +219,7 @@ pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bo
     view! { <ChangedValues told=value_changes/> {changed} }.into_erased()
 }
 
-/// The values that changed: "learning_rate 0.005 → 0.01".
+/// The changed values: "learning_rate 0.005 → 0.01".
 #[component]
 fn ChangedValues(told: Vec<(String, ValueChange)>) -> impl IntoView {
     let words = &t().plain().configs;
@@ -256,7 +255,7 @@ fn ChangedValues(told: Vec<(String, ValueChange)>) -> impl IntoView {
     .into_erased()
 }
 
-/// Every revision, and two to compare.
+/// All revisions, with a form to compare two of them.
 #[component]
 fn RevisionList(page: RevisionsPage, asked: ConfigPageQuery) -> impl IntoView {
     let words = &t().plain().configs;

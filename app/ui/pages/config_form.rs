@@ -1,4 +1,4 @@
-//! A configuration as a form: a new one, or the next revision of one.
+//! The form for a new configuration, or for a new revision of an existing one.
 
 use std::collections::BTreeMap;
 
@@ -23,16 +23,16 @@ use crate::ui::prefs::Prefs;
 
 /// The file that every configuration has.
 const MAIN_FILE: &str = "config.json";
-/// What a new one begins with.
+/// The initial text of a new configuration.
 const NEW_FILE_TEXT: &str = "{\n}\n";
-/// The longest name, in characters.
+/// The maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 64;
-/// So many files more can be added at once.
+/// Number of files that can be added at once.
 const EXTRA_FILES: usize = 2;
-/// The most text that is edited here, in bytes: sent as a form, it is up to three times as long.
+/// The maximum size of text to edit here, in bytes: as form data, it is up to three times as large.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// The page that makes one.
+/// The page that creates a configuration.
 #[component]
 pub(crate) fn ConfigNewPage() -> impl IntoView {
     let words = &t().plain().configs;
@@ -90,11 +90,11 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
     .into_erased()
 }
 
-/// The page that edits one.
+/// The page that edits a configuration.
 #[component]
 pub(crate) fn ConfigEditPage() -> impl IntoView {
     let words = &t().plain().configs;
-    // The router would decode it twice.
+    // The router would decode it a second time.
     let path = use_location().pathname.get_untracked();
     let name = percent_encoding::decode(path.trim_end_matches("/edit").rsplit('/').next().unwrap_or_default());
     let desk = use_page_backend();
@@ -138,7 +138,7 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
         .into_erased();
     }
     let is_late = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
-    // Who is told of the newest revision may store theirs after it.
+    // After this warning, the user may store their text as the revision after the newest one.
     let meanwhile = is_late.then(|| {
         let seen = typed.get("revision").cloned();
         let query = [("revision", Some(config.revision.to_string())), ("against", seen)];
@@ -186,7 +186,7 @@ fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMa
     .into_erased()
 }
 
-/// A file as the form holds it.
+/// A file in the form.
 #[derive(Default)]
 struct FormFile {
     name: String,
@@ -200,7 +200,7 @@ impl FormFile {
     }
 }
 
-/// What was typed, if the form was refused.
+/// The files as the user entered them, if the form was rejected.
 fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
     let file = |place: usize| {
         let field = |what: &str| typed.get(&format!("{what}.{place}")).cloned();
@@ -217,7 +217,7 @@ fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
     files
 }
 
-/// What is wrong: with the name, with the name of a file, or with the text of the main one.
+/// Assigns a problem to the name of the configuration, the name of a file, or the text of the main file.
 fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
     let field = |(place, file): (usize, &FormFile)| {
         let control = if file.name == MAIN_FILE { "text" } else { "file" };
@@ -231,7 +231,7 @@ fn form_errors(problem: Option<Problem>, files: &[FormFile]) -> FormErrors {
     FormErrors::from_problem(problem, &all)
 }
 
-/// The files, and room for more.
+/// The files, and empty sections to add more.
 #[component]
 fn FileSections(files: Vec<FormFile>, errors: FormErrors) -> impl IntoView {
     let there = files.len();
@@ -278,7 +278,7 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
         }
     });
     let lines = file.text.lines().count().clamp(3, 30) + 1;
-    // Of such a field the first line's end is left out.
+    // An HTML parser drops a line break at the start of a text area.
     let text = format!("\n{}", file.text);
     let title = if is_new { words.another_file.to_owned() } else { file.name };
     view! {

@@ -1,4 +1,4 @@
-//! The configurations.
+//! The list of configurations.
 
 use leptos::prelude::*;
 
@@ -16,7 +16,6 @@ use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
-/// The list.
 #[component]
 pub(crate) fn ConfigsListPage() -> impl IntoView {
     let words = &t().plain().configs;
@@ -38,7 +37,7 @@ pub(crate) fn ConfigsListPage() -> impl IntoView {
     .into_erased()
 }
 
-/// The way to a new one, for who may make it.
+/// The link to a new configuration, if permitted.
 #[component]
 fn NewConfigLink() -> impl IntoView {
     let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
@@ -48,7 +47,7 @@ fn NewConfigLink() -> impl IntoView {
     .into_erased()
 }
 
-/// That there are none, and how one comes.
+/// Shown if there is no configuration: how to create one.
 #[component]
 pub(crate) fn NoConfigs() -> impl IntoView {
     let words = &t().plain().train;
@@ -109,7 +108,7 @@ fn ConfigRow(config: ConfigView, submits: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// What a configuration says of itself.
+/// The main settings of a configuration, as chips.
 #[component]
 pub(crate) fn ConfigSummary(config: ConfigView) -> impl IntoView {
     let chips = config.summary.into_iter().map(|(key, value)| {

@@ -1,4 +1,4 @@
-//! The password once more, and the second factor, before something that a stranger at this browser must not do.
+//! Asks for the password and the second factor again before a sensitive action, in case someone else uses this browser.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -14,7 +14,7 @@ use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD, PASSWORD_FIELD, PendingForm};
 
-/// The page: by itself, or in answer to a form, which then goes on.
+/// The page, visited directly or in response to a form, which is then sent again.
 #[component]
 pub(crate) fn ConfirmPage() -> impl IntoView {
     let words = &t().plain().confirm;
@@ -70,7 +70,7 @@ fn ConfirmForm(form: PendingForm, name: &'static str, ways: Option<AvailableFact
     .into_erased()
 }
 
-/// The code of whoever has a second factor; a passkey stands in for it.
+/// The field for a code, for users with a second factor; a passkey replaces it.
 fn code_field(ways: &AvailableFactors) -> AnyView {
     let words = t().plain();
     let has_passkey = ways.passkey.is_some();

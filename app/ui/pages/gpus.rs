@@ -1,4 +1,4 @@
-//! Every GPU of the fleet, by worker and by the value of a label: as tiles, as tables, or as squares.
+//! All GPUs of the fleet, grouped by worker or by the value of a label: as tiles, as tables, or as squares.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -30,12 +30,11 @@ use crate::ui::live::live_signal;
 use crate::ui::page_query::{from_params, query_string};
 use crate::ui::view_scope::ViewScope;
 
-/// The GPUs of so many workers are on a page.
+/// Number of workers per page.
 const PAGE_SIZE: u32 = 50;
-/// As squares, of so many.
+/// Number of workers per page in the layout with squares.
 const DENSE_PAGE_SIZE: u32 = 200;
 
-/// As what GPUs are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum GpuLayout {
     #[default]
@@ -44,7 +43,7 @@ enum GpuLayout {
     Squares,
 }
 
-/// What the address asks for.
+/// The state of the page, as stored in its address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct GpuFilters {
     state: Option<GpuState>,
@@ -75,7 +74,7 @@ impl GpuFilters {
         GpusQuery { state, q, group, lately, limit: Some(limit), cursor }
     }
 
-    /// Its words in an address, but for the question and the place.
+    /// The query parameters, except search and cursor.
     fn url_params(&self) -> [(&'static str, Option<String>); 4] {
         let view = match self.layout {
             GpuLayout::Tiles => None,
@@ -97,7 +96,7 @@ impl GpuFilters {
     }
 }
 
-/// The GPUs, as they are now.
+/// The GPU page with live values.
 #[component]
 pub(crate) fn GpusPage() -> impl IntoView {
     let words = &t().gpus;
@@ -148,7 +147,7 @@ fn LayoutSwitch(wish: GpuFilters) -> impl IntoView {
         view(words.as_table, GpuLayout::Table),
         view(words.as_squares, GpuLayout::Squares),
     ];
-    // A square has no room for a line.
+    // Squares are too small for a chart.
     let ranges = (wish.layout != GpuLayout::Squares).then(|| {
         let filters = vec![range(ranges.hour, HistoryRange::Hour), range(ranges.day, HistoryRange::Day)];
         view! { <FilterBar label=ranges.range filters=filters/> }
@@ -176,7 +175,7 @@ fn GpuList(first: GpusPage, wish: GpuFilters, port: SharedBackend) -> impl IntoV
     let parts = Memo::new(move |_| page.with(group_workers));
     let (form, key) = (wish.layout, wish.group.clone());
     let is_narrowed = wish.state.is_some() || wish.q.is_some() || wish.cursor.is_some();
-    // A question is one for workers: nobody answers to it, or none of theirs is in the state.
+    // A search selects workers. If it matches some, none of their GPUs is in the selected state.
     let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
     let body = move || match (parts.with(|parts| parts.iter().all(Vec::is_empty)), is_narrowed) {
         (false, _) => {
@@ -239,7 +238,7 @@ fn GpuList(first: GpusPage, wish: GpuFilters, port: SharedBackend) -> impl IntoV
     .into_erased()
 }
 
-/// The row of states.
+/// The filters by state.
 fn state_filters(wish: &GpuFilters, page: &GpusPage) -> Vec<FilterLink> {
     let counts = page.counts;
     let filter = |state: Option<GpuState>| FilterLink {
@@ -266,7 +265,7 @@ fn group_workers(page: &GpusPage) -> Vec<Vec<WorkerId>> {
     page.groups.iter().map(some).collect()
 }
 
-/// By which label workers are grouped: a form, as there may be many, that works without scripts.
+/// Selects the label to group by: a form, because there may be many labels, that works without JavaScript.
 #[component]
 fn GroupBySelect(wish: GpuFilters, keys: Vec<String>) -> impl IntoView {
     let words = &t().gpus;
@@ -296,7 +295,7 @@ fn GroupBySelect(wish: GpuFilters, keys: Vec<String>) -> impl IntoView {
     .into_erased()
 }
 
-/// The workers of one group, under its name and how its GPUs stand; without groups there is no head.
+/// The workers of one group, below its name and GPU counts; without groups there is no heading.
 #[component]
 fn WorkerGroup(
     place: usize,
@@ -322,7 +321,7 @@ fn WorkerGroup(
     view! { <div>{head} {body}</div> }.into_erased()
 }
 
-/// What a group is called, and what there is of it.
+/// The name of a group, and its GPU counts.
 fn group_heading(key: &str, group: &GpuGroup) -> (String, String) {
     let words = &t().gpus;
     let name = group.value.as_ref().map_or_else(|| words.no_value.of(key), |value| format!("{key} = {value}"));
@@ -334,7 +333,7 @@ fn group_heading(key: &str, group: &GpuGroup) -> (String, String) {
     (name, note.collect::<Vec<_>>().join(" · "))
 }
 
-/// One worker; only what changed of it is drawn again.
+/// The GPUs of one worker, rendered again only when this worker changes.
 #[component]
 fn WorkerGpusPanel(id: WorkerId, page: RwSignal<GpusPage>, form: GpuLayout, grouped: bool) -> impl IntoView {
     let (name_id, of) = (format!("gpus-{id}"), id.clone());
@@ -351,7 +350,7 @@ fn WorkerGpusPanel(id: WorkerId, page: RwSignal<GpusPage>, form: GpuLayout, grou
         let badge = (form != GpuLayout::Squares)
             .then(|| view! { <span class="panel-note flex flex-wrap gap-x-3"><WorkerBadge worker=worker/></span> });
         let title = view! { <a class="row-link" href=format!("/admin/workers/{of}")>{name}</a>{badge} };
-        // Below the name of a group.
+        // Below the heading of the group.
         let head = if grouped {
             view! { <h3 id=name_id.clone() class=head>{title}</h3> }.into_erased()
         } else {

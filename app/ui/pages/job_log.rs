@@ -1,4 +1,4 @@
-//! The whole log of a job, line by line.
+//! The entire log of a job, line by line.
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
@@ -28,7 +28,7 @@ use crate::ui::logs::search::{AttemptLog, LogSearchState};
 use crate::ui::logs::view_state::{INITIAL_LINES, LogSearchTerms, LogViewState};
 use crate::ui::view_scope::ViewScope;
 
-/// What comes with the page.
+/// The data of the page.
 #[derive(Clone, Serialize, Deserialize)]
 struct LogPageData {
     job: JobView,
@@ -47,7 +47,7 @@ async fn fetch_page(port: SharedBackend, id: JobId, mut wish: LogViewState) -> R
     if !wish.search.q.is_empty() {
         let search = AttemptLog { backend: port.clone(), job: id.clone(), attempt };
         let search_state = search.search_all(&wish).await.unwrap_or_else(|problem| {
-            // What is wrong with what is looked for is said beside it, and the log is shown all the same.
+            // The search error is shown next to the search field, and the log is shown anyway.
             wish.search = LogSearchTerms::default();
             LogSearchState { problem: Some(problem.detail), is_all: true, ..LogSearchState::default() }
         });
@@ -59,7 +59,6 @@ async fn fetch_page(port: SharedBackend, id: JobId, mut wish: LogViewState) -> R
     Ok(LogPageData { job, lines: Some(lines), found })
 }
 
-/// A log's page.
 #[component]
 pub(crate) fn JobLogPage() -> impl IntoView {
     let params = use_params_map();
@@ -76,7 +75,7 @@ fn LogLoader(id: JobId) -> impl IntoView {
     let query = use_query_map();
     let wish = Memo::new(move |_| query.with(LogViewState::from_params));
     let attempt = Memo::new(move |_| wish.with(|wish| wish.attempt));
-    // Within an attempt the page itself asks for what it needs.
+    // Within an attempt, the viewer itself requests what it needs.
     let page = Resource::new(move || attempt.get(), {
         let (port, id) = (port.clone(), id.clone());
         move |_| fetch_page(port.clone(), id.clone(), wish.get_untracked())
@@ -96,7 +95,7 @@ fn LogLoader(id: JobId) -> impl IntoView {
     view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
-/// What is shown if a log cannot be.
+/// Shown if a log cannot be loaded.
 fn log_error(problem: Problem) -> AnyView {
     view! {
         <PageHeader title=t().log.title above=("/jobs", t().jobs.title)/>
@@ -146,12 +145,12 @@ fn LogContent(first: LogPageData, id: JobId, wish: Memo<LogViewState>, port: Sha
     .into_erased()
 }
 
-/// The attempts, where there was more than one.
+/// Links to the attempts, if there are several.
 #[component]
 fn AttemptLinks(id: JobId, shown: AttemptNumber, newest: AttemptNumber, wish: Memo<LogViewState>) -> impl IntoView {
     let words = t();
     let link = move |number: u32| {
-        // What is looked for and how it is shown stay; lines of another attempt are others.
+        // Search and display options stay; line numbers are specific to an attempt.
         let wish = wish.with_untracked(|wish| LogViewState {
             attempt: Some(number),
             selected_lines: None,
@@ -166,7 +165,7 @@ fn AttemptLinks(id: JobId, shown: AttemptNumber, newest: AttemptNumber, wish: Me
         .into_erased()
 }
 
-/// The way through a log for those who have no scripts.
+/// Links to other parts of the log, for users without JavaScript.
 #[component]
 fn LogPager(reader: LogReader, sent: (u64, u64)) -> impl IntoView {
     let words = t();

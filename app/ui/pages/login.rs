@@ -1,4 +1,4 @@
-//! Sign in, and the first time set up.
+//! The sign-in page, and the setup of the first admin.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -15,18 +15,19 @@ use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
-/// The fields of the setup, in their order.
+/// The fields of the setup form, in their order.
 const SETUP_FIELDS: [FieldAliases<'_>; 3] =
     [("code", &["wrong_token"]), ("name", &[]), ("password", &["weak_password"])];
 
-/// A name with its password; on a server that nobody can log in to yet, the setup code and who the first admin is.
+/// Asks for name and password; on a server without an admin, for the setup code and the first admin's name and
+/// password.
 #[component]
 pub(crate) fn LoginPage() -> impl IntoView {
     let words = &t().plain().login;
     let unclaimed = use_context::<Prefs>().is_some_and(|prefs| prefs.unclaimed);
     let (problem, typed) = form_problem(FormName::Login);
     let name = typed.get("name").cloned().unwrap_or_default();
-    // Which of a name and its password is wrong is not told.
+    // An error does not reveal whether the name or the password is wrong.
     let errors = FormErrors::from_problem(problem, if unclaimed { &SETUP_FIELDS } else { &[] });
     let (title, intro) = if unclaimed { (words.setup_title, words.setup_intro) } else { (words.title, words.intro) };
     view! {

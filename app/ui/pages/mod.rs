@@ -1,4 +1,4 @@
-//! The pages, one a file. Each asks the port for what it shows, and is complete without JavaScript.
+//! The pages, one per file. Each requests its data from the backend, and works without JavaScript.
 
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
@@ -70,25 +70,25 @@ use crate::ui::backend::SharedServerPageBackend;
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 
-/// What pages ask. It is there on every page; only the listing of routes goes without.
+/// The backend of all pages. Its context exists on every page, but not while routes are listed.
 pub(crate) fn use_backend() -> SharedBackend {
     expect_context::<SharedBackend>()
 }
 
-/// What plain pages ask.
+/// The backend of pages that are rendered on the server only.
 #[cfg(feature = "ssr")]
 fn use_page_backend() -> SharedServerPageBackend {
     expect_context::<SharedServerPageBackend>()
 }
 
-/// A moment as a form's field has it, by the reader's clock.
+/// The value of a date-time field, in the user's time zone.
 fn input_timestamp(moment: Option<&String>, clock: PageClock) -> Option<String> {
     let typed = |moment: &String| Timestamp::parse_rfc3339(moment).map(|at| clock.format_for_input(at));
     moment.map(|moment| typed(moment).unwrap_or_else(|| moment.chars().take(16).collect()))
 }
 
-/// By which clock the moments of a form are typed: sent with it, for the server to read them by. All three are as they were
-/// when the form was made.
+/// A hidden field with the time zone of the times in a form, by which the server interprets them. Like their labels and
+/// values, it does not change after the form was rendered.
 #[component]
 fn TimeZoneInput(clock: PageClock) -> impl IntoView {
     let zone = untrack(|| clock.zone_name());
@@ -96,7 +96,7 @@ fn TimeZoneInput(clock: PageClock) -> impl IntoView {
     view! { <input type="hidden" name="time_zone" value=zone disabled=is_utc/> }.into_erased()
 }
 
-/// What stands where data will be; on the server nothing does, it waits.
+/// A placeholder while data is loading; never part of a response, because the server waits for the data.
 #[component]
 pub(crate) fn Skeleton() -> impl IntoView {
     view! { <div class="skeleton-panel" aria-hidden="true"></div> }.into_erased()

@@ -1,5 +1,5 @@
-//! An address that leads nowhere, as a browser that lives on the page meets it; the server has a page of its own for one
-//! ([`crate::ui::trouble`]).
+//! The page for an unknown address during navigation in the browser; the server responds with its own page
+//! (`app/ui/error_page.rs`).
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -10,7 +10,6 @@ use crate::ui::erase::Erase;
 use crate::ui::http_status::set_status;
 use crate::ui::i18n::t;
 
-/// Says so, and leads home.
 #[component]
 pub(crate) fn NotFoundPage() -> impl IntoView {
     let words = &t().problem;
@@ -30,7 +29,7 @@ pub(crate) fn NotFoundPage() -> impl IntoView {
     .into_erased()
 }
 
-/// Of an id that is none, there is nothing.
+/// The problem for an id with invalid syntax.
 pub(super) fn not_found_problem() -> Problem {
     Problem::new(404, "Not Found", "not_found", "")
 }

@@ -1,4 +1,4 @@
-//! How it stands: the fleet, what runs, what ran.
+//! The start page: the state of the fleet, and running and recent jobs.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -36,27 +36,27 @@ use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
 use crate::ui::prefs::Prefs;
 
-/// Everything on the page, asked for together.
+/// The data of the page, requested together.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Snapshot {
-    /// The fleet, if the reader may see workers.
+    /// The fleet, if the user may see workers.
     fleet: Option<OverviewView>,
     running: JobsPage,
     recent: JobsPage,
-    /// The newest events, if the reader may see the trail.
+    /// The newest events, if the user may see the audit log.
     events: Option<AuditPage>,
 }
 
-/// So many jobs are shown that run.
+/// Maximum number of running jobs to show.
 const MAX_RUNNING: u32 = 12;
-/// So many are asked for, of which some run.
+/// Number of recent jobs to request; those that are running are then left out.
 const FETCH_LIMIT: u32 = 20;
-/// So many are shown of the others.
+/// Maximum number of other recent jobs to show.
 const MAX_RECENT: usize = 8;
-/// So many events are told.
+/// Maximum number of events to show.
 const MAX_EVENTS: u32 = 10;
 
-/// What of the page is for this reader.
+/// The sections that the user may see.
 #[derive(Clone, Copy)]
 struct VisibleSections {
     workers: bool,
@@ -76,7 +76,6 @@ fn fetch_overview(port: &SharedBackend, sees: VisibleSections) -> BackendFuture<
     })
 }
 
-/// The first page.
 #[component]
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
@@ -110,7 +109,7 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, port: SharedBackend) 
     let now = live_signal(first, &[Topic::Workers, Topic::Jobs], move || fetch_overview(&port, sees));
     let workers =
         Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
-    // The first steps are those of whoever can make a worker.
+    // The first steps are for users who may create workers.
     let is_new = Memo::new(move |_| sees_workers && (workers.get() == 0 || now.with(|now| now.recent.total == 0)));
     let has_worker = Memo::new(move |_| workers.get() > 0);
     let has_contact = Memo::new(move |_| {
@@ -167,7 +166,7 @@ fn SummaryTiles(now: RwSignal<Snapshot>) -> impl IntoView {
     view! { <ul class="tiles">{tiles}</ul> }.into_erased()
 }
 
-/// What a reader is told who sees jobs only.
+/// The tiles for users who may see jobs only.
 #[component]
 fn JobTiles(counts: JobCounts) -> impl IntoView {
     let words = &t().overview;
@@ -192,7 +191,7 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
         let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
         view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()
     });
-    // Those that the number counts.
+    // The link lists the same jobs as the tile counts.
     let lately = Some((server_time + Millis::from_secs(-86_400)).to_string());
     let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since: lately, ..JobsQuery::default() };
     let done = words.ended_well.of(jobs.completed_in_24h);
@@ -212,7 +211,7 @@ fn StatLink(
     name: &'static str,
     value: u64,
     note: String,
-    /// A way of its own, where the note would be.
+    /// A link of its own, in place of the note.
     #[prop(optional_no_strip)]
     way: Option<AnyView>,
 ) -> impl IntoView {
@@ -234,7 +233,7 @@ fn RunningJobs(now: RwSignal<Snapshot>) -> impl IntoView {
     let words = &t().overview;
     let running = Memo::new(move |_| now.with(|now| now.running.jobs.clone()));
     let waiting = Memo::new(move |_| now.with(|now| now.recent.counts.waiting));
-    // What waits does so for a reason, which the next job may have too.
+    // If jobs are waiting, the next one may have to wait for the same reason.
     let hint = move || match waiting.get() {
         0 => words.nothing_running_hint.to_owned(),
         count => words.nothing_running_waiting.of(count),
@@ -291,7 +290,7 @@ fn RecentJobs(now: RwSignal<Snapshot>) -> impl IntoView {
             let words = &t().jobs;
             view! { <EmptyPanel glyph=Glyph::Jobs title=words.none_yet text=words.none_yet_hint/> }.into_erased()
         }
-        // All of them run, and are told above.
+        // All jobs are running, and are listed above.
         (true, _) => ().into_erased(),
         (false, _) => view! { <JobTable jobs=recent/> }.into_erased(),
     };

@@ -1,10 +1,10 @@
-// Has the browser make a passkey, or sign with one, when its form is sent; the form takes the answer along. It knows no
-// words: they stand with what it shows.
+// Asks the browser to create a passkey or to sign with one when the form is submitted, and sends the answer with it.
+// All texts come from the data attributes of the page.
 (() => {
   const form = document.querySelector('form[data-passkey]');
   const said = document.querySelector('[data-passkey-said]');
   const answer = form.querySelector('[data-passkey-answer]');
-  // A code that somebody may type in its place.
+  // A code that the user may enter instead.
   const instead = form.querySelector('[data-passkey-instead]');
   const say = (what) => {
     said.hidden = !what;
@@ -47,7 +47,7 @@
       const [key, response] = await (form.dataset.passkey === 'create' ? create() : get());
       response.clientDataJSON = text(key.response.clientDataJSON);
       answer.value = JSON.stringify({ id: key.id, rawId: text(key.rawId), type: key.type, response });
-      // Not again by this listener.
+      // Calling `submit` directly does not trigger this listener again.
       HTMLFormElement.prototype.submit.call(form);
     } catch (error) {
       say(why[error.name] ?? 'failed');

@@ -1,4 +1,5 @@
-//! Passkeys: the reader's own on the account page, the page that makes one, and the form that asks a browser for one.
+//! Passkeys: the user's own on the account page, the page that adds one, and the form that requests one from the
+//! browser.
 
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
@@ -18,10 +19,10 @@ use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
-/// What asks the browser, on the page itself: it is too little for a file of its own.
+/// Requests a passkey from the browser. It is inlined into the page because it is too small for a file of its own.
 const PASSKEY_SCRIPT: &str = include_str!("passkey.js");
 
-/// The rows of somebody's passkeys. The buttons that remove one are there where they are the reader's own.
+/// The passkeys of a user, with buttons to remove them if they are the user's own.
 #[component]
 pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'static str>) -> impl IntoView {
     let (words, clock) = (t().plain(), use_clock());
@@ -51,7 +52,7 @@ pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'stat
     passkeys.into_iter().map(row).collect_view().into_any()
 }
 
-/// The button that begins to add a passkey, or why there can be none at this address.
+/// The button that adds a passkey, or the reason why this address does not permit passkeys.
 #[component]
 pub(super) fn AddPasskey() -> impl IntoView {
     let words = &t().plain().passkeys;
@@ -112,8 +113,8 @@ fn NewPasskeyForm(enrolment: PasskeyEnrollment) -> impl IntoView {
     .into_erased()
 }
 
-/// A form that takes along what the browser says when it is given these options: to make a passkey (`create`), or to sign
-/// with one (`get`). It shows itself once its script runs.
+/// A form that sends the browser's answer to `options`: a new passkey (`create`), or a signature by an existing one
+/// (`get`). It is hidden until its script runs.
 #[component]
 pub(super) fn PasskeyForm(
     action: &'static str,
@@ -137,7 +138,7 @@ pub(super) fn PasskeyForm(
     .into_erased()
 }
 
-/// Where the script says what went wrong; before its form.
+/// The place before the form where its script shows errors.
 #[component]
 pub(super) fn PasskeyError() -> impl IntoView {
     let words = &t().plain().passkeys;
@@ -148,7 +149,7 @@ pub(super) fn PasskeyError() -> impl IntoView {
     .into_erased()
 }
 
-/// What asks the browser; after its form.
+/// The script, which must follow its form.
 #[component]
 pub(super) fn PasskeyScript() -> impl IntoView {
     view! { <script nonce=use_nonce()>{PASSKEY_SCRIPT}</script> }.into_erased()

@@ -1,4 +1,4 @@
-//! How a browser likes its pages; cookies keep it.
+//! Preferences of a browser, stored in cookies.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -9,7 +9,7 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
 
-/// The page. It leads back to where the reader came from, which then looks as chosen.
+/// The page. It leads back to the previous page, which then follows the new preferences.
 #[component]
 pub(crate) fn PreferencesPage() -> impl IntoView {
     let (words, habits, nav) = (&t().plain().preferences, &t().habits, &t().nav);
@@ -42,7 +42,7 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
     .into_erased()
 }
 
-/// Word, label, and whether it is the one.
+/// The value and label of each option, and whether it is selected.
 type SegmentOptions = Vec<(&'static str, Text, bool)>;
 
 fn options<C: Copy + PartialEq>(
@@ -54,7 +54,7 @@ fn options<C: Copy + PartialEq>(
     all.into_iter().zip(labels).map(|(choice, label)| (word(choice), label, choice == chosen)).collect()
 }
 
-/// Every language by its own name.
+/// A select box of all languages, each with its own name.
 #[component]
 fn LanguageSelect() -> impl IntoView {
     let current = t().locale;
@@ -70,7 +70,7 @@ fn LanguageSelect() -> impl IntoView {
     .into_erased()
 }
 
-/// A few choices side by side.
+/// A few options side by side.
 #[component]
 fn RadioSegments(
     name: &'static str,

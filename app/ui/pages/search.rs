@@ -1,4 +1,4 @@
-//! The search for anything as a page: where no program runs, and to link to.
+//! The global search as a page, for links and for browsers without JavaScript.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -15,7 +15,6 @@ use crate::ui::page_query::query_string;
 use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 
-/// The page.
 #[component]
 pub(crate) fn SearchPage() -> impl IntoView {
     let words = t();

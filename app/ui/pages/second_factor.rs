@@ -1,4 +1,5 @@
-//! The reader's second factors: the part of the account page, and the page that sets an authenticator app up.
+//! Second factors: the section of the account page, the section of a user's page, and the setup of an authenticator
+//! app.
 
 use leptos::prelude::*;
 
@@ -17,7 +18,7 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, FormName, form_problem};
 use crate::ui::i18n::t;
 
-/// The part of the account page.
+/// The section of the account page.
 #[component]
 pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
     let words = &t().plain().factors;
@@ -76,7 +77,7 @@ fn totp_row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
     Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.into_erased())
 }
 
-/// How many recovery codes are left, with the button that makes new ones.
+/// The number of remaining recovery codes, with the button that creates new ones.
 fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
     let words = &t().plain().factors;
     let left = has_factors(factors).then(|| words.codes_left.of(factors.recovery_codes_left.into()))?;
@@ -86,7 +87,7 @@ fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
     Some(view! { <li class="fleet-row"><span class="text-muted">{left}</span>{renew}</li> }.into_erased())
 }
 
-/// Somebody else's; the button that removes all of them takes no password of theirs.
+/// The second factors of another user, with a button that removes all of them without that user's password.
 #[component]
 pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
     let words = &t().plain().factors;
@@ -116,7 +117,7 @@ pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
     .into_erased()
 }
 
-/// The recovery codes that were made a moment ago, if this is the page after that.
+/// The recovery codes that were created by the previous request, if any.
 #[component]
 pub(super) fn NewRecoveryCodes() -> impl IntoView {
     let words = &t().plain().factors;
@@ -134,7 +135,7 @@ pub(super) fn NewRecoveryCodes() -> impl IntoView {
     .into_erased()
 }
 
-/// The page that sets an authenticator app up.
+/// The page that sets up an authenticator app.
 #[component]
 pub(crate) fn TotpPage() -> impl IntoView {
     let words = &t().plain().factors;
@@ -158,7 +159,7 @@ pub(crate) fn TotpPage() -> impl IntoView {
     .into_erased()
 }
 
-/// What the app takes over, and the form for its first code.
+/// The secret for the app, and the form for its first code.
 #[component]
 pub(super) fn TotpEnrollForm(
     enrolment: TotpEnrollment,
@@ -184,7 +185,7 @@ pub(super) fn TotpEnrollForm(
     .into_erased()
 }
 
-/// A key as people type it: in groups of four.
+/// Splits a secret into groups of four characters, so that it is easier to type.
 fn group_in_fours(secret: &str) -> String {
     let letters: Vec<char> = secret.chars().collect();
     letters.chunks(4).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The login's second step: a second factor, or setting one up.
+//! The second step of a sign-in: entering a second factor, or setting one up.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -19,7 +19,7 @@ fn next_url() -> String {
     use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned())
 }
 
-/// Around a step: who logs in, and the way back.
+/// The layout of a step, with a link to start again.
 fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyView {
     let words = t().plain();
     view! {
@@ -37,7 +37,7 @@ fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyVi
     .into_erased()
 }
 
-/// Takes a passkey, a code of the app, or a recovery code: whichever its owner has.
+/// Asks for a passkey, a code of the app, or a recovery code, depending on what the user has.
 #[component]
 pub(crate) fn LoginCodePage() -> impl IntoView {
     let words = t().plain();
@@ -66,7 +66,7 @@ pub(crate) fn LoginCodePage() -> impl IntoView {
     login_step(title, vec![words.factors.login_intro.of(name)], form.into_erased())
 }
 
-/// Takes a code: below a passkey it is the other way, and has no focus of its own.
+/// Asks for a code. Below a passkey, it is the alternative and does not get the focus.
 fn code_form(ways: &AvailableFactors) -> AnyView {
     let words = t().plain();
     let is_other = ways.passkey.is_some();
@@ -87,7 +87,7 @@ fn code_form(ways: &AvailableFactors) -> AnyView {
     .into_erased()
 }
 
-/// Sets an authenticator app up before the session begins.
+/// Sets up an authenticator app before the session begins.
 #[component]
 pub(crate) fn LoginEnrollPage() -> impl IntoView {
     let words = &t().plain().factors;

@@ -1,4 +1,4 @@
-//! Secrets for jobs: what is kept, never its value.
+//! Job secrets. Their values are never shown.
 
 use leptos::prelude::*;
 
@@ -16,7 +16,6 @@ use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
-/// The page.
 #[component]
 pub(crate) fn SecretsPage() -> impl IntoView {
     let words = &t().plain().secrets;

@@ -1,4 +1,4 @@
-//! What the plain pages about one thing share: which it is, and what is shown if there is none.
+//! Shared by server-rendered pages about one resource.
 
 use std::future::Future;
 
@@ -12,7 +12,8 @@ use super::not_found::not_found_problem;
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
 
-/// A plain page about the thing whose id is in the address: what `ask` answers, as `show` makes it.
+/// A page about the resource whose id is in the address: `ask` requests it, `show` renders it, and `unknown` renders an
+/// error.
 pub(super) fn server_rendered_page<I, T, F>(
     ask: impl Fn(I) -> F + Send + Sync + 'static,
     show: fn(T) -> AnyView,

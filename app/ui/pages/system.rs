@@ -1,4 +1,4 @@
-//! How the server is set up, and how it does.
+//! The configuration and state of the server.
 
 use leptos::prelude::*;
 
@@ -16,10 +16,9 @@ use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 
-/// Less than this is no difference between two clocks.
+/// A smaller difference between two clocks is not shown.
 const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
-/// The page.
 #[component]
 pub(crate) fn SystemPage() -> impl IntoView {
     let desk = use_page_backend();

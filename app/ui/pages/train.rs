@@ -1,7 +1,8 @@
-//! Train in Cloud: choose a configuration and what it needs, see what would happen, and submit.
+//! Train in Cloud: select a configuration and its requirements, preview the result, and submit.
 //!
-//! What is filled in is the page's address: `/train?config=…&gpus=2&labels=team%3Dnlp`. So it can be linked, and the button
-//! that checks works without a program; where there is one ([`crate::ui::browser::help`]), it checks as one types.
+//! The fields of the form are the query of the address: `/train?config=…&gpus=2&labels=team%3Dnlp`. So the form can be
+//! linked, and its check button works without JavaScript; with JavaScript ([`crate::ui::browser`]), the preview is
+//! updated while the user types.
 
 use std::collections::BTreeMap;
 
@@ -35,25 +36,25 @@ use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::format::config_url;
 use crate::ui::i18n::t;
 
-/// What the page is made of.
+/// The data of the page.
 struct Snapshot {
     configs: ConfigsPage,
-    /// The one that is chosen.
+    /// The selected configuration.
     selected: Option<ConfigDetail>,
     labels: FleetLabels,
     secrets: SecretsPage,
     draft: SubmitDraft,
-    /// The revision that the reader ran last, if others have changed the configuration since.
+    /// The revision that the user ran last, if others have changed the configuration since.
     last_run: Option<ConfigDetail>,
     /// The revision that the retried job ran.
     retried: Option<ConfigDetail>,
-    /// The newest revision, to compare that one with.
+    /// The newest revision, to compare with the one of the retried job.
     newest: Option<ConfigDetail>,
-    /// Whether no new jobs are taken.
+    /// Whether new jobs are rejected because the disk is full.
     disk_full: bool,
 }
 
-/// The form's fields, in its order.
+/// The fields of the form, in their order.
 const TRAIN_FIELDS: [FieldAliases<'_>; 8] = [
     ("gpus", &["gpu_count"]),
     ("min_vram", &["min_vram_gb"]),
@@ -65,7 +66,7 @@ const TRAIN_FIELDS: [FieldAliases<'_>; 8] = [
     ("max_retries", &[]),
 ];
 
-/// The form that submits a job.
+/// The page with the form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
     let words = &t().plain().train;
@@ -92,7 +93,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     newest: if retried.is_some() { desk.config(named.clone(), None).await.ok() } else { None },
                     retried,
                     configs: desk.configs().await?,
-                    // Whether it is there at all, the draft says.
+                    // If it does not exist, the draft reports that.
                     selected: desk.config(named, draft.pinned_revision).await.ok(),
                     labels: desk.fleet_labels().await?,
                     secrets: desk.secrets().await?,
@@ -106,7 +107,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     view! { <div class="panel"><NoConfigs/></div> }.into_erased()
                 }
                 Ok(snapshot) => {
-                    // What is checked and not submitted tells its errors beside the preview too.
+                    // The errors of a check are shown next to the fields too, not only in the preview.
                     let checked =
                         || snapshot.draft.preview.as_ref().err().filter(|problem| !problem.errors.is_empty()).cloned();
                     let errors = FormErrors::from_problem(refusal.or_else(checked), &TRAIN_FIELDS);
@@ -128,7 +129,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
     .into_erased()
 }
 
-/// What the form holds.
+/// The values of the form.
 #[derive(Clone)]
 pub(super) struct TrainFormFields(BTreeMap<String, String>);
 
@@ -145,7 +146,7 @@ impl TrainFormFields {
         self.text(name) == "true"
     }
 
-    /// Whether any of these is not as usual.
+    /// Whether any of these fields differs from its default.
     fn differs_from(&self, usual: &[(&str, &str)]) -> bool {
         usual.iter().any(|(name, usual)| self.text_or(name, usual) != *usual)
     }
@@ -167,7 +168,7 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
     let of_chosen = selected.as_ref().map(|selected| &selected.config);
     let choices = configs.configs.into_iter().enumerate().map(|(place, config)| {
         let checked = config.name == name;
-        // It may be another revision than the newest.
+        // The selected revision may not be the newest one.
         let config = of_chosen.filter(|_| checked).cloned().unwrap_or(config);
         view! { <ConfigChoice place=place config=config checked=checked/> }
     });
@@ -226,7 +227,7 @@ fn ConfigChoice(place: usize, config: ConfigView, checked: bool) -> impl IntoVie
     .into_erased()
 }
 
-/// The files of what is chosen.
+/// The files of the selected configuration.
 #[component]
 fn ConfigContents(chosen: ConfigDetail) -> impl IntoView {
     let files = chosen.bundle.files.into_iter().map(|(name, text)| {
@@ -235,7 +236,7 @@ fn ConfigContents(chosen: ConfigDetail) -> impl IntoView {
     files.collect_view()
 }
 
-/// Where it may run, and what a worker must have.
+/// Where the job may run, and what a worker must have.
 #[component]
 fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormErrors) -> impl IntoView {
     let (words, status) = (&t().plain().train, &t().status);
@@ -279,7 +280,7 @@ fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormE
     .into_erased()
 }
 
-/// How urgent it is, how long it may take, and what happens when something goes wrong.
+/// Priority, maximum run time, retries, and sandbox.
 #[component]
 fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().train;
@@ -337,7 +338,6 @@ fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
     .into_erased()
 }
 
-/// Something to tick.
 #[component]
 fn Checkbox(name: &'static str, checked: bool, label: &'static str, text: &'static str) -> impl IntoView {
     view! {
@@ -349,7 +349,7 @@ fn Checkbox(name: &'static str, checked: bool, label: &'static str, text: &'stat
     .into_erased()
 }
 
-/// Which secrets it is given.
+/// Selects the secrets for the job.
 #[component]
 fn SecretFields(fields: TrainFormFields, secrets: SecretsPage) -> impl IntoView {
     let words = &t().plain().train;

@@ -1,4 +1,4 @@
-//! What to look at before a submit: changes by others, a newer revision, and the values that this job overrides.
+//! What to check before a submit: changes by others, a newer revision, and overrides.
 
 use leptos::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::ui::erase::Erase;
 use crate::ui::form_errors::FormErrors;
 use crate::ui::i18n::t;
 
-/// What others have changed since the reader ran it last, to be looked at before it runs.
+/// The changes by others since the user's last run, to be reviewed before the submit.
 #[component]
 pub(super) fn UnseenChanges(
     fields: TrainFormFields,
@@ -73,7 +73,7 @@ pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetai
     .into_erased()
 }
 
-/// Values that this job overrides.
+/// The values that this job overrides.
 #[component]
 pub(super) fn OverrideFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
     let words = &t().plain().train;

@@ -1,4 +1,4 @@
-//! What the fleet was used for: figures, days, groups, and hours of the week.
+//! The usage of the fleet: figures, days, groups, and hours of the week.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -26,10 +26,10 @@ use crate::ui::prefs::Prefs;
 use crate::ui::time_zone::TimeZone;
 
 const DAY_MS: i64 = 86_400_000;
-/// The lengths of time that are one click away, in days.
+/// The time ranges that have a link, in days.
 const RANGES: [i64; 3] = [7, 30, 90];
 
-/// What stands in the address: the last days, or from a day to another one.
+/// The time range and grouping in the address: a number of past days, or a first and a last day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UsagePageQuery {
     days: Option<i64>,
@@ -53,7 +53,7 @@ impl UsagePageQuery {
         format!("{path}{}", query_string(&pairs))
     }
 
-    /// As the API is asked. Days are those of the reader's zone, and the last one belongs to it.
+    /// The query for the API. Days are in the user's time zone, and the last one is included.
     fn to_query(&self, now: Timestamp, zone: Option<&TimeZone>) -> UsageQuery {
         let midnight = |day: &String, after: i64| {
             let midnight = format!("{day}T00:00:00Z");
@@ -70,7 +70,6 @@ impl UsagePageQuery {
     }
 }
 
-/// The page.
 #[component]
 pub(crate) fn UsagePage() -> impl IntoView {
     let (words, clock) = (&t().plain().usage, use_clock());
@@ -102,7 +101,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
     .into_erased()
 }
 
-/// Which time: links for what is asked mostly, and a form for the rest.
+/// Selects the time range: links to common ranges, and a form for others.
 #[component]
 fn RangeForm(asked: UsagePageQuery) -> impl IntoView {
     let words = &t().plain().usage;
@@ -158,7 +157,7 @@ fn ReportContent(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
     .into_erased()
 }
 
-/// Five figures in a row.
+/// The main figures, side by side.
 #[component]
 fn UsageFigures(report: UsageReport) -> impl IntoView {
     let language = t();
@@ -213,7 +212,7 @@ fn GroupTable(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
     };
     let filters = UsageBy::ALL.into_iter().zip(names).map(filter).collect();
     let name = UsageBy::ALL.into_iter().zip(names).find(|(by, _)| *by == report.by).map_or("", |(_, name)| name);
-    // Without GPUs in the fleet, the time that jobs ran tells them apart.
+    // Without GPUs in the fleet, groups are compared by run time.
     let by_gpus = report.total.gpu_hours > 0.0;
     let total_hours = if by_gpus { report.total.gpu_hours } else { report.total.run_hours };
     let row = |group: UsageGroup| {
@@ -283,7 +282,7 @@ fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
     .into_erased()
 }
 
-/// The list of a group's jobs, if it can be asked for.
+/// The query for the jobs of a group, if the job list has such a filter.
 fn group_jobs_query(group: &UsageGroup, by: UsageBy) -> Option<JobsQuery> {
     let name = Some(group.name.clone()).filter(|name| !name.is_empty());
     let all = JobsQuery::default();

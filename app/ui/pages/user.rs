@@ -1,4 +1,4 @@
-//! Somebody: what they may do, and what is signed in as them.
+//! One user: role, password, second factors, tokens, and sessions.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
@@ -20,7 +20,6 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;
 
-/// The page.
 #[component]
 pub(crate) fn UserDetailPage() -> impl IntoView {
     let desk = use_page_backend();

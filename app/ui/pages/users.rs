@@ -1,4 +1,4 @@
-//! Everybody who may use the server, and the form that adds somebody.
+//! The list of users, and the form that adds one.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -23,7 +23,7 @@ use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 use crate::ui::page_query::{from_params, query_string};
 
-/// How many people a page shows.
+/// Number of users per page.
 const PAGE_SIZE: u32 = 100;
 
 fn query_from_params(params: &ParamsMap) -> UsersQuery {
@@ -34,7 +34,6 @@ fn users_url(query: &UsersQuery) -> String {
     format!("/admin/users{}", query_string(&UsersQuery { limit: None, ..query.clone() }))
 }
 
-/// The page.
 #[component]
 pub(crate) fn UserListPage() -> impl IntoView {
     let words = &t().plain().people;
@@ -68,7 +67,7 @@ pub(crate) fn UserListPage() -> impl IntoView {
     .into_erased()
 }
 
-/// The roles, counted among those whose name is as it is asked for.
+/// The filters by role, with the number of users that match the search.
 fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
     let filter = |label, count, role, disabled| FilterLink {
         href: users_url(&UsersQuery { role, disabled, cursor: None, ..query.clone() }),
@@ -153,7 +152,7 @@ fn UserRow(listed: ListedUser) -> impl IntoView {
     .into_erased()
 }
 
-/// A choice among the roles.
+/// A select box of all roles.
 #[component]
 pub(super) fn RoleSelect(chosen: Role) -> impl IntoView {
     let option = |role: Role| view! { <option value=role.as_str() selected=role == chosen>{role.as_str()}</option> };
@@ -163,7 +162,7 @@ pub(super) fn RoleSelect(chosen: Role) -> impl IntoView {
     .into_erased()
 }
 
-/// The fields of a new person's form, in its order.
+/// The fields of the form for a new user, in their order.
 const USER_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("password", &["weak_password"])];
 
 #[component]

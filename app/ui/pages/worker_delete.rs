@@ -1,4 +1,4 @@
-//! Whether to delete a worker: a page of its own, so that it asks without JavaScript too.
+//! Confirms that a worker is to be deleted: a page of its own, so that it works without JavaScript.
 
 use leptos::prelude::*;
 
@@ -13,7 +13,6 @@ use crate::ui::components::status::WorkerBadge;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// Says what will happen, and asks.
 #[component]
 pub(crate) fn WorkerDeletePage() -> impl IntoView {
     let desk = use_page_backend();

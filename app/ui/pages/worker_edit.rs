@@ -1,5 +1,5 @@
-//! What an admin can change of a worker. Who would write over what somebody else has changed meanwhile is told so, and
-//! keeps what they typed.
+//! The form that edits a worker. If another user has changed the worker in the meantime, the form shows that, and what
+//! was entered is not lost.
 
 use leptos::prelude::*;
 
@@ -23,13 +23,12 @@ use crate::ui::form_errors::FormErrors;
 use crate::ui::i18n::t;
 use crate::ui::worker_edit_form::{form_fields, form_url};
 
-/// The page.
 #[component]
 pub(crate) fn WorkerEditPage() -> impl IntoView {
     let desk = use_page_backend();
     let ask = move |id: WorkerId| {
         let (worker, known) = (desk.editable_worker(id), desk.fleet_labels());
-        // Without suggestions it is a form all the same.
+        // The form also works without suggestions.
         async move { Ok((worker.await?, known.await.unwrap_or_default())) }
     };
     server_rendered_page(
@@ -81,7 +80,7 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
     .into_erased()
 }
 
-/// What is set of it now, which is not what the reader last saw.
+/// The stored settings, which another user has changed in the meantime.
 fn stored_settings(worker: &WorkerView) -> AnyView {
     let (words, create) = (&t().plain().worker, &t().plain().create);
     let set = worker.settings.clone().unwrap_or_default();
@@ -128,7 +127,7 @@ fn NameAndTypeFields(name: String, kind: Option<WorkerType>, errors: FormErrors)
     .into_erased()
 }
 
-/// Its labels, and those that its agent reports, which are not to be changed here but may be left out of account.
+/// The labels of the worker, and those that its agent reports, which cannot be edited but can be ignored.
 #[component]
 fn LabelFields(
     typed: String,
@@ -163,7 +162,7 @@ fn LabelFields(
     .into_erased()
 }
 
-/// Each with why it does not count, if it does not.
+/// The reported labels, each with the reason if it has no effect.
 fn reported_labels(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
     let words = &t().plain().worker;
     if reported.0.is_empty() {

@@ -1,4 +1,4 @@
-//! Create Worker.
+//! The page that creates a worker.
 
 use leptos::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors};
 use crate::ui::i18n::t;
 
-/// The fields of the forms that make and edit a worker, in their order.
+/// The fields of the forms that create and edit a worker, in their order.
 pub(super) const WORKER_FIELDS: [FieldAliases<'_>; 4] = [
     ("name", &["name_taken"]),
     ("labels", &["invalid_labels"]),

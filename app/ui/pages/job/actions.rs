@@ -1,4 +1,4 @@
-//! What people do with a job: cancel it, say how urgent it is, run it again. All of it says first what will happen.
+//! Actions on a job: cancel it, change its priority, clone it, or retry it. Forms explain the consequences first.
 
 use leptos::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::ui::page_query::query_string;
 use crate::ui::permissions::{can_cancel, has_permission};
 use crate::ui::prefs::Prefs;
 
-/// The buttons of a job's page. They follow what it is, and stay as they are while it goes on.
+/// The buttons of a job page. They are rendered again only if what they depend on changes.
 #[component]
 pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl IntoView {
     let cancels = job.with_untracked(|job| can_cancel(&job.submitted_by));
@@ -45,8 +45,8 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
     view! { {buttons} }.into_erased()
 }
 
-/// The page that submits, filled in as this job was: all that its form takes, where it is not as usual. Secrets of somebody
-/// else's job are for its reader to choose.
+/// The address of the submit form, filled in with the settings of a job that differ from the defaults. Secrets are
+/// filled in only if the job is the user's own.
 fn clone_url(job: &JobView, reader: &str) -> String {
     let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
     let settings = overrides::to_lines(&overrides::to_values(&job.overrides)).join("\n");

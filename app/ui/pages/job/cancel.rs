@@ -1,4 +1,4 @@
-//! Whether to cancel a job: where a list leads, which has no room to say what will happen.
+//! Confirms that a job is to be cancelled. The job list links here, because its rows have no room for an explanation.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -17,7 +17,6 @@ use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::pages::use_backend;
 use crate::ui::safe_url::SafeUrl;
 
-/// Says what will happen, and asks.
 #[component]
 pub(crate) fn JobCancelPage() -> impl IntoView {
     let port = use_backend();

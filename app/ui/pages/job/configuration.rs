@@ -1,4 +1,4 @@
-//! The configuration that a job was submitted with. It never changes, so the page is plain.
+//! The configuration that a job was submitted with. It never changes, so the page is rendered on the server only.
 
 use leptos::prelude::*;
 
@@ -16,7 +16,6 @@ use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::pages::{use_backend, use_page_backend};
 
-/// See the module.
 #[component]
 pub(crate) fn JobConfigurationPage() -> impl IntoView {
     let (port, desk) = (use_backend(), use_page_backend());

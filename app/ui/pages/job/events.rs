@@ -1,4 +1,4 @@
-//! Everything that happened to a job, in sentences.
+//! The events of a job, as sentences.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,6 @@ use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::pages::{use_backend, use_page_backend};
 
-/// See the module.
 #[component]
 pub(crate) fn JobEventsPage() -> impl IntoView {
     let (port, desk) = (use_backend(), use_page_backend());
@@ -36,7 +35,7 @@ pub(crate) fn JobEventsPage() -> impl IntoView {
     )
 }
 
-/// The names of the workers that a job met.
+/// The names of a job's workers, by their id.
 type WorkerNames = BTreeMap<String, String>;
 
 fn worker_label(names: &WorkerNames, id: &str) -> String {
@@ -88,7 +87,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
     }
 }
 
-/// What happened. A word that is not known here is told as it is.
+/// Describes an event. An unknown one is shown by its code.
 fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
     let words = &t().plain().job;
     let detail = |key: &str| match &event.detail[key] {
@@ -96,7 +95,7 @@ fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
         Value::Null => "–".to_owned(),
         other => other.to_string(),
     };
-    // The rest of it is in the record, a fold away.
+    // The full text is in the details of the entry.
     let reason = || split_headline(&detail("reason")).0.to_owned();
     let attempt = detail("attempt");
     let worker = worker_label(names, &detail("worker_id"));

@@ -1,4 +1,4 @@
-//! Why a job waits: in one sentence, and worker by worker.
+//! Explains why a job is pending: in one sentence, and per worker.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -22,10 +22,10 @@ use crate::ui::live::live_signal;
 use crate::ui::pages::Skeleton;
 use crate::ui::prefs::Prefs;
 
-/// So many workers are shown; the rest is one click away.
+/// Maximum number of workers that are shown before the user requests all.
 const MAX_WORKERS: usize = 10;
 
-/// The panel of a job that waits.
+/// The panel of a pending job.
 #[component]
 pub(super) fn JobExplanation(id: JobId, port: SharedBackend) -> impl IntoView {
     let why = Resource::new(|| (), {
@@ -130,7 +130,7 @@ fn describe_verdict(why: &ExplanationView, now: Timestamp) -> String {
     }
 }
 
-/// A row for each thing in the way, beside what would help.
+/// One row per blocker, with what would help.
 #[component]
 fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
     let words = &t().why;
@@ -148,7 +148,7 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
         .into_erased();
     };
     let count = answer.blockers.len().to_string();
-    // Of one that has never connected nobody knows whether it does.
+    // The properties of a worker that has never connected are unknown.
     let is_unknown = answer.blockers.iter().any(|blocker| blocker.code == BlockerCode::NeverConnected);
     let rest = if is_unknown { "" } else { words.rest_fits };
     view! {
@@ -161,7 +161,7 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
     .into_erased()
 }
 
-/// What does not fit, and what would help; on a small screen below it.
+/// The cells with a blocker and with what would help, which is below the blocker on small screens.
 fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
     let each =
         blocker_reasons(blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });

@@ -1,4 +1,4 @@
-//! What was asked for, and who has it.
+//! What a job requests, and where it runs.
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -14,7 +14,6 @@ use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The panel of facts.
 #[component]
 pub(super) fn JobFacts(job: Memo<JobView>) -> impl IntoView {
     view! {
@@ -64,7 +63,7 @@ fn fact_rows(job: &JobView) -> impl IntoView + use<> {
     .into_erased()
 }
 
-/// A value as people write it.
+/// The text of a value; strings are without quotes.
 fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Everything that a job made: the weights, its checkpoints, the rest.
+//! All files of a job: weights, checkpoints, samples, and others.
 
 use leptos::prelude::*;
 
@@ -13,12 +13,11 @@ use crate::ui::empty_state::{JobPanel, JobStage, checkpoint_note, empty_text};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// See the module.
 #[component]
 pub(super) fn JobFiles(files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();
     let checkpoints = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
-    // Samples, and whatever calls itself a checkpoint and is in no directory of one.
+    // Files of a kind that are not part of a checkpoint's directory.
     let rest = move |kind| files.with(|page| files_of_kind(&page.artifacts, kind, &checkpoints.get()));
     let panel = move |id, kind| {
         let files = rest(kind);
@@ -82,12 +81,12 @@ fn total_size_text(files: &[ArtifactView]) -> String {
 }
 
 fn is_resume_point(point: &ResumePointView, checkpoint: &CheckpointFiles) -> bool {
-    // That of another job is not among these files; its attempt and name may be.
+    // A resume point of another job may have the same attempt and name, but its files are not among these.
     let here = checkpoint.files.first().is_some_and(|file| file.url.contains(point.job_id.as_str()));
     here && (point.attempt, &point.name) == (checkpoint.attempt, &checkpoint.name)
 }
 
-/// One checkpoint; its files are a fold away.
+/// One checkpoint, with its files in a disclosure.
 #[component]
 fn CheckpointRow(checkpoint: CheckpointFiles, next: Option<&'static str>) -> impl IntoView {
     let words = t();

@@ -1,4 +1,5 @@
-//! The samples of a job: a step, two steps side by side, or one sample over all steps. What is shown stands in the address.
+//! The samples of a job: one step, two steps side by side, or one sample over all steps. The address holds the
+//! selection.
 
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -15,13 +16,13 @@ use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::samples::{SampleImage, samples, steps};
 
-/// What the address asks for.
+/// The selection, as stored in the address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct GalleryFilters {
     step: Option<u64>,
     /// The step to compare with.
     against: Option<u64>,
-    /// One sample over all steps.
+    /// The key of a sample that is shown over all steps.
     sample: Option<String>,
 }
 
@@ -43,13 +44,12 @@ impl GalleryFilters {
         format!("/jobs/{id}{query}")
     }
 
-    /// The step that is shown: the newest, if nothing else is asked for.
+    /// The selected step; the newest one if none or an unknown one is selected.
     fn shown_step(&self, steps: &[u64]) -> Option<u64> {
         self.step.filter(|step| steps.contains(step)).or(steps.last().copied())
     }
 }
 
-/// See the module.
 #[component]
 pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
@@ -70,7 +70,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                 view! { <ul class="gallery is-large">{tiles.collect_view()}</ul> }.into_erased()
             } else {
                 let step = wish.shown_step(&steps);
-                // Images whose names tell no step belong to none in particular.
+                // Images without a step in their name are shown with the newest step.
                 let here = all
                     .iter()
                     .filter(|sample| sample.step == step || (sample.step.is_none() && step == steps.last().copied()));
@@ -126,7 +126,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
     .into_erased()
 }
 
-/// From step to step, and what to compare with.
+/// Links to other steps, and a form to select a step to compare with.
 #[component]
 fn StepNavigation(id: JobId, wish: GalleryFilters, steps: Vec<u64>) -> impl IntoView {
     let words = t();

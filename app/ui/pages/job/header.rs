@@ -1,4 +1,4 @@
-//! What stands above every view of a job: its name, how it stands, what can be done, and the way to the other views.
+//! The header of every view of a job: name, status, actions, and links to the other views.
 
 use leptos::prelude::*;
 
@@ -15,7 +15,6 @@ use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::i18n::t;
 
-/// See the module.
 #[component]
 pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)] tab: Signal<JobTab>) -> impl IntoView {
     let words = t();
@@ -41,7 +40,7 @@ pub(in crate::ui) fn JobHeader(#[prop(into)] job: Signal<JobView>, #[prop(into)]
     .into_erased()
 }
 
-/// What is shown if a job cannot be.
+/// Shown if a job cannot be loaded.
 pub(super) fn job_error(problem: Problem) -> AnyView {
     view! {
         <PageHeader title=t().jobs.job above=("/jobs", t().jobs.title)/>

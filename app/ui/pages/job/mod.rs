@@ -1,4 +1,4 @@
-//! One job: how it stands, what it made, what was asked for. The views are links, so each has an address.
+//! The pages of one job. Its views are links, so each has an address.
 
 mod actions;
 #[cfg(feature = "ssr")]
@@ -34,7 +34,7 @@ use crate::ui::empty_state::{JobPanel, JobStage, empty_text_signal};
 use crate::ui::erase::Erase;
 use crate::ui::live::live_signal;
 
-/// The job and what it made: every view shows some of both.
+/// A job and its artifacts; every view shows some of both.
 type JobSnapshot = (JobView, ArtifactsPage);
 
 fn fetch_snapshot(port: &SharedBackend, id: &JobId) -> BackendFuture<JobSnapshot> {
@@ -42,7 +42,6 @@ fn fetch_snapshot(port: &SharedBackend, id: &JobId) -> BackendFuture<JobSnapshot
     Box::pin(async move { Ok((port.job(id.clone()).await?, port.job_artifacts(id).await?)) })
 }
 
-/// A job's page.
 #[component]
 pub(crate) fn JobPage() -> impl IntoView {
     let params = use_params_map();
@@ -72,7 +71,7 @@ fn JobLoader(id: JobId) -> impl IntoView {
     view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }
 
-/// What of a job does not change while it trains.
+/// Removes the progress, so that a view without it does not change at every step.
 fn without_progress(job: &JobView) -> JobView {
     JobView { progress: None, ..job.clone() }
 }

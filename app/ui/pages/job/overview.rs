@@ -1,4 +1,4 @@
-//! What an operator wants to see first: how far it is or what it waits for, its curve, its attempts, what it says and made.
+//! The main view of a job: progress or the reason why it is pending, charts, attempts, samples, log, and weights.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -28,7 +28,6 @@ use crate::ui::job_feed::JobFeed;
 use crate::ui::pages::Skeleton;
 use crate::ui::view_scope::ViewScope;
 
-/// See the module.
 #[component]
 pub(super) fn JobOverview(
     id: JobId,
@@ -113,7 +112,7 @@ fn JobLogPanel(
     view! { <Transition fallback=Skeleton>{shown}</Transition> }.into_erased()
 }
 
-/// What people come for, in short: the weights.
+/// The main result of a job: its weights.
 #[component]
 fn FinalArtifacts(id: JobId, files: Memo<ArtifactsPage>, stage: Memo<JobStage>) -> impl IntoView {
     let words = t();

@@ -1,4 +1,4 @@
-//! The views of a job. Some are on the page that lives in the browser, some are plain pages of their own.
+//! The views of a job. Some are part of the hydrated page, others are rendered on the server only.
 
 use leptos::prelude::*;
 use leptos_router::params::ParamsMap;
@@ -10,22 +10,21 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 
-/// A view of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui) enum JobTab {
     Overview,
     Samples,
     Files,
-    /// Its configuration never changes: a plain page.
+    /// The configuration never changes, so it is rendered on the server only.
     Configuration,
-    /// What happened is read back: a plain page.
+    /// Events are a record of the past, rendered on the server only.
     Events,
 }
 
 impl JobTab {
     const ALL: [Self; 5] = [Self::Overview, Self::Samples, Self::Files, Self::Configuration, Self::Events];
 
-    /// What the address of the living page asks for.
+    /// The view of the hydrated page that the address selects.
     pub fn from_params(params: &ParamsMap) -> Self {
         match params.get("show").as_deref() {
             Some("samples") => Self::Samples,
@@ -61,7 +60,6 @@ impl JobTab {
     }
 }
 
-/// Links to the views.
 #[component]
 pub(in crate::ui) fn JobTabs(id: JobId, tab: JobTab) -> impl IntoView {
     let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigView));

@@ -1,4 +1,4 @@
-//! The list of jobs: what waits, what runs, what ran.
+//! The list of jobs.
 
 mod query;
 mod rows;
@@ -34,7 +34,7 @@ use crate::ui::live::live_signal;
 use crate::ui::prefs::Prefs;
 use crate::ui::view_scope::ViewScope;
 
-/// All jobs that the reader may see, newest first; those that wait in the order of their turns.
+/// All jobs that the user may see, newest first; a list of waiting jobs is in the order of the queue.
 #[component]
 pub(crate) fn JobsPage() -> impl IntoView {
     let words = &t().jobs;
@@ -114,7 +114,7 @@ fn JobList(first: JobsPage, query: JobsQuery, port: SharedBackend) -> impl IntoV
     .into_erased()
 }
 
-/// Whose jobs, with which label, and from when: a form, so that the address says it.
+/// Filters by user, label, and time: a form, so that the address holds them.
 #[component]
 fn JobFilterForm(query: JobsQuery) -> impl IntoView {
     let JobsQuery { status, phase, user, label, q, config, worker, since, until, ended_since, limit: _, cursor: _ } =
@@ -161,7 +161,7 @@ fn JobFilterForm(query: JobsQuery) -> impl IntoView {
     .into_erased()
 }
 
-/// What the row of states does not show, each with the way to do without it.
+/// The filters that are not among the filters by status, each with a link that removes it.
 #[component]
 fn ActiveFilters(query: JobsQuery, page: RwSignal<JobsPage>) -> impl IntoView {
     let clock = use_clock();
@@ -192,7 +192,7 @@ fn active_filter_chips(query: JobsQuery, page: RwSignal<JobsPage>, clock: PageCl
             <li><a class="chip chip-link" href=jobs_url(&without) aria-label=name><span class="wrap-anywhere">{text}</span><Icon glyph=Glyph::Cross/></a></li>
         }
     };
-    // Its name stands with the jobs that it has.
+    // The name is known only if the worker has jobs in the list.
     let name = |id: WorkerId| {
         let named =
             |page: &JobsPage| page.jobs.iter().find(|job| job.worker_id.as_ref() == Some(&id))?.worker_name.clone();
@@ -223,7 +223,7 @@ fn jobs_pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
     let to = |cursor| jobs_url(&JobsQuery { cursor, ..query.clone() });
     let newest = query.cursor.is_some().then(|| to(None));
     let older = page.next_cursor.clone().map(|cursor| to(Some(cursor)));
-    // Those that wait are told from the next one on.
+    // Waiting jobs are listed in the order of the queue.
     let is_newest_first = query.phase != Some(JobPhase::Waiting);
     let names =
         if is_newest_first { (t().common.newer, t().common.older) } else { (t().common.first, t().workers.next) };
@@ -231,7 +231,7 @@ fn jobs_pager(query: &JobsQuery, page: &JobsPage) -> AnyView {
         .into_erased()
 }
 
-/// The states, counted among the jobs that the other filters let through.
+/// The filters by status, with the number of jobs that match the other filters.
 fn status_filters(query: &JobsQuery, counts: JobCounts) -> Vec<FilterLink> {
     let words = t();
     let active = counts.waiting + counts.running;
@@ -251,7 +251,7 @@ fn status_filters(query: &JobsQuery, counts: JobCounts) -> Vec<FilterLink> {
         filter_link(words.status.failed, counts.failed, Some(JobStatus::Failed), None),
         filter_link(words.status.cancelled, counts.cancelled, Some(JobStatus::Cancelled), None),
     ];
-    // What only links ask for is among them while it is.
+    // Phases that only other pages link to are shown while they are selected.
     match (query.phase, query.status) {
         (Some(JobPhase::Active), None) => filters.insert(1, by_phase(words.jobs.active, active, JobPhase::Active)),
         (Some(JobPhase::Ended), None) => filters.push(by_phase(words.jobs.ended, ended, JobPhase::Ended)),

@@ -1,14 +1,14 @@
-//! What the address of the list asks for, and addresses that ask for something else.
+//! Converts between the address of the job list and its filters.
 
 use leptos_router::params::ParamsMap;
 
 use crate::protocol::jobs::JobsQuery;
 use crate::ui::page_query::{from_params, query_string};
 
-/// How many jobs a page shows.
+/// Number of jobs per page.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters of the page's address.
+/// The filters in the address of the page.
 pub(super) fn query_from_params(params: &ParamsMap) -> JobsQuery {
     JobsQuery { limit: Some(PAGE_SIZE), ..from_params(params) }
 }
@@ -18,7 +18,7 @@ pub(crate) fn jobs_url(query: &JobsQuery) -> String {
     format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
 }
 
-/// Whether anything is left out.
+/// Whether any filter is set.
 pub(super) fn is_filtered(query: &JobsQuery) -> bool {
     jobs_url(&JobsQuery { cursor: None, ..query.clone() }) != "/jobs"
 }

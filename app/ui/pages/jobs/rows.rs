@@ -1,4 +1,5 @@
-//! The rows of the list. A row stays its job's while others come, so that no open menu is suddenly another one's.
+//! The rows of the job list. A row stays with its job while others come and go, so that an open menu never changes to
+//! another job.
 
 use leptos::prelude::*;
 
@@ -25,10 +26,10 @@ use crate::ui::permissions::{can_cancel, has_permission};
 
 use super::query::jobs_url;
 
-/// How much more urgent a job becomes at once.
+/// By how much the menu raises the priority of a job.
 const PRIORITY_STEP: u8 = 5;
 
-/// What can be done to those that are picked, as far as the reader may.
+/// The actions on selected jobs that the user may perform.
 pub(super) fn bulk_buttons() -> Vec<BulkActionButton> {
     let words = t();
     let cancel = BulkActionButton {
@@ -42,7 +43,7 @@ pub(super) fn bulk_buttons() -> Vec<BulkActionButton> {
     cancel.into_iter().chain(has_permission(Permission::JobSubmit).then_some(retry)).collect()
 }
 
-/// The table. As cards on a small screen it would be none to a screen reader, so its roles are said.
+/// The table. Because it is laid out as cards on small screens, screen readers need explicit roles to recognize it.
 #[component]
 pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> impl IntoView {
     let words = t();
@@ -52,7 +53,7 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> 
         let same = id.clone();
         let job = Memo::new(move |last: Option<&Option<JobView>>| {
             let now = page.with(|page| page.jobs.iter().find(|job| job.job_id == same).cloned());
-            // A row that is about to go keeps what it says.
+            // A row that is about to be removed keeps its last values.
             now.or_else(|| last.cloned().flatten())
         });
         view! { <JobRow id=id job=job back=back.clone() picks=picks/> }.into_erased()
@@ -85,10 +86,10 @@ pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> 
 fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> impl IntoView {
     let cells = move || job.with(|job| job.as_ref().map(row_cells));
     let kind = Memo::new(move |_| job.with(|job| job.as_ref().map(|job| (job.status, job.priority))));
-    // Whose job it is never changes.
+    // The submitter of a job never changes.
     let cancels = job.with_untracked(|job| job.as_ref().is_some_and(|job| can_cancel(&job.submitted_by)));
     let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
-    // Many jobs are of one configuration.
+    // Several jobs may have the same configuration.
     let called = || format!("{name} {}", short_id(id.as_str()));
     let picked =
         picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &called())}</td> });
@@ -137,18 +138,17 @@ fn row_cells(job: &JobView) -> impl IntoView + use<> {
     .into_erased()
 }
 
-/// A line below.
 fn secondary_line(text: String) -> AnyView {
     view! { <span class="row-sub">{text}</span> }.into_erased()
 }
 
-/// What the newest step says.
+/// The loss at the newest step.
 fn loss_text(job: &JobView) -> Option<String> {
     let loss = job.progress.as_ref().filter(|_| job.status != JobStatus::Queued).and_then(|progress| progress.loss);
     loss.map(|loss| t().work.loss.of(t().format_number(loss)))
 }
 
-/// How long it has waited, runs, or ran.
+/// How long a job has waited, has run, or ran.
 fn elapsed_cell(job: &JobView) -> impl IntoView + use<> {
     match (job.started_at, job.status.is_in_phase(JobPhase::Waiting)) {
         (Some(from), false) => view! { <Elapsed from=from until=job.ended_at/> }.into_erased(),
@@ -164,7 +164,7 @@ fn remaining_text(job: &JobView) -> Option<String> {
     span.map(|span| t().work.left.of(span))
 }
 
-/// GPUs, memory and labels that it asks for.
+/// The GPUs, memory, and labels that a job requests.
 #[component]
 fn ResourceRequest(job: JobView) -> impl IntoView {
     let words = t();
@@ -180,7 +180,7 @@ fn ResourceRequest(job: JobView) -> impl IntoView {
     .into_erased()
 }
 
-/// What can be done with the job, as far as the reader may.
+/// The actions on a job that the user may perform.
 #[component]
 fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bool, back: String) -> impl IntoView {
     let words = t();

@@ -1,4 +1,4 @@
-//! Everything that happened with a worker, in sentences, newest first.
+//! The events of a worker, as sentences, newest first.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,6 @@ use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::pages::{use_backend, use_page_backend};
 use crate::ui::prefs::Prefs;
 
-/// See the module.
 #[component]
 pub(crate) fn WorkerEventsPage() -> impl IntoView {
     let (port, desk, query) = (use_backend(), use_page_backend(), part_from_url());
@@ -103,7 +102,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
     }
 }
 
-/// What else is worth telling of it; the rest is in the record.
+/// Selected details of an event; all others are in its record.
 fn event_details(event: &AuditTrailEvent) -> Vec<String> {
     let (language, words, clock) = (t(), &t().plain().worker, use_clock());
     let detail = &event.detail;
@@ -141,7 +140,7 @@ fn event_details(event: &AuditTrailEvent) -> Vec<String> {
     details.into_iter().flatten().collect()
 }
 
-/// How many GPUs of which model.
+/// The number of GPUs of each model.
 fn gpu_models_text(names: &Value) -> Option<String> {
     let mut many = BTreeMap::<&str, u64>::new();
     for name in names.as_array()?.iter().filter_map(Value::as_str) {
@@ -151,7 +150,7 @@ fn gpu_models_text(names: &Value) -> Option<String> {
     Some(model_counts.collect::<Vec<_>>().join(", ")).filter(|told| !told.is_empty())
 }
 
-/// GPUs by their numbers, with what is said of each.
+/// GPUs by their index, each with its detail.
 fn gpu_list_text(told: &Value) -> Option<String> {
     let gpu = |gpu: &Value| {
         let index = u32::try_from(gpu["index"].as_u64()?).ok()?;

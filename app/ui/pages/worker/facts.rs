@@ -1,4 +1,4 @@
-//! What a worker is, in short.
+//! The main properties of a worker.
 
 use leptos::prelude::*;
 
@@ -12,7 +12,6 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-/// See the module.
 #[component]
 pub(super) fn WorkerFacts(worker: RwSignal<WorkerView>) -> impl IntoView {
     view! {
@@ -53,7 +52,7 @@ fn fact_rows(worker: WorkerView) -> impl IntoView {
     .into_erased()
 }
 
-/// How jobs are confined there, and why not more.
+/// The minimum sandbox level of jobs on this worker, and why a higher level is not supported.
 fn sandbox_text(sandbox: Option<&Sandbox>) -> String {
     let words = &t().worker;
     let Some(sandbox) = sandbox else { return words.sandbox_older.to_owned() };
@@ -65,7 +64,7 @@ fn sandbox_text(sandbox: Option<&Sandbox>) -> String {
     with_reason(level.to_owned(), sandbox.why_not_more.as_deref())
 }
 
-/// What each job may take, and why there is not a limit of everything.
+/// The resource limits of jobs on this worker, and why some are missing.
 fn limits_text(limits: &JobLimits) -> String {
     let words = &t().worker;
     let memory = limits.memory_bytes.map(|bytes| words.job_limits_memory.of(t().format_bytes(bytes)));
@@ -79,7 +78,7 @@ fn with_reason(what: String, why: Option<&str>) -> String {
     why.map_or_else(|| what.clone(), |why| format!("{what} ({why})"))
 }
 
-/// What its agent makes of the server's certificate.
+/// Whether the agent verifies the server's certificate.
 fn certificate_text(verifies: bool) -> Text {
     let words = &t().worker;
     if verifies { words.verified } else { words.unverified }

@@ -1,4 +1,4 @@
-//! What stands above every view of a worker: its name, how it stands and did of late, what can be done, and the way to the other views.
+//! The header of every view of a worker: name, status, the last 24 hours, actions, and links to the other views.
 
 use leptos::prelude::*;
 
@@ -20,7 +20,6 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::permissions::has_permission;
 
-/// See the module.
 #[component]
 pub(super) fn WorkerHeader(worker: RwSignal<WorkerView>, #[prop(into)] tab: Signal<WorkerTab>) -> impl IntoView {
     let (words, clock) = (t(), use_clock());
@@ -62,7 +61,7 @@ pub(in crate::ui::pages) fn deletion_blocker(worker: &WorkerView) -> Option<Stri
     }
 }
 
-/// What is shown if a worker cannot be.
+/// Shown if a worker cannot be loaded.
 pub(in crate::ui::pages) fn worker_error(problem: Problem) -> AnyView {
     view! {
         <PageHeader title=t().workers.worker above=("/admin/workers", t().workers.title)/>

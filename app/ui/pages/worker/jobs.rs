@@ -1,4 +1,4 @@
-//! What a worker did: how its attempts ended of late, and each of them.
+//! The attempts of a worker, and how many of the recent ones succeeded.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -26,23 +26,22 @@ use crate::ui::pages::jobs::jobs_url;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 use crate::ui::pages::{use_backend, use_page_backend};
 
-/// How many a page shows.
+/// Number of attempts or events per page.
 const PAGE_SIZE: u32 = 50;
 const DAY_MS: i64 = 86_400_000;
 
-/// The part of a list that the address asks for.
+/// The page of a list that the address selects.
 pub(super) fn part_from_url() -> PageQuery {
     PageQuery { limit: Some(PAGE_SIZE), ..use_query_map().with_untracked(from_params) }
 }
 
-/// Where the newest part of a view's list is, unless it is shown, and the next older one.
+/// The addresses of the first page of a list, unless it is shown, and of the next page with older entries.
 pub(super) fn page_links(id: &WorkerId, tab: WorkerTab, here: &PageQuery, next: Option<String>) -> [Option<String>; 2] {
     let page = tab.href(id);
     let older = next.map(|cursor| format!("{page}{}", query_string(&PageQuery { limit: None, cursor: Some(cursor) })));
     [here.cursor.is_some().then_some(page), older]
 }
 
-/// See the module.
 #[component]
 pub(crate) fn WorkerJobsPage() -> impl IntoView {
     let (port, desk, query) = (use_backend(), use_page_backend(), part_from_url());
@@ -85,7 +84,7 @@ fn WorkerFigures(record: WorkerAttemptStats, now: Timestamp) -> impl IntoView {
     let language = t();
     let words = &language.plain().worker;
     let rate = record.success_percent.map_or_else(|| "–".to_owned(), |rate| language.format_percent(rate));
-    // More than a month is never asked for, and less than a day is told as one.
+    // The statistics cover at most a month; less than a day is shown as one day.
     let days = ((now - record.since).0 / DAY_MS).max(1).unsigned_abs();
     let judged = [record.completed, record.failed, record.lost].map(|number| language.format_integer(number));
     let of_what = words.ended_so.with(&[&judged[0], &judged[1], &judged[2]]);

@@ -1,4 +1,4 @@
-//! How a worker stood in the last 24 hours: a bar, and the same in words.
+//! The states of a worker in the last 24 hours: as a bar, and as text.
 
 use leptos::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::ui::locales::sentence::Text;
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 1_440 * MINUTE_MS;
-/// In which order it is told; none is that it was never heard of.
+/// The order in which states are listed; none stands for the time before the first contact.
 const DISPLAY_ORDER: [Option<WorkerStatus>; 6] = [
     Some(WorkerStatus::Busy),
     Some(WorkerStatus::Idle),
@@ -24,7 +24,7 @@ const DISPLAY_ORDER: [Option<WorkerStatus>; 6] = [
     None,
 ];
 
-/// A stretch of the day.
+/// A period in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StatusPeriod {
     status: Option<WorkerStatus>,
@@ -57,8 +57,8 @@ impl StatusPeriod {
     }
 }
 
-/// What of it lies in the day before this moment. A change is there at once, whatever the moment is rounded to; what took less
-/// than a second is left out.
+/// The periods in the 24 hours before `now`. As `now` may be rounded down, the newest state lasts at least a second, so
+/// that it is shown at once; other periods below a second are left out.
 fn status_periods(stood: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod> {
     let now = stood.last().map_or(now, |last| now.max(Timestamp(last.since.0 + 1_000)));
     let ends = stood.iter().skip(1).map(|next| next.since).chain([now]);
@@ -69,7 +69,7 @@ fn status_periods(stood: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod>
     stood.iter().zip(ends).filter_map(part).collect()
 }
 
-/// All stretches of a kind as one as long as they together, with how many they are.
+/// Adds up the periods of each state: one period of their total length, with their number.
 fn totals(parts: &[StatusPeriod]) -> Vec<(StatusPeriod, usize)> {
     let total = |status: &Option<WorkerStatus>| {
         let matching = || parts.iter().filter(|part| part.status == *status);
@@ -79,13 +79,12 @@ fn totals(parts: &[StatusPeriod]) -> Vec<(StatusPeriod, usize)> {
     DISPLAY_ORDER.iter().filter_map(total).collect()
 }
 
-/// `Offline 1 h 50 min`, and of what it is told how often: `3 ×`.
+/// Formats `Offline 1 h 50 min, 3 ×`; only absences are counted.
 fn describe_total((part, times): &(StatusPeriod, usize)) -> String {
     let times = if part.is_away() && *times > 1 { format!(", {times}\u{a0}×") } else { String::new() };
     format!("{} {}{times}", part.label(), t().format_duration(part.duration()))
 }
 
-/// See the module.
 #[component]
 pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
     let (clock, words) = (use_clock(), t());
@@ -123,7 +122,8 @@ pub(super) fn LastDay(worker: RwSignal<WorkerView>) -> impl IntoView {
     .into_erased()
 }
 
-/// Each stretch, a minute to a unit; where it was away the bar is low, and there however short that was.
+/// One bar per period, with one unit per minute. Absences have low bars, which are wide enough to be visible even if
+/// short.
 fn draw_bars(parts: &[StatusPeriod], clock: PageClock) -> impl IntoView + use<> {
     let begin = parts.last().map_or(0, |last| last.until.0 - DAY_MS);
     let bar = |part: &StatusPeriod| {

@@ -1,5 +1,4 @@
-//! One worker: how it stands, how its GPUs do, what it did, what happened with it. The views are links, so each has an
-//! address.
+//! The pages of one worker. Its views are links, so each has an address.
 
 #[cfg(feature = "ssr")]
 pub(in crate::ui) mod events;
@@ -32,7 +31,6 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, StartMethod};
 use crate::ui::live::live_signal;
 
-/// A worker's page.
 #[component]
 pub(crate) fn WorkerPage() -> impl IntoView {
     let params = use_params_map();
@@ -86,7 +84,7 @@ fn WorkerContent(first: WorkerView, id: WorkerId, port: SharedBackend) -> impl I
     view! { <WorkerHeader worker=worker tab=tab/> {shown} }.into_erased()
 }
 
-/// The answer to the creation of this very worker, if it is this page's flash.
+/// The token and start methods of this worker, if the previous request created it.
 fn created_from_flash(id: &WorkerId) -> Option<(String, Vec<StartMethod>)> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
         Flash::Created { worker, ways } if worker.worker_id == *id => Some((worker.token, ways)),

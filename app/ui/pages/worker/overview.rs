@@ -1,4 +1,4 @@
-//! What an operator wants to see first: whether it is well, what its GPUs do, what it holds, what it is.
+//! The main view of a worker: health, GPUs, jobs, token, and properties.
 
 use leptos::prelude::*;
 
@@ -24,13 +24,13 @@ use crate::ui::format;
 use crate::ui::i18n::t;
 use crate::ui::permissions::has_permission;
 
-/// A worker that is new: it is waited for, and if it was made just now, its token is shown this once.
+/// Data for a new worker: the page waits for its first contact, and shows the token once if the worker was just
+/// created.
 #[derive(Clone)]
 pub(super) struct WorkerOnboarding {
     pub new_token: Option<(String, Vec<StartMethod>)>,
 }
 
-/// See the module.
 #[component]
 pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<WorkerOnboarding>) -> impl IntoView {
     let words = &t().worker;
@@ -66,7 +66,7 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
     .into_erased()
 }
 
-/// Each GPU at a glance; how they did is a view of its own.
+/// All GPUs at a glance; their charts are in another view.
 #[component]
 fn GpuPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = t();

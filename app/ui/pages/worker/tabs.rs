@@ -1,4 +1,4 @@
-//! The views of a worker. Some are on the page that lives in the browser, some are plain pages of their own.
+//! The views of a worker. Some are part of the hydrated page, others are rendered on the server only.
 
 use leptos::prelude::*;
 use leptos_router::params::ParamsMap;
@@ -10,21 +10,20 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::permissions::has_permission;
 
-/// A view of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui) enum WorkerTab {
     Overview,
     Gpus,
-    /// What it did is read back: a plain page.
+    /// Attempts are a record of the past, rendered on the server only.
     Jobs,
-    /// What happened with it is read back: a plain page.
+    /// Events are a record of the past, rendered on the server only.
     Events,
 }
 
 impl WorkerTab {
     const ALL: [Self; 4] = [Self::Overview, Self::Gpus, Self::Jobs, Self::Events];
 
-    /// What the address of the living page asks for.
+    /// The view of the hydrated page that the address selects.
     pub fn from_params(params: &ParamsMap) -> Self {
         match params.get("show").as_deref() {
             Some("gpus") => Self::Gpus,
@@ -32,7 +31,7 @@ impl WorkerTab {
         }
     }
 
-    /// Where it is.
+    /// The address of the view.
     pub fn href(self, id: &WorkerId) -> String {
         let rest = match self {
             Self::Overview => "",
@@ -58,7 +57,7 @@ impl WorkerTab {
     }
 }
 
-/// Links to the views; what a worker did, and what happened with it, is for its admins.
+/// Links to the views; attempts and events are for admins only.
 #[component]
 pub(super) fn WorkerTabs(id: WorkerId, tab: WorkerTab) -> impl IntoView {
     let administers = has_permission(Permission::AdminWorkers);

@@ -1,4 +1,4 @@
-//! What the list can be narrowed by, with how many workers each would leave: links, so that they work without JavaScript.
+//! Filters of the worker list, each with the number of matching workers: links, so that they work without JavaScript.
 
 use leptos::prelude::*;
 
@@ -10,16 +10,16 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-/// Words that show how to ask.
+/// Examples of search terms.
 const EXAMPLES: [&str; 7] =
     ["status:idle", "type:ephemeral", "gpu:a100*", "label.team=nlp", "host:rack-7", "version:0.1*", "tls:off"];
 
-/// The list by another question.
+/// The address of the list with another search.
 fn facet_url(query: &WorkersQuery, q: &str) -> String {
     workers_url(&WorkersQuery { q: Some(q.to_owned()), status: None, label: None, cursor: None, ..query.clone() })
 }
 
-/// The row of states.
+/// The filters by status.
 pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<FilterLink> {
     let words = t();
     let states = || page.facets.iter().filter(|facet| facet.about == FacetKind::Status);
@@ -32,7 +32,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
         _ => words.status.never_connected,
     };
     let chosen = states().find(|facet| facet.chosen);
-    // Those that were never heard of are offline too.
+    // Workers that have never connected also count as offline.
     let sum = states().filter(|facet| facet.value != "never").map(|facet| facet.count).sum();
     let all = FilterLink {
         href: facet_url(query, chosen.map_or(&page.q, |facet| &facet.q)),
@@ -40,7 +40,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
         count: Some(sum),
         current: chosen.is_none(),
     };
-    // Hardly ever is one of them, and only for a moment.
+    // Workers are connecting only for a moment, so this filter is hidden while there are none.
     let shown = states().filter(|facet| facet.count > 0 || facet.chosen || facet.value != "connecting");
     let each = shown.map(|facet| FilterLink {
         href: facet_url(query, &facet.q),
@@ -51,7 +51,7 @@ pub(super) fn status_filters(query: &WorkersQuery, page: &WorkersPage) -> Vec<Fi
     std::iter::once(all).chain(each).collect()
 }
 
-/// Everything else: a disclosure, which stays as the reader has it while its counts follow the fleet.
+/// All other filters, in a disclosure that stays open or closed while its counts are updated.
 #[component]
 pub(super) fn FacetPanel(page: RwSignal<WorkersPage>, query: WorkersQuery) -> impl IntoView {
     let words = &t().workers;

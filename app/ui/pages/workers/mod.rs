@@ -1,4 +1,4 @@
-//! Administration → Workers: a page of the list, which follows it.
+//! Administration → Workers: the live list of workers.
 
 mod facets;
 mod query;
@@ -29,7 +29,7 @@ use crate::ui::live::live_signal;
 use crate::ui::permissions::has_permission;
 use crate::ui::view_scope::ViewScope;
 
-/// The fleet as a table that follows it.
+/// The list of workers, updated live.
 #[component]
 pub(crate) fn WorkersPage() -> impl IntoView {
     let words = &t().workers;
@@ -123,13 +123,13 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, port: SharedBackend) -> i
     .into_erased()
 }
 
-/// The way to make the first, for who may.
+/// The link to create a worker, if permitted.
 pub(super) fn create_link() -> AnyView {
     let link = || view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> };
     has_permission(Permission::AdminWorkers).then(link).into_erased()
 }
 
-/// What can be done to those that are picked, as far as the reader may.
+/// The actions on selected workers that the user may perform.
 fn bulk_buttons() -> Vec<BulkActionButton> {
     if !has_permission(Permission::AdminWorkers) {
         return Vec::new();
@@ -148,7 +148,7 @@ fn page_window(page: &WorkersPage) -> PageWindow {
     PageWindow { before: page.before, shown: page.workers.len() as u64, total: page.total, previous, next }
 }
 
-/// The whole list, to be kept.
+/// Links to download all workers that match the filters.
 fn export_links(query: &WorkersQuery) -> AnyView {
     let export = |path| export_url(path, query);
     view! {
@@ -159,7 +159,7 @@ fn export_links(query: &WorkersQuery) -> AnyView {
     .into_erased()
 }
 
-/// The columns by which it can be sorted.
+/// The columns that the list can be sorted by.
 fn sort_columns(query: &WorkersQuery) -> SortColumns {
     let head = |by, largest_first| {
         let (sorted, turned) = sort_state(query, by, largest_first);

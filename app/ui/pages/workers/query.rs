@@ -1,14 +1,14 @@
-//! What the address of the list asks for, and addresses that ask for something else.
+//! Converts between the address of the worker list and its filters.
 
 use leptos_router::params::ParamsMap;
 
 use crate::protocol::workers::WorkersQuery;
 use crate::ui::page_query::{from_params, query_string};
 
-/// How many workers a page shows.
+/// Number of workers per page.
 const PAGE_SIZE: u32 = 50;
 
-/// The filters of the page's address.
+/// The filters in the address of the page.
 pub(super) fn query_from_params(params: &ParamsMap) -> WorkersQuery {
     WorkersQuery { facets: true, limit: Some(PAGE_SIZE), ..from_params(params) }
 }
@@ -22,17 +22,18 @@ fn list_url(path: &str, query: &WorkersQuery) -> String {
     format!("{path}{}", query_string(&WorkersQuery { facets: false, limit: None, ..query.clone() }))
 }
 
-/// All that fit, from another address.
+/// The address of an export of all workers that match the filters.
 pub(super) fn export_url(path: &str, query: &WorkersQuery) -> String {
     list_url(path, &WorkersQuery { cursor: None, ..query.clone() })
 }
 
-/// Whether anything is left out.
+/// Whether any filter is set.
 pub(super) fn is_filtered(query: &WorkersQuery) -> bool {
     query.status.is_some() || query.q.is_some() || query.label.is_some()
 }
 
-/// How a column is sorted now: not, ascending, or descending; and the query that sorts by it, or the other way round.
+/// The current sort direction of a column, and the query that its heading links to: sorted by this column, or in the
+/// reverse direction if it already is.
 pub(super) fn sort_state(query: &WorkersQuery, by: &str, largest_first: bool) -> (Option<&'static str>, WorkersQuery) {
     let now = query.sort.as_deref().unwrap_or("name");
     let (state, descends) = match now.strip_prefix('-') {
