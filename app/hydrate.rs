@@ -1,4 +1,4 @@
-//! The browser's side of the start; `browser/lib.rs` calls it.
+//! Entry point of the dashboard in the browser, called by `browser/lib.rs`.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use leptos::prelude::*;
 use crate::ui::backend::SharedBackend;
 use crate::ui::{App, browser, enhance, http_backend, lazy_routes};
 
-/// Brings the server's page to life.
+/// Hydrates the page that the server rendered.
 pub fn hydrate() {
     console_error_panic_hook::set_once();
-    // A plain page is the server's; there is nothing of it here to bring to life.
+    // A server-rendered page has no views to hydrate.
     if browser::is_server_rendered() {
         enhance::enhance();
         return;

@@ -1,8 +1,8 @@
-//! The browser's entry point: what the page's script calls. Everything else is in the library.
+//! The browser's entry point, called by the script of the page. Everything else is in the library `app`.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Brings the page that the server rendered to life.
+/// Hydrates the page that the server rendered.
 #[wasm_bindgen]
 pub fn hydrate() {
     app::hydrate::hydrate();

@@ -1,4 +1,4 @@
-// Fewer tests in the browsers that are not Chromium, as a distribution ships them (see webdriver.ts).
+// A smaller set of tests for browsers other than Chromium, in the versions of the distribution (see webdriver.ts).
 import { defineConfig } from '@playwright/test';
 import base from './playwright.config';
 import type { Engine } from './webdriver';
@@ -7,7 +7,7 @@ const { outputDir, retries, forbidOnly, reporter } = base;
 
 export default defineConfig<{ engine: Engine }>({
   outputDir,
-  workers: 1, // each takes the display
+  workers: 1, // each uses the display
   retries,
   forbidOnly,
   reporter,

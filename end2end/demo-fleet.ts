@@ -1,4 +1,5 @@
-// A fleet on a weekday: some jobs run, some are queued, some things are broken. All of it comes by the API that agents use.
+// A fleet on a weekday: some jobs run, some are queued, and some things are broken. All
+// data arrives over the agents' API.
 import type { Server } from './fixtures';
 import { Host, sample } from './host';
 import { makeWorker, submit } from './steps';
@@ -13,7 +14,7 @@ export interface DemoFleet {
   close(): void;
 }
 
-/** All pages, by name. */
+/** The paths of all pages by name. */
 export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
   overview: () => '/',
   jobs: () => '/jobs',
@@ -58,7 +59,7 @@ export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
 };
 
 
-/** A falling loss with noise that is the same each time. */
+/** A falling loss with reproducible noise. */
 export const loss = (step: number) => 0.12 + 1.6 * Math.exp(-step / 260) + 0.05 * Math.sin(step * 1.7) * Math.exp(-step / 900);
 
 export function points(from: number, to: number, total: number, seconds: number): object[] {
@@ -73,7 +74,7 @@ export function points(from: number, to: number, total: number, seconds: number)
   return all;
 }
 
-/** An hour of GPU readings, busy in the last three quarters. */
+/** Sends an hour of GPU readings; the GPUs are busy for the last three quarters. */
 async function telemetry(host: Host, load: number): Promise<void> {
   const wave = (gpu: number, ago: number) => {
     const busy = ago < 45 * 60 ? load : load * 0.1;
@@ -86,7 +87,7 @@ async function telemetry(host: Host, load: number): Promise<void> {
   })), moments);
 }
 
-/** Fills a server with the fleet. */
+/** Creates the fleet on a server. */
 export async function demoFleet(server: Server): Promise<DemoFleet> {
   const atlas = await Host.connect(server, 'atlas', { gpus: 8, model: 'NVIDIA H100 80GB HBM3', labels: { site: 'vienna', team: 'vision' } });
   const completed = await submit(server, 'digits');

@@ -1,4 +1,4 @@
-// `test`, with a server of its own for each test, agents on demand, and pages that must not complain.
+// `test` with a separate server for each test, agents on demand, and a check that pages log no errors.
 import AxeBuilder from '@axe-core/playwright';
 import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,11 +13,11 @@ export interface Server {
   adminToken: string;
   dataDir: string;
   program: Program;
-  /** Stops it as an operator would, and starts it again on the same data and port. */
+  /** Stops the server as an operator would, and restarts it with the same data and port. */
   restart(): Promise<void>;
-  /** Kills it in the middle of whatever it does, and starts it again. */
+  /** Kills the server at an arbitrary moment, and restarts it. */
   crash(): Promise<void>;
-  /** A request to the API as administrator; `path` starts with `/`. */
+  /** Sends an API request as admin; `path` starts with `/`. */
   api(path: string, init?: RequestInit): Promise<Response>;
 }
 
@@ -29,14 +29,17 @@ export interface AgentOptions {
 }
 
 interface Fixtures {
-  /** Whether the server has an admin when a test begins. */
+  /** Whether the server has an admin at the start of a test. */
   claimed: boolean;
   server: Server;
-  /** Starts an agent of `server` on this machine with the example trainer; it is stopped at the test's end. */
+  /** Starts an agent of `server` on this host with the example trainer; it is stopped at the end of the test. */
   agent(options: AgentOptions): Program;
-  /** Runs a command that a page shows, in a shell with dist/ on its path; it is stopped at the test's end. */
+  /** Runs a command from a page in a shell with dist/ in its path; it is stopped at the end of the test. */
   shell(command: string): Program;
-  /** Errors, warnings and hydration messages of the pages so far. Any left at the end fails the test: splice out what it expects. */
+  /**
+   * Errors, warnings and hydration messages of all pages so far. Any that remain at the end fail
+   * the test; remove expected ones.
+   */
   complaints: string[];
 }
 
@@ -80,18 +83,18 @@ function listen(context: BrowserContext, complaints: string[], scripts: boolean)
   context.on('weberror', (error) => complaints.push(`uncaught: ${error.error().message}`));
   context.on('console', (message) => {
     const text = `${message.type()}: ${message.text()}`;
-    // Without scripts nobody uses what is preloaded for them.
+    // Without scripts, preloaded files remain unused.
     if (!scripts && text.includes('was preloaded using link preload')) return;
     if (['error', 'warning'].includes(message.type()) || /hydration/i.test(text)) complaints.push(text.startsWith('error: Failed to load') ? `${text} ${message.location().url.replace(/^\w+:\/\/[^/]*/, '')}` : text);
   });
 }
 
-/** Drops what a browser says of answers that a test meant. */
+/** Removes messages of the browser about expected responses. */
 export function meant(complaints: string[], what: RegExp): void {
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
 }
 
-/** The page that was left by signing out hears that its session ended, and may still have asked about it. */
+/** Removes the messages of pages that checked their session after signing out. */
 export function signedOut(complaints: string[]): void {
   meant(complaints, /status of 401 .* \/api\/session$/);
 }
@@ -121,7 +124,7 @@ export const test = base.extend<Fixtures>({
         SIMPLETUNER_WORKER_TOKEN: token,
         SIMPLETUNER_WORKER_NAME: name,
         SIMPLETUNER_WORK_DIR: join(server.dataDir, name),
-        SIMPLETUNER_KEEP_FREE: '0', // however full this machine's disk is
+        SIMPLETUNER_KEEP_FREE: '0', // independent of free disk space on this host
         PYTHONPATH: join(ROOT, 'examples/trainer'),
         ...env,
       }, log);
@@ -140,7 +143,7 @@ export const test = base.extend<Fixtures>({
         SIMPLETUNER_WORK_DIR: join(server.dataDir, `shell-${started.length}`),
         SIMPLETUNER_KEEP_FREE: '0',
       };
-      // `exec`: the program itself, and not the shell around it, is what is stopped at the end.
+      // With `exec`, stopping the child stops the program itself, not only the shell around it.
       const program = new Program('shell', '/bin/bash', ['-c', command.replace(/(?<= |^)simpletuner /, 'exec simpletuner ')], env, join(server.dataDir, 'shell.log'));
       started.push(program);
       return program;
@@ -159,7 +162,7 @@ export const test = base.extend<Fixtures>({
 
 const copies = new WeakMap<BrowserContext, Page>();
 
-/** A page that can run axe beside those of `context`, for as long as that is there. */
+/** Returns a page with scripts for axe, in another context that closes together with `context`. */
 async function copyPage(context: BrowserContext): Promise<Page> {
   const made = copies.get(context);
   if (made) return made;
@@ -170,37 +173,38 @@ async function copyPage(context: BrowserContext): Promise<Page> {
   return page;
 }
 
-/** The page as it is, without its scripts, where axe can run: it cannot where scripts are off. */
+/** Copies a page without its scripts to where axe can run, because axe needs JavaScript. */
 async function copyForAxe(page: Page): Promise<Page> {
   const [url = ''] = page.url().split('#');
   const html = (await page.content()).replace(/<script\b[\s\S]*?<\/script>|<\/?noscript\b[^>]*>/gi, '');
   const copy = await copyPage(page.context());
   await copy.context().addCookies(await page.context().cookies());
   await copy.setViewportSize(page.viewportSize()!);
-  // The route stays, and the newest is asked: one that is taken away leaves what is just being fetched without an answer.
+  // Routes are never removed, and the newest one has precedence: removing a route would leave
+  // current requests without a response.
   await copy.route(url, (route) => route.fulfill({ body: html, contentType: 'text/html; charset=utf-8' }));
   await copy.goto(url);
   return copy;
 }
 
-/** No violation of WCAG 2.2 AA that axe can find. */
+/** Expects that axe finds no violation of WCAG 2.2 AA. */
 export async function expectAccessible(page: Page): Promise<void> {
   const scripts = test.info().project.use.javaScriptEnabled ?? true;
   const looked = scripts ? page : await copyForAxe(page);
-  // Between two themes a colour is neither the one nor the other. A page that is not painted would never get to the end of a
-  // transition by itself.
+  // During a transition between themes colors are a mixture of both, and transitions never finish
+  // in a page that is not painted.
   await looked.evaluate(() => {
     for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
   });
   const { violations } = await new AxeBuilder({ page: looked })
     .options({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'], preload: false })
-    .setLegacyMode() // there are no frames whose results another page would have to put together
+    .setLegacyMode() // there are no frames, so another page to combine their results is unnecessary
     .analyze();
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `  ${node.html}`).join('\n')}`);
   expect.soft(found, 'the page must be accessible').toEqual([]);
 }
 
-/** A full-page picture in end2end/screenshots/<project>, for people to look at. */
+/** Saves a full-page screenshot in end2end/screenshots/<project> for visual review. */
 export async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(__dirname, 'screenshots', test.info().project.name, `${name}.png`), fullPage: true });
 }

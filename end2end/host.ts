@@ -1,4 +1,4 @@
-// A GPU host whose agent does what a test says: it registers, listens, takes what it is offered, and reports.
+// A GPU host whose agent is controlled by a test: it registers, listens, accepts offers and reports.
 import { expect } from '@playwright/test';
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
@@ -16,7 +16,7 @@ export interface HostOptions {
   model?: string;
   vram?: number;
   labels?: Record<string, string>;
-  /** Labels that its agent reports. */
+  /** The labels that its agent reports. */
   reported?: Record<string, string>;
   version?: string;
 }
@@ -32,7 +32,7 @@ export class Host {
     readonly gpus: string[],
   ) {}
 
-  /** A new worker, registered and listening. */
+  /** Creates a worker, registers its agent and opens its stream. */
   static async connect(server: Server, name: string, options: HostOptions = {}): Promise<Host> {
     const { gpus = 4, model = 'NVIDIA A100-SXM4-80GB', vram = 80, labels = {}, reported = {}, version = '0.1.0' } = options;
     const body = JSON.stringify({ name, worker_type: 'persistent', labels });
@@ -57,7 +57,7 @@ export class Host {
     const headers = { 'x-worker-token': sessionOf(this.token) };
     const answer = await fetch(`${this.server.url}/api/workers/stream`, { headers, signal: this.closing.signal });
     expect(answer.status).toBe(200);
-    void this.hear(answer.body!).catch(() => {}); // ended by us, or with the server
+    void this.hear(answer.body!).catch(() => {}); // closed by the test, or with the server
   }
 
   private async hear(stream: ReadableStream<Uint8Array>): Promise<void> {
@@ -75,18 +75,18 @@ export class Host {
     }
   }
 
-  /** The next offer. */
+  /** Waits for the next offer. */
   async offer(): Promise<Offer> {
     await expect.poll(() => this.offers.length, { timeout: 15_000 }).toBeGreaterThan(0);
     return this.offers.shift()!;
   }
 
-  /** An offer that came, if one did. */
+  /** Returns the next offer if it has arrived. */
   nextOffer(): Offer | undefined {
     return this.offers.shift();
   }
 
-  /** Takes the next offer and runs it. */
+  /** Accepts the next offer and runs it. */
   async run(): Promise<Offer> {
     const offer = await this.offer();
     await this.report(offer, 'starting');
@@ -102,14 +102,14 @@ export class Host {
     return this.send('POST', offer, 'progress', JSON.stringify({ attempt: offer.attempt, points }));
   }
 
-  /** How its GPUs are; `at` is now unless it says otherwise. */
+  /** Sends current GPU readings. */
   tell(gpus: object[]): Promise<void> {
     return this.post('heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
   }
 
   /**
-   * Tells how its GPUs were so many seconds ago. A heartbeat takes few moments, and by the server's clock its last one is now: so each
-   * ends with this one.
+   * Sends GPU readings of the past, given in seconds before now. A heartbeat holds few readings, and the server takes
+   * the time of its last one as now, so each heartbeat ends with a current one.
    */
   async recall(gpus: (ago: number) => object[], moments: number[]): Promise<void> {
     const now = Date.now();
@@ -126,10 +126,10 @@ export class Host {
     expect(answer.status, await answer.clone().text()).toBe(200);
   }
 
-  /** Sends the log from an offset on, before which so many bytes were lost; tells the offset behind it. */
+  /** Sends a log from an offset, before which `dropped` bytes were lost; returns the next offset. */
   async log(offer: Offer, text: string, offset = 0, dropped = 0): Promise<number> {
     const bytes = Buffer.from(text);
-    const piece = 1_000_000; // the server takes a little more
+    const piece = 1_000_000; // the limit of the server is slightly higher
     for (let at = 0; at < bytes.length; at += piece) {
       const lost = dropped && at === 0 ? `&dropped=${dropped}` : '';
       await this.send('PUT', offer, `logs?attempt=${offer.attempt}&offset=${offset + at}${lost}`, bytes.subarray(at, at + piece));
@@ -143,20 +143,20 @@ export class Host {
     return this.send('PUT', offer, `artifacts/${way}?attempt=${offer.attempt}&kind=${kind}`, bytes, { 'x-content-sha256': sha256 });
   }
 
-  /** It is gone without a word. */
+  /** Closes the stream without disconnecting. */
   close(): void {
     this.closing.abort();
   }
 }
 
-/** A host of its own, and the job that it runs. */
+/** Connects a host and runs a job on it. */
 export async function running(server: Server, options: HostOptions = {}): Promise<{ host: Host; offer: Offer }> {
   const host = await Host.connect(server, 'gpu-1', options);
   await submit(server, 'digits');
   return { host, offer: await host.run() };
 }
 
-/** A PNG of a training that learns: noise that becomes a gradient, `share` from 0 to 1. */
+/** Returns a PNG of a training in progress: noise that becomes a gradient as `share` increases from 0 to 1. */
 export function sample(share: number, seed: number, size = 128): Buffer {
   const rows = Buffer.alloc(size * (size * 3 + 1));
   let random = seed * 7_919 + 1;

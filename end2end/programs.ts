@@ -1,4 +1,4 @@
-// The real programs of dist/, started for one test and stopped at its end.
+// The programs in dist/, started for one test and stopped at its end.
 import { expect } from '@playwright/test';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 export const ROOT = resolve(__dirname, '..');
 export const DIST = process.env.SIMPLETUNER_DIST ?? join(ROOT, 'dist');
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((done, failed) => {
@@ -20,7 +20,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A running program of dist/ (of the path, where `dir` is empty), whose output goes to a file. */
+/** A running program from dist/, or from the path if `dir` is empty, whose output is written to a file. */
 export class Program {
   private readonly child: ChildProcess;
   private readonly ended: Promise<string>;
@@ -35,7 +35,7 @@ export class Program {
     dir = DIST,
   ) {
     const out = openSync(logFile, 'a');
-    // Nothing of the caller's SIMPLETUNER_* variables may reach a program under test.
+    // The caller's SIMPLETUNER_* variables must not affect a program under test.
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('SIMPLETUNER_'));
     this.child = spawn(dir ? resolve(dir, file) : file, args, {
       stdio: ['ignore', out, out],
@@ -57,7 +57,7 @@ export class Program {
     return readFileSync(this.logFile, 'utf8');
   }
 
-  /** Waits until `ready` says so; fails at once if the program ends. */
+  /** Waits until `ready` returns true; fails immediately if the program ends. */
   async until(what: string, ready: () => Promise<boolean>, ms = 15_000): Promise<void> {
     for (const end = Date.now() + ms; Date.now() < end; await new Promise((next) => setTimeout(next, 50))) {
       if (this.ending !== undefined) throw new Error(`${this.name} ended (${this.ending}):\n${this.log()}`);
@@ -70,7 +70,7 @@ export class Program {
     this.child.kill(signal);
   }
 
-  /** How it ended, or `undefined` if it is still there after `ms`. */
+  /** Returns how the program ended, or `undefined` if it still runs after `ms`. */
   async end(ms: number): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((done) => (timer = setTimeout(() => done(undefined), ms)));
@@ -79,7 +79,7 @@ export class Program {
     return how;
   }
 
-  /** Stops it as an operator would, and fails the test if it does not go in 5 s, or panicked in its life. */
+  /** Stops the program as an operator would; fails if it does not end within 5 s or has panicked. */
   async stop(): Promise<void> {
     this.signal('SIGTERM');
     const how = await this.end(5_000);

@@ -1,8 +1,8 @@
-// What several specs do: sign in, make a worker, wait for a job.
+// Steps that several specs share: sign in, create a worker, wait for a job.
 import { expect, type Page } from '@playwright/test';
 import type { Server } from './fixtures';
 
-/** Signs in through the login page, as a person does who reads any language. */
+/** Signs in on the sign-in page, in any language. */
 export async function signIn(page: Page, server: Server): Promise<void> {
   await page.goto('/login');
   const form = page.locator('form[action="/ui/login"]');
@@ -13,7 +13,7 @@ export async function signIn(page: Page, server: Server): Promise<void> {
 
 export const PASSWORD = 'correct-horse-battery';
 
-/** Adds somebody through the API, and signs in as them. */
+/** Creates a user through the API and signs in as them. */
 export async function signInAs(page: Page, server: Server, name: string, role: string): Promise<void> {
   const body = JSON.stringify({ name, role, password: PASSWORD });
   expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
@@ -24,7 +24,7 @@ export async function signInAs(page: Page, server: Server, name: string, role: s
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 }
 
-/** Adds somebody, and signs in with a token of theirs that reaches this only. */
+/** Creates a user and signs in with an API token that has only these scopes. */
 export async function signInWith(page: Page, server: Server, name: string, scopes: string[]): Promise<void> {
   const ask = async (path: string, body: object) =>
     (await server.api(path, { method: 'POST', body: JSON.stringify(body) })).json();
@@ -33,25 +33,25 @@ export async function signInWith(page: Page, server: Server, name: string, scope
   await signIn(page, { ...server, adminToken: secret });
 }
 
-/** Waits until the browser's half has taken over and listens. */
+/** Waits until the page is hydrated and receives events. */
 export async function live(page: Page): Promise<void> {
   await expect(page.locator('.is-live:visible').first()).toBeVisible();
 }
 
-/** Makes a worker through the API. */
+/** Creates a worker through the API. */
 export async function makeWorker(server: Server, name: string, labels: Record<string, string> = {}): Promise<{ worker_id: string; token: string }> {
   const answer = await server.api('/api/admin/workers', { method: 'POST', body: JSON.stringify({ name, worker_type: 'persistent', labels }) });
   expect(answer.status).toBe(201);
   return answer.json();
 }
 
-/** The sessions of agents that have registered, by token. */
+/** The sessions of registered agents by worker token. */
 const sessions = new Map<string, string>();
 
-/** What the agent with this token sends as `X-Worker-Token` once it has registered. */
+/** Returns the `X-Worker-Token` that the agent with this token sends after its registration. */
 export const sessionOf = (token: string): string => sessions.get(token) ?? token;
 
-/** Sends what the agent with this token would send. */
+/** Sends a request as the agent with this token. */
 export async function say(server: Server, token: string, path: string, body: unknown): Promise<void> {
   const key = path === 'register' ? token : sessionOf(token);
   const headers = { 'x-worker-token': key, 'content-type': 'application/json' };
@@ -60,25 +60,25 @@ export async function say(server: Server, token: string, path: string, body: unk
   if (path === 'register') sessions.set(token, (await answer.json()).session);
 }
 
-/** Registers a worker with so many GPUs. */
+/** Registers a worker with `count` GPUs. */
 export async function registerGpus(server: Server, token: string, count: number): Promise<void> {
   const gpus = Array.from({ length: count }, (_, index) => ({ index, uuid: `GPU-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
   await say(server, token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus, max_jobs: count });
 }
 
-/** A heartbeat that tells how the GPUs are. */
+/** Sends a heartbeat with GPU readings. */
 export async function tellGpus(server: Server, token: string, gpus: object[]): Promise<void> {
   await say(server, token, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
 }
 
-/** Submits a configuration through the API; returns the job's id. */
+/** Submits a configuration through the API and returns the ID of the job. */
 export async function submit(server: Server, config: string): Promise<string> {
   const answer = await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: config, target: 'worker' }) });
   expect(answer.status).toBe(201);
   return (await answer.json()).job_id;
 }
 
-/** Waits until a job is in this status. */
+/** Waits until a job has this status. */
 export async function jobIs(server: Server, job: string, status: string): Promise<void> {
   const now = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
   await expect.poll(now, { timeout: 60_000 }).toBe(status);

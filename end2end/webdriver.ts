@@ -1,4 +1,5 @@
-// The browsers that Playwright cannot drive as a distribution ships them, by the W3C's WebDriver: Debian's Firefox and WebKit.
+// Browsers that Playwright cannot control in the versions of the distribution (Firefox and WebKit of
+// Debian), over WebDriver (W3C).
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,10 +9,10 @@ export type Engine = 'firefox' | 'webkit';
 
 interface Driver {
   command(port: number): string[];
-  /** Whether its browser needs a display, also when nobody looks. */
+  /** Whether the browser needs a display, because it has no headless mode. */
   needsDisplay: boolean;
   capabilities: object;
-  /** What of the driver's output is a page's complaint; none if nobody is told of those. */
+  /** Matches error messages of pages in the driver's output; undefined if the driver does not print them. */
   complaint?: RegExp;
 }
 
@@ -23,8 +24,8 @@ const DRIVERS: Record<Engine, Driver> = {
       browserName: 'firefox',
       'moz:firefoxOptions': { args: ['-headless'], prefs: { 'devtools.console.stdout.content': true, 'intl.accept_languages': 'en-US' } },
     },
-    // Firefox's own parts warn too, under a name (`console.error: RSLoader: …`); what a page says is in quotes. A module is
-    // not there when its page was left before.
+    // Firefox's own components also log warnings, with a name (`console.error: RSLoader: …`); messages of pages are
+    // quoted. A module fails to load if its page was left before.
     complaint: /^(console\.error: (?!\w+: ).*|JavaScript (error|warning): (?!.*error loading dynamically imported module).*http:\/\/.*)$/gm,
   },
   webkit: {
@@ -63,7 +64,7 @@ export class Browser {
     return program;
   }
 
-  /** A display that nobody sees; it chooses its number, and tells it. */
+  /** Starts a virtual display, which chooses and prints its number. */
   private async display(): Promise<Record<string, string>> {
     const display = this.program('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], {});
     const number = () => /^\d+$/m.exec(display.log())?.[0];
@@ -87,12 +88,12 @@ export class Browser {
     await ask('POST', `${this.session}/url`, { url });
   }
 
-  /** What a script in the page returns. */
+  /** Returns the result of a script in the page. */
   run<T>(script: string, ...args: unknown[]): Promise<T> {
     return ask<T>('POST', `${this.session}/execute/sync`, { script, args });
   }
 
-  /** Types into what a selector finds. */
+  /** Types into the element that matches the selector. */
   async type(selector: string, text: string): Promise<void> {
     await ask('POST', `${await this.element(selector)}/value`, { text });
   }
@@ -101,13 +102,13 @@ export class Browser {
     await ask('POST', `${await this.element(selector)}/click`, {});
   }
 
-  /** What the pages have complained of so far; `undefined` where that cannot be known. */
+  /** Returns the error messages of all pages so far, or `undefined` if they are unknown. */
   complaints(): string[] | undefined {
     const { complaint } = this.driver;
     return complaint && (this.programs[0]?.log().match(complaint) ?? []);
   }
 
-  /** Ends the browser, then what drives it. */
+  /** Ends the browser, then its driver. */
   async stop(): Promise<void> {
     if (this.session) await ask('DELETE', this.session);
     for (const program of this.programs) await program.stop();

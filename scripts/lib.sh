@@ -1,4 +1,4 @@
-# What the scripts beside it share. Sourced, never run.
+# Functions that the other scripts share. Source it; do not run it.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,10 +14,10 @@ die() {
 
 # Claims the shared target directory for this checkout until the calling script ends.
 #
-# Cargo names the artifacts of our own package alike in every checkout and judges them by file times, so that after a
-# build in one checkout it would take that checkout's program for the other's. Whoever takes the directory over from
-# another checkout therefore drops the package's fingerprints (its dependencies stay). Scripts of one checkout share
-# the claim; those of another one wait.
+# Cargo names the artifacts of our own package identically in every checkout and compares file times, so after a build
+# in one checkout it would use that checkout's program for another one. A checkout that takes over the directory
+# therefore deletes the fingerprints of the package (those of its dependencies remain). Scripts of one checkout share
+# the claim; those of other checkouts wait.
 claim_target() {
     local owner=$CARGO_TARGET_DIR/.checkout
     mkdir -p "$CARGO_TARGET_DIR"

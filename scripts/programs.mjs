@@ -1,4 +1,4 @@
-// Programs that run.mjs starts and stops: each writes to a log file, and its death is noticed.
+// Starts and stops programs. Each writes to a log file, and its unexpected end is reported.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const running = [];
 
-/** Starts a program. `env` is added to our environment, less the SIMPLETUNER_* variables that are not for it. */
+/** Starts a program. It inherits our environment without SIMPLETUNER_* variables, with `env` added. */
 export function program(name, logs, file, args, env) {
   const log = join(logs, `${name}.log`);
   const out = openSync(log, 'w', 0o600);
   const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('SIMPLETUNER_'));
-  // In a group of its own, so that Ctrl-C reaches only us and the order of stopping is ours.
+  // In a process group of its own, so that Ctrl-C reaches only this script, which controls the order of stopping.
   const child = spawn(file, args, { stdio: ['ignore', out, out], detached: true, env: { ...Object.fromEntries(inherited), ...env } });
   closeSync(out);
   const lastLines = () => readFileSync(log, 'utf8').trimEnd().split('\n').slice(-20).join('\n');
@@ -27,10 +27,10 @@ export function program(name, logs, file, args, env) {
   running.push(self);
   return self;
 }
-/** What to do when a program ends that was not told to. */
+/** Called when a program ends unexpectedly. */
 program.onDeath = () => {};
 
-/** Stops what was started, the last one first: asked once, asked again (which means at once), then killed. */
+/** Stops all programs, the last one first: with SIGTERM, with a second one (stop immediately), then with SIGKILL. */
 export async function stopAll() {
   for (const self of [...running].reverse()) {
     self.stopping = true;
@@ -45,5 +45,5 @@ export async function stopAll() {
   }
 }
 
-// If we end in a way nobody foresaw, nothing of ours stays behind.
+// If this script ends unexpectedly, no program remains running.
 process.on('exit', () => running.forEach(({ child }) => child.kill('SIGKILL')));

@@ -1,4 +1,5 @@
-// A job's progress on the terminal: one line that is redrawn, or, where the output is no terminal, a line now and then.
+// The progress of a job on a terminal: one line that is redrawn; if the output is not a
+// terminal, a line from time to time.
 
 /** "running  ██████░░░░  60 %  step 60/100  loss 0.123  12 s left" */
 function describe(job, barWidth) {
@@ -21,7 +22,7 @@ function duration(seconds) {
 }
 
 export function progressBar(out = process.stdout) {
-  let shown = ''; // without a terminal: the state and the tenth that were last told
+  let shown = ''; // without a terminal: the last reported state and tenth of the progress
   return {
     show(job) {
       if (out.isTTY) {

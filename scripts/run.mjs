@@ -1,9 +1,9 @@
-// The demo's conductor, called by scripts/run once everything is built. It starts the server, creates a worker (once),
-// starts its agent on this machine, submits a small training job, shows its progress and its results, and then stays
-// up until Ctrl-C. It stops only what it started.
+// Runs the demo, called by scripts/run after the build. It starts the server, creates a worker (once), starts
+// its agent on this host, submits a small training job, shows its progress and results, and runs until Ctrl-C.
+// It stops only what it started.
 //
-//   HOST, PORT   where the server listens (127.0.0.1, 8001)
-//   DATA_DIR     where everything is kept (~/.local/share/simpletuner/demo)
+//   HOST, PORT   the address on which the server listens (127.0.0.1, 8001)
+//   DATA_DIR     the directory for all data (~/.local/share/simpletuner/demo)
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -20,12 +20,12 @@ const PORT = Number(process.env.PORT || 8001);
 const DATA = resolve(process.env.DATA_DIR || join(process.env.XDG_DATA_HOME || join(homedir(), '.local/share'), 'simpletuner/demo'));
 const ADMIN_TOKEN = join(DATA, 'admin-token');
 const WORKER_TOKEN = join(DATA, 'worker-token');
-const WORKER = join(DATA, 'worker.json'); // which worker that token belongs to
+const WORKER = join(DATA, 'worker.json'); // the worker of that token
 const URL_HOST = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[HOST] ?? (HOST.includes(':') ? `[${HOST}]` : HOST);
 const SERVER = `http://${URL_HOST}:${PORT}`;
 
 const say = console.log;
-/** Ends the demo with a message for the person who started it, and no stack trace. */
+/** Ends the demo with a message for the user and without a stack trace. */
 class Problem extends Error {}
 
 function secret(file, value) {
@@ -67,7 +67,7 @@ async function startServer() {
   throw new Problem(`the server has not become ready in 30 seconds; its last lines:\n${server.lastLines()}`);
 }
 
-/** The worker of an earlier start, if the server still lists it, or else a new one. */
+/** Returns the worker of an earlier start if the server still lists it, or else a new one. */
 async function enrolWorker() {
   const { workers } = await api('GET', '/api/admin/workers');
   if (existsSync(WORKER) && existsSync(WORKER_TOKEN)) {
@@ -83,8 +83,8 @@ async function enrolWorker() {
 }
 
 function startAgent(name) {
-  // A persistent agent would leave its trainer running when it ends. Of the demo nothing stays behind: a job that is
-  // still running goes back to the queue.
+  // A persistent agent would leave its trainer running when it stops. The demo leaves
+  // nothing running: the job is requeued.
   program('agent', join(DATA, 'log'), join(ROOT, 'dist/simpletuner-worker'), ['--on-stop', 'requeue', '--stop-grace', '5'], {
     SIMPLETUNER_ORCHESTRATOR_URL: SERVER,
     SIMPLETUNER_WORKER_TOKEN_FILE: WORKER_TOKEN,
@@ -145,7 +145,7 @@ async function leave(code, message) {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    if (leaving) process.exit(130); // asked twice: at once
+    if (leaving) process.exit(130); // a second request: stop immediately
     leave(0, '\nStopping the agent and the server');
   });
 }

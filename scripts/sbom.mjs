@@ -1,5 +1,5 @@
-// Takes out of CycloneDX files what differs between two builds of the same sources: random serial numbers, the time, and
-// paths of this machine. `node scripts/sbom.mjs ROOT FILE...`
+// Removes from CycloneDX files what differs between builds of the same sources: random serial numbers, the time, and
+// local paths. `node scripts/sbom.mjs ROOT FILE...`
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const [root, ...files] = process.argv.slice(2);

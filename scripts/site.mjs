@@ -1,7 +1,7 @@
-// Makes what cargo-leptos built the same from the same sources: `node scripts/site.mjs DIR`, DIR with site/ and hash.txt.
+// Makes the output of cargo-leptos reproducible: `node scripts/site.mjs DIR`, where DIR contains site/ and hash.txt.
 //
-// wasm_split writes names in the order of a hash map, so the file that loads the parts, its name, and all that refers to it
-// differ from build to build; and what is compressed has the time of day in it.
+// wasm_split writes names in the order of a hash map, so the file that loads the lazy parts, its name, and all
+// references to it differ between builds; and compressed files contain the time.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 const dir = process.argv[2];
 const pkg = join(dir, 'site/pkg');
 const COMPRESSED = /\.(br|gz)$/;
-/** A name with a hash: 22 characters, which are replaced by as many, also within WebAssembly. */
+/** Names with a hash of 22 characters, which is replaced by one of the same length, also within WebAssembly. */
 const HASHED = /^(__wasm_split|__wasm_split_manifest)\.([\w-]{22})\.(js|json)$/;
 
-/** The names between braces, in order. */
+/** Sorts the names within braces. */
 function inOrder(text) {
   return text.replace(/\{((?:\s*[\w$]+,)+\s*)\}/g, (whole, names) => {
     const sorted = names.split(',').map((name) => name.trim()).filter(Boolean).sort();
@@ -38,7 +38,7 @@ for (const name of sources()) {
 if (renamed.size !== 2) throw new Error(`${pkg} has ${renamed.size} files of wasm_split's, not 2`);
 
 for (const path of [...sources().map((name) => join(pkg, name)), join(dir, 'hash.txt')]) {
-  const before = readFileSync(path, 'latin1'); // one character a byte
+  const before = readFileSync(path, 'latin1'); // one character per byte
   let after = before;
   for (const [hash, now] of renamed) after = after.replaceAll(hash, now);
   if (after !== before) writeFileSync(path, after, 'latin1');

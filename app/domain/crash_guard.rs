@@ -137,7 +137,10 @@ mod tests {
             "one that fails is enough now"
         );
         let why = again.block_reason(rested).unwrap_or_default();
-        assert!(why.starts_with("the first job after a pause failed within 10 s (No CUDA). The host is tried"), "{why}");
+        assert!(
+            why.starts_with("the first job after a pause failed within 10 s (No CUDA). The host is tried"),
+            "{why}"
+        );
         assert_eq!(tripped.clone().record(rested, AttemptEvidence::Inconclusive).block_reason(rested), None);
         assert_eq!(tripped.record(rested, AttemptEvidence::Ran), CrashGuard::default());
     }

@@ -1,4 +1,4 @@
-//! The application: what every page shares, and which page an address shows.
+//! The root component: shared context and the routes of all hydrated pages.
 
 use leptos::prelude::*;
 use leptos_meta::provide_meta_context;
@@ -11,7 +11,7 @@ use super::lazy_routes::{GpusRoute, JobRoute, JobsRoute, LogRoute, WorkerRoute, 
 use super::pages::not_found::NotFoundPage;
 use super::pages::overview::OverviewPage;
 
-/// The application.
+/// The root component of hydrated pages.
 #[component]
 pub fn App() -> impl IntoView {
     provide_meta_context();

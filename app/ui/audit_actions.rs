@@ -1,5 +1,5 @@
-//! Sentences for the actions and faults of the audit log. That each of the domain's codes has one is checked when the server is
-//! compiled (`src/server/http/ui/audit_words.rs`).
+//! Sentences for the actions and faults of the audit log. `src/server/http/ui/audit_words.rs` checks at compile time
+//! that every code of the domain has one.
 
 use super::i18n::t;
 #[cfg(feature = "ssr")]

@@ -1,8 +1,8 @@
-//! The arithmetic of a chart: round tick marks, scaling into a frame, smoothing, paths.
+//! Chart geometry: tick marks, scaling, smoothing and SVG paths.
 
 use std::fmt::Write as _;
 
-/// A frame's inner rectangle in SVG units.
+/// The inner rectangle of a chart, in SVG units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PlotArea {
     pub left: f64,
@@ -11,7 +11,7 @@ pub(crate) struct PlotArea {
     pub height: f64,
 }
 
-/// A closed range of numbers with some width.
+/// A closed range of numbers, wider than zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AxisRange {
     pub low: f64,
@@ -19,7 +19,7 @@ pub(crate) struct AxisRange {
 }
 
 impl AxisRange {
-    /// The smallest range that holds every finite number, widened if they are all the same.
+    /// Returns the smallest range that contains every finite number, widened if they are all equal.
     pub fn enclosing(numbers: impl Iterator<Item = f64>) -> Option<Self> {
         let (low, high) = numbers
             .filter(|number| number.is_finite())
@@ -31,16 +31,17 @@ impl AxisRange {
         Some(Self { low: low - pad, high: high + pad })
     }
 
-    /// Where a number lies, from 0 to 1.
+    /// Returns the position of a number in the range, from 0 to 1.
     pub fn fraction(self, number: f64) -> f64 {
         (number - self.low) / (self.high - self.low)
     }
 }
 
-/// A step may be so much smaller than what would make as many as were asked for.
+/// The fraction of the ideal step that a round step must reach, so that there can be
+/// slightly more ticks than requested.
 const STEP_TOLERANCE: f64 = 0.75;
 
-/// About `count` round numbers (1, 2 or 5 times a power of ten apart) within the range.
+/// Returns about `count` round numbers within the range, spaced by 1, 2 or 5 times a power of ten.
 pub(crate) fn ticks(range: AxisRange, count: u32) -> Vec<f64> {
     let rough = (range.high - range.low) / f64::from(count.max(1));
     if !(rough.is_finite() && rough > 0.0) {
@@ -51,7 +52,7 @@ pub(crate) fn ticks(range: AxisRange, count: u32) -> Vec<f64> {
         [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough * STEP_TOLERANCE);
     let step = step.unwrap_or(10.0 * power);
     let first = (range.low / step).ceil();
-    // A step too small to change the number would never end.
+    // The limit also ends the iteration if the step is too small to change the number.
     (0..32)
         .map(|place| (first + f64::from(place)) * step)
         .take_while(|tick| *tick <= range.high + step * 1e-9)
@@ -59,7 +60,7 @@ pub(crate) fn ticks(range: AxisRange, count: u32) -> Vec<f64> {
         .collect()
 }
 
-/// Exponential smoothing from both ends, averaged: from one end only it would lag behind a falling curve.
+/// Smooths exponentially from both ends and averages the results: smoothing from one end only lags behind the curve.
 pub(crate) fn smooth(values: &[f64], weight: f64) -> Vec<f64> {
     let mut smoothed: Vec<f64> = exponential_means(values.iter(), weight).collect();
     let backward: Vec<f64> = exponential_means(values.iter().rev(), weight).collect();
@@ -69,7 +70,8 @@ pub(crate) fn smooth(values: &[f64], weight: f64) -> Vec<f64> {
     smoothed
 }
 
-/// Corrected for its start, as the moments of the Adam optimiser are, so that the first values are not drawn to zero.
+/// Corrects the bias at the start, as the Adam optimizer does for its moments, so that the
+/// first values are not drawn to zero.
 fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> impl Iterator<Item = f64> {
     let (mut mean, mut mass) = (0.0, 0.0);
     values.map(move |value| {
@@ -79,7 +81,7 @@ fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> 
     })
 }
 
-/// Round numbers for a logarithmic axis: powers of ten, with 2 and 5 between them where there are few.
+/// Returns ticks for a logarithmic axis: powers of ten, also 2 and 5 times them if there are few.
 pub(crate) fn log_ticks(range: AxisRange) -> Vec<f64> {
     let powers = |factors: &[f64]| -> Vec<f64> {
         let (low, high) = (range.low.log10().floor(), range.high.log10().ceil());
@@ -91,18 +93,19 @@ pub(crate) fn log_ticks(range: AxisRange) -> Vec<f64> {
     if ticks.len() < 2 {
         ticks = powers(&[1.0, 2.0, 5.0]);
     }
-    // Of many decades every so many.
+    // Thins out the ticks if there are many decades.
     let every = ticks.len().div_ceil(5).max(1);
     ticks.into_iter().step_by(every).collect()
 }
 
-/// What people count time by, in seconds.
+/// Common intervals of time, in seconds.
 const TIME_STEPS: [f64; 18] = [
     1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 14_400.0, 21_600.0,
     43_200.0, 86_400.0, 172_800.0,
 ];
 
-/// About `count` moments, in seconds and at least `least` apart, as a clock would show them that is so many seconds ahead.
+/// Returns about `count` times, in seconds and at least `least` apart, that are round on a
+/// clock `ahead` seconds ahead of UTC.
 pub(crate) fn time_ticks(range: AxisRange, count: u32, least: f64, ahead: f64) -> Vec<f64> {
     let rough = ((range.high - range.low) / f64::from(count.max(1)) * STEP_TOLERANCE).max(least);
     let Some(step) = TIME_STEPS.into_iter().find(|span| *span >= rough) else { return ticks(range, count) };
@@ -111,7 +114,8 @@ pub(crate) fn time_ticks(range: AxisRange, count: u32, least: f64, ahead: f64) -
     all.take_while(|tick| *tick <= range.high).collect()
 }
 
-/// The `d` of a line through the points; where one is no number, it is interrupted. What stands alone is a dot.
+/// Returns the `d` attribute of a line through the points. Values that are not finite interrupt it; a
+/// single point is drawn as a dot.
 pub(crate) fn svg_path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     let mut begins = true;
@@ -184,7 +188,7 @@ mod tests {
         let ticks = |low, high, count, ahead| time_ticks(AxisRange { low, high }, count, 60.0, ahead);
         assert_eq!(ticks(100.0, 3_700.0, 4, 0.0), [900.0, 1_800.0, 2_700.0, 3_600.0]);
         assert_eq!(ticks(0.0, 86_400.0, 6, 0.0).len(), 9);
-        // Half an hour ahead, a whole hour there is at half past here.
+        // At an offset of 30 minutes, full local hours are half past the hour in UTC.
         assert_eq!(ticks(0.0, 14_400.0, 4, 1_800.0), [1_800.0, 5_400.0, 9_000.0, 12_600.0]);
         assert!(ticks(0.0, 1e12, 4, 0.0).len() <= 32);
         assert_eq!(ticks(30.0, 45.0, 4, 0.0), [0.0; 0], "two marks of the same minute would say the same");

@@ -1,7 +1,7 @@
-//! What the dashboard asks of a server, and nothing more.
+//! The data that the dashboard requests from a server.
 //!
-//! While a page is rendered on the server, the use cases implement it in process; in the browser
-//! [`super::http_backend`] implements it over the public REST API. So a page never knows where it runs.
+//! During server rendering the use cases implement it in process; in the browser, `HttpBackend` implements it over the
+//! public REST API. Pages do not know where they run.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,164 +23,165 @@ use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::history::{PageQuery, WorkerAttempts, WorkerEvents};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
-/// An answer that is on its way.
+/// A pending response.
 pub type BackendFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
 
-/// The shared handle that pages take from the context.
+/// The shared backend that pages take from their context.
 pub type SharedBackend = Arc<dyn Backend>;
 
-/// Questions; writes go through forms to `/ui/…` (see `CONTRIBUTING.md`, "A page").
+/// Read access for pages; writes are forms that post to `/ui/…` (see `CONTRIBUTING.md`, "A page").
 pub trait Backend: Send + Sync {
-    /// Who is asking, and under which address.
+    /// Returns the current user, their session and the address of the server.
     fn session(&self) -> BackendFuture<SessionView>;
-    /// The list of workers.
+    /// Returns a page of the list of workers.
     fn workers(&self, query: WorkersQuery) -> BackendFuture<WorkersPage>;
-    /// The GPUs of the fleet.
+    /// Returns the GPUs of the fleet.
     fn gpus(&self, query: GpusQuery) -> BackendFuture<GpusPage>;
-    /// How the fleet stands, and what somebody should look at.
+    /// Returns the state of the fleet and its alerts.
     fn overview(&self) -> BackendFuture<OverviewView>;
-    /// The newest entries of the audit trail.
+    /// Returns the newest entries of the audit log.
     fn latest_events(&self, limit: u32) -> BackendFuture<AuditPage>;
-    /// One worker.
+    /// Returns one worker.
     fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView>;
-    /// The list of jobs.
+    /// Returns a page of the list of jobs.
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage>;
-    /// One job with its attempts.
+    /// Returns one job with its attempts.
     fn job(&self, id: JobId) -> BackendFuture<JobView>;
-    /// What changes while a job trains; the log from `offset` on.
+    /// Returns what changes while a job trains, with its log from `offset`.
     fn job_live(&self, id: JobId, attempt: Option<AttemptNumber>, offset: Option<u64>) -> BackendFuture<JobLive>;
-    /// A piece of a log, at most `limit` bytes from `offset`; from the end if `offset` is none.
+    /// Returns at most `limit` bytes of a log from `offset`, or its end if `offset` is `None`.
     fn job_log(&self, id: JobId, attempt: AttemptNumber, offset: Option<u64>, limit: u32) -> BackendFuture<LogChunk>;
-    /// Some lines of a log.
+    /// Returns some lines of a log.
     fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> BackendFuture<LogLines>;
-    /// Which lines of a slice of a log have something.
+    /// Returns the lines in a range of a log that match a search.
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches>;
-    /// What an attempt's trainer measured; that of the newest if none is named.
+    /// Returns the metrics of an attempt, or of the newest one if `attempt` is `None`.
     fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics>;
-    /// How a job's GPUs did.
+    /// Returns the history of the GPUs of a job.
     fn job_gpus(&self, id: JobId) -> BackendFuture<GpuHistory>;
-    /// How a worker's GPUs did.
+    /// Returns the history of the GPUs of a worker.
     fn worker_gpus(&self, id: WorkerId, range: HistoryRange) -> BackendFuture<GpuHistory>;
-    /// How all GPUs did together.
+    /// Returns the aggregated history of all GPUs.
     fn fleet_gpus(&self, range: HistoryRange) -> BackendFuture<FleetHistory>;
-    /// The files that a job made.
+    /// Returns the artifacts of a job.
     fn job_artifacts(&self, id: JobId) -> BackendFuture<ArtifactsPage>;
-    /// Why a job waits, worker by worker.
+    /// Explains for each worker why a job is pending.
     fn job_explain(&self, id: JobId) -> BackendFuture<ExplanationView>;
-    /// Workers, jobs and configurations by a few characters of them.
+    /// Searches workers, jobs and configurations by part of their names or IDs.
     fn search(&self, query: SearchQuery) -> BackendFuture<SearchPage>;
 }
 
-/// The handle that plain pages take from the context.
+/// The shared backend that server-rendered pages take from their context.
 #[cfg(feature = "ssr")]
 pub type SharedServerPageBackend = Arc<dyn ServerPageBackend>;
 
-/// A submit that is being filled in.
+/// A submit form that the user is filling in.
 #[cfg(feature = "ssr")]
 pub struct SubmitDraft {
-    /// What the form holds.
+    /// The values of the form.
     pub fields: std::collections::BTreeMap<String, String>,
-    /// What would become of it, or why it cannot be submitted.
+    /// The preview of the submit, or why it is invalid.
     pub preview: Result<DraftPreview, Problem>,
-    /// What others have changed since the reader ran the configuration last.
+    /// The change that another user has made since the user last ran this configuration.
     pub unseen_change: Option<UnseenChange>,
     /// The revision that the retried job ran.
     pub retried_revision: Option<u32>,
-    /// The revision to run, if the form names one.
+    /// The revision that the form requests, if any.
     pub pinned_revision: Option<u32>,
 }
 
-/// A change of a configuration by somebody else.
+/// A change of a configuration by another user.
 #[cfg(feature = "ssr")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnseenChange {
-    /// The revision that the reader ran last.
+    /// The revision that the user last ran.
     pub last_run: u32,
     /// The newest revision.
     pub newest: u32,
-    /// Who has changed it, if it is known.
+    /// The user who changed it, if known.
     pub changed_by: Option<String>,
 }
 
-/// What would become of a submit.
+/// The preview of a submit.
 #[cfg(feature = "ssr")]
 pub struct DraftPreview {
-    /// As the API says it (`dry_run`).
+    /// The API's response to `dry_run`.
     pub preview: crate::protocol::jobs::submit::SubmitPreviewResponse,
-    /// The same submit for a shell.
+    /// The same submit as commands for a shell.
     pub commands: SubmitCommands,
 }
 
 /// A submit as commands for a shell.
 #[cfg(feature = "ssr")]
 pub struct SubmitCommands {
-    /// By the command line's program.
+    /// The command of the command-line client.
     pub cli: String,
-    /// By curl.
+    /// The `curl` command.
     pub curl: String,
 }
 
-/// What plain pages ask ([`super::Plain`]): only a server does.
+/// Read access for server-rendered pages ([`super::ServerRenderedApp`]); only the server implements it.
 #[cfg(feature = "ssr")]
 pub trait ServerPageBackend: Send + Sync {
-    /// The reader's API tokens.
+    /// Returns the user's API tokens.
     fn tokens(&self) -> BackendFuture<crate::protocol::access::TokensPage>;
-    /// The browsers in which the reader is logged in.
+    /// Returns the browser sessions of the user.
     fn sessions(&self) -> BackendFuture<crate::protocol::access::SessionsPage>;
-    /// The reader's second factors.
+    /// Returns the user's second factors.
     fn factors(&self) -> BackendFuture<crate::protocol::access::factors::FactorsView>;
-    /// What the reader's authenticator app is given, which is being set up.
+    /// Returns the secret for the authenticator app that the user is setting up.
     fn totp_enrollment(&self) -> BackendFuture<crate::protocol::access::factors::TotpEnrollment>;
-    /// What the reader's browser is given to make a passkey of.
+    /// Returns the options with which the user's browser creates a passkey.
     fn passkey_enrollment(&self) -> BackendFuture<crate::protocol::access::factors::PasskeyEnrollment>;
-    /// By what the reader can give their second factor besides the password; none who has none.
+    /// Returns the second factors with which the user can confirm a request, or `None` if they have none.
     fn second_factor_methods(&self) -> BackendFuture<Option<crate::domain::second_factor::AvailableFactors>>;
-    /// What the reader should know of their account.
+    /// Returns the security notices of the user's account.
     fn notices(&self) -> BackendFuture<crate::protocol::access::notices::NoticesPage>;
-    /// A worker that is to be changed or deleted.
+    /// Returns a worker for the form that changes or deletes it.
     fn editable_worker(&self, id: WorkerId) -> BackendFuture<WorkerView>;
-    /// Those of these workers that there are.
+    /// Returns those of these workers that exist.
     fn workers_by_ids(&self, ids: Vec<WorkerId>) -> BackendFuture<Vec<WorkerView>>;
-    /// Those of these jobs that the reader may see.
+    /// Returns those of these jobs that the user may view.
     fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>>;
-    /// Everybody.
+    /// Returns a page of the list of users.
     fn users(&self, query: crate::protocol::access::UsersQuery) -> BackendFuture<crate::protocol::access::UsersPage>;
-    /// Somebody, with their tokens and browsers.
+    /// Returns a user with their tokens and browser sessions.
     fn user(&self, id: crate::domain::ids::UserId) -> BackendFuture<crate::protocol::access::UserDetail>;
-    /// The configurations that can be submitted.
+    /// Returns the configurations that can be submitted.
     fn configs(&self) -> BackendFuture<crate::protocol::configs::ConfigsPage>;
-    /// The attempts that were offered to a worker.
+    /// Returns the attempts that were offered to a worker.
     fn worker_attempts(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerAttempts>;
-    /// What happened with a worker.
+    /// Returns the events of a worker.
     fn worker_events(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerEvents>;
-    /// What happened to a job.
+    /// Returns the events of a job.
     fn job_events(&self, id: JobId) -> BackendFuture<crate::protocol::audit::JobEvents>;
-    /// The configuration that a job was submitted with.
+    /// Returns the configuration with which a job was submitted.
     fn job_config(&self, id: JobId) -> BackendFuture<crate::protocol::configs::ConfigDetail>;
-    /// One revision of a configuration, or the newest, with its files.
+    /// Returns a revision of a configuration with its files, or the newest one.
     fn config(&self, name: String, revision: Option<u32>) -> BackendFuture<crate::protocol::configs::ConfigDetail>;
-    /// The newest revision of a configuration that is to be edited; without a name, only whether a new one can be made.
+    /// Returns the newest revision of a configuration for the form that edits it; without a name, only
+    /// checks that the user may create one.
     fn editable_config(&self, name: Option<String>) -> BackendFuture<Option<crate::protocol::configs::ConfigDetail>>;
-    /// The revisions of a configuration.
+    /// Returns the revisions of a configuration.
     fn revisions(&self, name: String) -> BackendFuture<crate::protocol::configs::RevisionsPage>;
-    /// The labels that workers have, for the form of a new worker.
+    /// Returns the labels of all workers, for the form of a new worker.
     fn labels_for_worker_form(&self) -> BackendFuture<crate::protocol::workers::FleetLabels>;
-    /// The labels that workers have.
+    /// Returns the labels of all workers, for the submit form.
     fn fleet_labels(&self) -> BackendFuture<crate::protocol::workers::FleetLabels>;
-    /// The submit that a query string asks for, or that was `typed` and refused.
+    /// Returns the submit that a query string describes, or the rejected one with the values that the user has `typed`.
     fn draft(
         &self,
         query: String,
         typed: Option<std::collections::BTreeMap<String, String>>,
     ) -> BackendFuture<SubmitDraft>;
-    /// What is kept of the reader's secrets, and of those that everybody's jobs are given.
+    /// Describes the user's secrets and the shared secrets, without their values.
     fn secrets(&self) -> BackendFuture<crate::protocol::secrets::SecretsPage>;
-    /// What the fleet was used for, or of it the reader's own part.
+    /// Returns the usage of the fleet, or only the user's own without permission for more.
     fn usage(&self, query: crate::protocol::usage::UsageQuery) -> BackendFuture<crate::protocol::usage::UsageReport>;
-    /// A page of the audit trail.
+    /// Returns a page of the audit log.
     fn audit(&self, query: crate::protocol::audit::AuditQuery) -> BackendFuture<AuditPage>;
-    /// Whether the audit trail is as it was written.
+    /// Verifies the audit log.
     fn verify_audit(&self) -> BackendFuture<crate::protocol::audit::AuditVerification>;
-    /// How the server is set up, and how it does.
+    /// Returns the configuration and state of the server.
     fn system(&self) -> BackendFuture<crate::protocol::system::SystemView>;
 }

@@ -1,4 +1,4 @@
-//! What a page starts with: the server hands it to the page, and the page to the browser.
+//! The initial state of a page, which the server passes to the page and the page to the browser.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::live::LiveUpdates;
 use super::notifications::Notifications;
 use super::prefs::Prefs;
 
-/// Who reads, how, and what is said once.
+/// The user's preferences and session, and the flash message.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Boot {
     pub prefs: Prefs,
@@ -18,12 +18,12 @@ pub(crate) struct Boot {
 }
 
 impl Boot {
-    /// As the server's contexts have it. They may be missing: routes are listed without them.
+    /// Reads the state from the context. It can be missing, because Leptos also runs the components to list the routes.
     pub fn from_context() -> Self {
         Self { prefs: use_context().unwrap_or_default(), flash: use_context::<Option<Flash>>().flatten() }
     }
 
-    /// Gives the whole page what it shares.
+    /// Provides the context that all components of a page share.
     pub fn provide(self) {
         let Self { prefs, flash } = self;
         let clock = PageClock::new(&prefs);

@@ -1,5 +1,4 @@
-//! What is done to several workers or jobs at once: what will become of each, before it is asked, and what became of them,
-//! after it was answered.
+//! Bulk actions on workers or jobs: their predicted effects, and the summary of their results.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::protocol::status::{BulkAction, JobPhase, JobStatus, WorkerStatus, Wor
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::deletion::DeletionStatus;
 
-/// What a list has.
+/// The kind of item in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkTarget {
     /// Workers.
@@ -24,7 +23,7 @@ pub enum BulkTarget {
 }
 
 impl BulkTarget {
-    /// What an action is done to.
+    /// Returns the kind of item that an action applies to.
     pub fn for_action(action: BulkAction) -> Self {
         match action {
             BulkAction::Drain | BulkAction::Resume | BulkAction::Delete => Self::Workers,
@@ -32,7 +31,7 @@ impl BulkTarget {
         }
     }
 
-    /// The list's address.
+    /// Returns the path of the list.
     pub fn path(self) -> &'static str {
         match self {
             Self::Workers => "/admin/workers",
@@ -41,7 +40,7 @@ impl BulkTarget {
     }
 }
 
-/// The address of the form that does it.
+/// Returns the address to which the form of an action posts.
 pub(crate) fn form_url(action: BulkAction) -> String {
     let list_name = match BulkTarget::for_action(action) {
         BulkTarget::Workers => "workers",
@@ -50,12 +49,12 @@ pub(crate) fn form_url(action: BulkAction) -> String {
     format!("/ui/{list_name}/bulk/{}", action.as_str())
 }
 
-/// How a list of several jobs calls one.
+/// Returns the name of a job in a list of several: its configuration and short ID.
 pub fn job_name(job: &JobView) -> String {
     format!("{} ({})", job.config_name, short_id(job.job_id.as_str()))
 }
 
-/// What becomes of one.
+/// The effect of an action on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BulkEffect {
     StopsAcceptingJobs,
@@ -79,7 +78,7 @@ pub(crate) enum BulkEffect {
 }
 
 impl BulkEffect {
-    /// What becomes of a worker; of jobs' actions nothing.
+    /// Returns the effect on a worker. Actions for jobs have no effect.
     pub fn for_worker(action: BulkAction, worker: &WorkerView) -> Self {
         let held = || worker.jobs.iter().map(|job| job.config_name.clone()).collect();
         let (free, offline) = (worker.jobs.is_empty(), worker.status == WorkerStatus::Offline);
@@ -100,7 +99,7 @@ impl BulkEffect {
         }
     }
 
-    /// What becomes of a job that is, or is not, the reader's to cancel; of workers' actions nothing.
+    /// Returns the effect on a job; `theirs` means that the user may cancel it. Actions for workers must not be passed.
     pub fn for_job(action: BulkAction, job: &JobView, theirs: bool) -> Self {
         let status = job.status;
         match action {
@@ -114,7 +113,7 @@ impl BulkEffect {
         }
     }
 
-    /// Whether it changes anything.
+    /// Returns whether the item changes.
     pub fn is_change(&self) -> bool {
         match self {
             Self::StopsAcceptingJobs
@@ -138,7 +137,7 @@ impl BulkEffect {
         }
     }
 
-    /// In words.
+    /// Returns a sentence in the user's language.
     pub fn describe(&self, words: &PlainBulk) -> String {
         let jobs = |jobs: &[String]| jobs.join(words.between);
         match self {
@@ -164,7 +163,7 @@ impl BulkEffect {
     }
 }
 
-/// What will be done to so many, for a heading and a button.
+/// Returns the phrase for an action on a number of items, for headings and buttons.
 pub(crate) fn count_phrase(words: &PlainBulk, action: BulkAction) -> Count {
     match action {
         BulkAction::Drain => words.drain,
@@ -175,28 +174,28 @@ pub(crate) fn count_phrase(words: &PlainBulk, action: BulkAction) -> Count {
     }
 }
 
-/// What became of several.
+/// The result of a bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkSummary {
-    /// The ids of those that it was done to.
+    /// The IDs of the changed items.
     pub done: Vec<String>,
-    /// How many were so already.
+    /// The number of items that already had the requested state.
     pub unchanged: u64,
-    /// Those that it was not done to.
+    /// The items for which the action was rejected.
     pub refused: Vec<BulkRefusal>,
 }
 
-/// One that was refused.
+/// An item for which the action was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkRefusal {
-    /// How people call it.
+    /// The item's name.
     pub name: String,
-    /// Why, in the reader's words.
+    /// The reason, in the user's language.
     pub reason: String,
 }
 
 impl BulkSummary {
-    /// What the list says, to which one comes `back`.
+    /// Returns the message for the list, whose address is `back`.
     pub fn to_flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
         let words = &Language::of(locale).plain().bulk;
         let count = match action {
@@ -220,7 +219,7 @@ impl BulkSummary {
         Flash::Several { text, refused: reasons.into_iter().map(line).collect(), undo: self.undo(action, back) }
     }
 
-    /// How those are set back that were changed.
+    /// Returns the undo for the changed items, if the action has an opposite.
     fn undo(&self, action: BulkAction, back: &str) -> Option<Undo> {
         let opposite = match action {
             BulkAction::Drain => BulkAction::Resume,

@@ -1,4 +1,4 @@
-//! Checkpoints, as the files of a job show them.
+//! Checkpoints of a job, found by the paths of its files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use crate::protocol::status::ArtifactKind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckpointFiles {
     pub attempt: AttemptNumber,
-    /// Its directory's name.
+    /// The name of its directory.
     pub name: String,
     pub step: u64,
     pub files: Vec<ArtifactView>,
-    /// When the last of them came.
+    /// The time of its newest file.
     pub at: Timestamp,
 }
 
-/// The checkpoints among these files, the highest step first.
+/// Groups checkpoint files by checkpoint, the highest step first.
 pub(crate) fn group_checkpoints(files: &[ArtifactView]) -> Vec<CheckpointFiles> {
     let mut found: BTreeMap<_, CheckpointFiles> = BTreeMap::new();
     for file in files.iter().filter(|file| file.kind == ArtifactKind::Checkpoint) {
@@ -38,7 +38,7 @@ pub(crate) fn group_checkpoints(files: &[ArtifactView]) -> Vec<CheckpointFiles> 
     found.into_values().collect()
 }
 
-/// The first directory of a path and its step, if it is named as checkpoints are: `checkpoint-500/model.safetensors`.
+/// Returns the first directory of a path and its step if it is a checkpoint: `checkpoint-500/model.safetensors`.
 fn checkpoint_directory(path: &str) -> Option<(&str, u64)> {
     let (name, _) = path.split_once('/')?;
     Some((name, name.strip_prefix("checkpoint-")?.parse().ok()?))

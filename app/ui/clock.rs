@@ -1,5 +1,4 @@
-//! The server's time as the page knows it, fixed while the page is rendered and ticking once it is alive; and the zone by
-//! which moments are written.
+//! The server's time in the page, and the time zone in which the page formats times.
 
 use leptos::prelude::*;
 
@@ -10,9 +9,9 @@ use super::prefs::{Prefs, Zone};
 use super::time_zone::TimeZone;
 use crate::domain::time::Timestamp;
 
-/// Now, by the server's clock, and by whose clock moments are written; none is UTC. On both sides of hydration it starts at
-/// the moment the page was made, in the zone in which the server wrote it; where the server did not know the reader's, the
-/// page changes once it is alive.
+/// The current time by the server's clock, and the time zone of the page; `None` is UTC. Hydration starts
+/// with the time and the zone of the server's rendering. If the server did not know the user's time zone,
+/// the page changes after hydration.
 #[derive(Clone, Copy)]
 pub(crate) struct PageClock {
     now: RwSignal<Timestamp>,
@@ -20,7 +19,7 @@ pub(crate) struct PageClock {
 }
 
 impl PageClock {
-    /// The clock of a page, which ticks each second in the browser.
+    /// Creates the clock of a page, which ticks every second in the browser.
     pub fn new(prefs: &Prefs) -> Self {
         let (now, choice) = (prefs.now, prefs.zone);
         let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
@@ -39,71 +38,70 @@ impl PageClock {
         clock
     }
 
-    /// The moment, tracked.
+    /// Returns the current time and tracks it.
     pub fn now(self) -> Timestamp {
         self.now.get()
     }
 
-    /// The moment, for what is written down once.
+    /// Returns the current time without tracking it.
     pub fn now_untracked(self) -> Timestamp {
         self.now.get_untracked()
     }
 
-    /// A moment in full, as the reader likes it.
+    /// Formats a time with its date in the user's language.
     pub fn format_timestamp(self, at: Timestamp) -> String {
         t().format_timestamp(at, self.utc_offset_minutes(at))
     }
 
-    /// A moment of today: `10:31 UTC`.
+    /// Formats the time of day with its offset: `10:31 UTC`.
     pub fn format_time_with_offset(self, at: Timestamp) -> String {
         format!("{} {}", self.format_time(at), self.format_utc_offset(at))
     }
 
-    /// The same where the zone is said beside it.
+    /// Formats the time of day without its offset.
     pub fn format_time(self, at: Timestamp) -> String {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[11..16].to_owned()
     }
 
-    /// The day of a moment: `2024-01-15`.
+    /// Formats the date: `2024-01-15`.
     #[cfg(feature = "ssr")]
     pub fn format_day(self, at: Timestamp) -> String {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..10].to_owned()
     }
 
-    /// A moment as it is typed into a form: `2024-01-15T10:31`.
+    /// Formats a time as the value of a form control: `2024-01-15T10:31`.
     pub fn format_for_input(self, at: Timestamp) -> String {
         shift_by_offset(at, self.utc_offset_minutes(at)).to_string()[..16].to_owned()
     }
 
-    /// How far it is ahead of UTC: `UTC+02:00`.
+    /// Formats the offset from UTC at a time: `UTC+02:00`.
     pub fn format_utc_offset(self, at: Timestamp) -> String {
         utc_offset_name(self.utc_offset_minutes(at))
     }
 
-    /// Its zone; none is UTC.
+    /// Returns the time zone; `None` is UTC.
     #[cfg(feature = "ssr")]
     pub fn zone(self) -> Option<TimeZone> {
         self.zone.get_untracked()
     }
 
-    /// The name of its zone: `Asia/Tokyo`, or `UTC`.
+    /// Returns the name of the time zone: `Asia/Tokyo`, or `UTC`.
     pub fn zone_name(self) -> String {
         self.zone.with(|zone| zone.as_ref().map_or("UTC", TimeZone::name).to_owned())
     }
 
-    /// How many minutes it is, or was, ahead of UTC at a moment.
+    /// Returns the offset from UTC in minutes at a time.
     pub fn utc_offset_minutes(self, at: Timestamp) -> i32 {
         self.zone.with(|zone| zone.as_ref().map_or(0, |zone| zone.utc_offset_minutes(at)))
     }
 
-    /// The clock of a reader in Tokyo.
     #[cfg(all(test, feature = "ssr"))]
     pub fn in_tokyo() -> Self {
         Self::new(&Prefs { time_zone: Some("Asia/Tokyo".to_owned()), ..Prefs::default() })
     }
 }
 
-/// The page's clock.
+/// Returns the clock of the page.
 pub(crate) fn use_clock() -> PageClock {
     use_context().unwrap_or_else(|| PageClock::new(&Prefs::default()))
 }

@@ -1,4 +1,4 @@
-//! Texts of empty panels, by the state of the job or worker: none promises what cannot come.
+//! Texts of empty panels, by the state of the job or worker. No text promises data that can no longer arrive.
 
 use leptos::prelude::*;
 
@@ -22,9 +22,9 @@ pub(crate) enum JobPanel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobStage {
     pub status: JobStatus,
-    /// Whether a worker was ever offered it.
+    /// Whether the job was ever offered to a worker.
     pub was_offered: bool,
-    /// Whether its worker's agent is an older one, which sends less.
+    /// Whether its worker has an older agent, which sends less data.
     pub has_older_agent: bool,
 }
 
@@ -33,7 +33,7 @@ impl JobStage {
         Self { status: job.status, was_offered: job.attempt.0 > 0, has_older_agent: job.older_agent }
     }
 
-    /// The same of one attempt: those before the newest have ended.
+    /// Returns the stage of one attempt; all attempts before the newest have ended.
     pub fn for_attempt(job: &JobView, attempt: AttemptNumber) -> Self {
         let status = if job.attempt == attempt { job.status } else { JobStatus::Failed };
         Self { status, ..Self::new(job) }
@@ -43,13 +43,13 @@ impl JobStage {
         !self.status.is_terminal() && !matches!(self.status, JobStatus::Cancelling)
     }
 
-    /// Whether the progress dial is shown before any progress was reported.
+    /// Returns whether the progress dial is shown before any progress is reported.
     pub const fn has_dial(self) -> bool {
         matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.has_older_agent
     }
 }
 
-/// The text of an empty panel of a job.
+/// Returns the text of an empty panel of a job.
 pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
     let words = t();
     let comes = job.is_ongoing();
@@ -70,12 +70,12 @@ pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
     }
 }
 
-/// That text while the job changes.
+/// Returns the text as a signal that follows the state of the job.
 pub(crate) fn empty_text_signal(panel: JobPanel, stage: Memo<JobStage>) -> Signal<&'static str> {
     Signal::derive(move || empty_text(panel, stage.get()))
 }
 
-/// The note on the checkpoint that the job would resume from; none once it is completed.
+/// Returns the note about the checkpoint from which the job would resume; `None` once it has completed.
 pub(crate) fn checkpoint_note(status: JobStatus) -> Option<&'static str> {
     match status {
         JobStatus::Completed => None,
@@ -86,7 +86,7 @@ pub(crate) fn checkpoint_note(status: JobStatus) -> Option<&'static str> {
     }
 }
 
-/// The text for a worker without jobs.
+/// Returns the text for a worker without jobs.
 pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
     let words = &t().worker;
     match worker.status {

@@ -1,5 +1,5 @@
-//! The program of a plain page: what every page has (keys, search, notes, ticking ages, whether it is current) comes to life
-//! around what the server made, and that is fetched anew when something is on record.
+//! The script of server-rendered pages: mounts the shared interactive parts (shortcuts, search, notifications, relative
+//! times, connection state) into the server's HTML, and refreshes parts of it when data changes.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::prefs::Prefs;
 use crate::domain::access::Permission;
 use crate::protocol::topic::Topic;
 
-/// Attends to the page that is open.
+/// Enhances the current page.
 pub(crate) fn enhance() {
     browser::attach_interactions();
     let Some(boot) = browser::boot_json().and_then(|boot| serde_json::from_str::<Boot>(&boot).ok()) else { return };
@@ -47,7 +47,7 @@ pub(crate) fn enhance() {
     });
 }
 
-/// Ages tick; parts are fetched anew, and are pale while nobody knows whether they are.
+/// Updates relative times, marks stale content, and refreshes fragments when data changes.
 fn start_live_refresh() {
     let (clock, live) = (use_clock(), use_live());
     Effect::new(move |_| refresh_timestamps(clock, &document()));
@@ -60,7 +60,8 @@ fn start_live_refresh() {
     }
 }
 
-/// What may change a page: the trail has all of it, and who may not read the trail hears of what they may see.
+/// Returns the topics that can change a page: the audit log covers everything; users without access to it get the
+/// topics that they may view.
 fn page_topics() -> &'static [Topic] {
     let reads_trail = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
     if reads_trail {
@@ -70,7 +71,7 @@ fn page_topics() -> &'static [Topic] {
     }
 }
 
-/// Says every moment on a page as it is said now.
+/// Updates all times on a page.
 fn refresh_timestamps(clock: PageClock, page: &Document) {
     let now = clock.now();
     browser::update_timestamps(page, |at| (t().format_ago(at, now), clock.format_timestamp(at)));

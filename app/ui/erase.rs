@@ -1,7 +1,7 @@
-//! Views behind one type, made for the size of the browser's half.
+//! Type-erased views that keep the browser's program small.
 //!
-//! Leptos' own `into_any` compiles four ways to hydrate each view, one of them an asynchronous one for routes that are
-//! fetched while hydration waits; ours are fetched before ([`super::parts`]), and it was a sixth of the code.
+//! `into_any` of Leptos compiles four ways to hydrate each view. The asynchronous one, for routes that are fetched
+//! during hydration, was a sixth of the code; our routes are fetched before it ([`super::lazy_routes`]).
 
 use leptos::attr::Attribute;
 use leptos::prelude::*;
@@ -13,9 +13,9 @@ use leptos::attr::any_attribute::AnyAttribute;
 
 use super::browser;
 
-/// Hides the type of a view.
+/// Erases the type of a view.
 pub(crate) trait Erase: RenderHtml + Send + Sized {
-    /// The view as [`AnyView`], without asynchronous hydration.
+    /// Returns the view as [`AnyView`] without asynchronous hydration.
     fn into_erased(self) -> AnyView {
         Erased(self).into_any()
     }
@@ -23,7 +23,7 @@ pub(crate) trait Erase: RenderHtml + Send + Sized {
 
 impl<T: RenderHtml + Send> Erase for T {}
 
-/// Passes everything on except `hydrate_async`, whose default hydrates at once.
+/// Forwards everything except `hydrate_async`, whose default implementation hydrates synchronously.
 struct Erased<T>(T);
 
 impl<T: Render> Render for Erased<T> {
@@ -34,7 +34,8 @@ impl<T: Render> Render for Erased<T> {
     }
 
     fn rebuild(self, state: &mut Self::State) {
-        // Attributes behind one type are taken off and put on anew, and who has no `href` or `tabindex` loses the focus.
+        // Type-erased attributes are removed and set again, and an element without `href`
+        // or `tabindex` loses the focus.
         let focused = browser::focused_node();
         self.0.rebuild(state);
         browser::restore_focus(focused);

@@ -1,5 +1,5 @@
-//! A page instead of the one that was asked for: why there is none, and where to go on. In the frame, where it is known who
-//! reads.
+//! The page that is shown instead of the requested one: the error, and where to continue. Signed-in
+//! users see it within the layout.
 
 use leptos::prelude::*;
 use leptos_meta::{Title, provide_meta_context};
@@ -18,18 +18,18 @@ use super::prefs::Prefs;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 
-/// What there is to say.
+/// The content of the page.
 #[derive(Debug, Clone)]
 pub struct PageError {
-    /// Why there is no page.
+    /// The reason.
     pub problem: Problem,
-    /// Since when the database has not answered, if that is why.
+    /// Since when the database is unavailable, if that is the reason.
     pub database_down_since: Option<Timestamp>,
-    /// The address that was asked for.
+    /// The requested address.
     pub path: String,
 }
 
-/// The application of such a page.
+/// The root component of error pages.
 #[component]
 pub(super) fn ErrorPageApp() -> impl IntoView {
     provide_meta_context();
@@ -83,7 +83,7 @@ fn ErrorDetails() -> impl IntoView {
         _ => words.title,
     };
     let text = if problem.status == 404 { words.not_found_page_text.to_owned() } else { problem.detail };
-    // What may be better in a moment can be tried again; what is not allowed, or not there, will not be.
+    // Only errors that may be temporary offer a retry, not missing pages or permissions.
     let again = problem.status >= 429;
     let since = database_down_since
         .map(|at| view! { <p class="mt-2 text-sm text-muted">{refused.away_since}" "<RelativeTime at=at/></p> });

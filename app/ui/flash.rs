@@ -1,5 +1,5 @@
-//! What the server says once, on the page after a form: made by the form's handler, kept with the session
-//! for the next page, and gone after it. A new token travels this way because an address is no place for a secret.
+//! Flash messages: shown once, on the page after a form. The form's handler creates one, and the server stores it for
+//! the next page. New tokens are passed this way, because addresses must not contain secrets.
 
 use std::collections::BTreeMap;
 
@@ -12,55 +12,56 @@ use crate::protocol::access::factors::RecoveryCodes;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
 
-/// The one thing to say.
+/// A message for the next page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flash {
-    /// A worker was made: its page shows the token, and the ways to start an agent with it.
+    /// A worker was created; its page shows the token and the ways to start an agent with it.
     Created {
-        /// As the API tells it.
+        /// The API's response.
         worker: CreatedWorker,
-        /// Each whole, to be copied.
+        /// Complete commands or files to copy.
         ways: Vec<StartMethod>,
     },
-    /// An API token was made: the next page shows it.
+    /// An API token was created; the next page shows it.
     TokenMade(CreatedToken),
-    /// New recovery codes: the next page shows them.
+    /// New recovery codes were created; the next page shows them.
     RecoveryCodes(RecoveryCodes),
-    /// A form was refused.
+    /// A form was rejected.
     Problem {
-        /// Which form.
+        /// The form.
         form: FormName,
-        /// Why.
+        /// The reason.
         #[serde(with = "whole")]
         problem: Problem,
-        /// What was typed, to fill the form again; never a secret.
+        /// The submitted values without secrets, to fill the form again.
         fields: BTreeMap<String, String>,
     },
-    /// Something was done.
+    /// A change was made.
     Notice {
-        /// What.
+        /// The change.
         code: FlashNotice,
     },
-    /// Something was done that can be taken back.
+    /// A change was made that can be undone.
     Done {
-        /// What.
+        /// The change.
         code: FlashNotice,
-        /// How to take it back.
+        /// How to undo it.
         undo: Undo,
     },
-    /// The same was done to several, in the reader's words already.
+    /// A bulk action was performed. The texts are already in the user's language.
     Several {
-        /// How many it was done to.
+        /// How many items were changed.
         text: String,
-        /// Which it was not done to, and why: a line for each reason.
+        /// The rejected items: one line per reason.
         refused: Vec<String>,
-        /// How to take it back, if that can be.
+        /// How to undo it, if possible.
         undo: Option<Undo>,
     },
 }
 
-/// A problem with what it carries for the page's own sentences, which its document has as fields of their own.
+/// Serializes a problem together with its parameters, from which pages build their own
+/// sentences; its own format flattens them.
 mod whole {
     use std::collections::BTreeMap;
 
@@ -78,25 +79,25 @@ mod whole {
     }
 }
 
-/// How to take something back: a form.
+/// A form that undoes a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// Its address.
+    /// The address to which the form posts.
     pub form: String,
-    /// What it sends: what was before, or to which of them.
+    /// The fields of the form: the previous values, or the IDs of the items.
     pub fields: Vec<(String, String)>,
-    /// The address of the API that does the same when something without a body is posted there, and what is said then.
-    /// Without one the browser sends the form too, and the next page says what came of it.
+    /// The API route that does the same as a `POST` without a body, and the message for its success. Without it the
+    /// browser posts the form, and the next page shows the result.
     pub rest: Option<(String, FlashNotice)>,
 }
 
 impl Undo {
-    /// Takes a drain back.
+    /// Resumes a worker to undo a drain.
     pub fn drain(id: &WorkerId) -> Self {
         Self::of_worker(id, "resume", FlashNotice::WorkerResumed)
     }
 
-    /// Takes the end of a drain back.
+    /// Drains a worker to undo a resume.
     pub fn resume(id: &WorkerId) -> Self {
         Self::of_worker(id, "drain", FlashNotice::WorkerDraining)
     }
@@ -106,7 +107,7 @@ impl Undo {
         Self { form: format!("/ui/workers/{id}/{verb}"), fields: Vec::new(), rest: Some((rest, code)) }
     }
 
-    /// Sets what a form had changed as it was.
+    /// Restores what a form has changed.
     pub fn from_form(form: String, fields: Vec<(String, String)>) -> Self {
         Self { form, fields, rest: None }
     }
@@ -114,7 +115,7 @@ impl Undo {
 
 #[cfg(feature = "ssr")]
 impl Flash {
-    /// As the reader is told it.
+    /// Translates a problem into the user's language.
     #[must_use]
     pub fn localized(self, locale: super::prefs::Locale) -> Self {
         match self {
@@ -129,9 +130,9 @@ impl Flash {
 /// A way to start a worker's agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartMethod {
-    /// Which.
+    /// The kind of host or shell.
     pub kind: StartMethodKind,
-    /// What to paste there.
+    /// The text to copy.
     pub text: String,
 }
 
@@ -139,25 +140,25 @@ pub struct StartMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartMethodKind {
-    /// In a shell, to try it.
+    /// A shell, to try it.
     Shell,
-    /// As a service of systemd.
+    /// A systemd service.
     Systemd,
-    /// In a container.
+    /// A container.
     Docker,
-    /// On a pod of `RunPod`.
+    /// A pod of `RunPod`.
     Runpod,
-    /// On an instance of Vast.ai.
+    /// An instance of Vast.ai.
     Vast,
-    /// Wherever an environment is read from a file.
+    /// A file of environment variables.
     Environment,
 }
 
-/// The forms that can be refused.
+/// The forms that can be rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormName {
-    /// `POST /ui/login` and those below it.
+    /// `POST /ui/login` and the routes below it.
     Login,
     /// `POST /ui/workers`, `POST /ui/workers/{id}/edit`.
     Worker,
@@ -167,8 +168,8 @@ pub enum FormName {
     Token,
     /// `POST /ui/account/password`, `POST /ui/confirm`, `POST /ui/users/{id}/password`.
     Password,
-    /// `POST /ui/account/totp`, `POST /ui/account/passkeys` and those below them, `POST /ui/account/recovery-codes`,
-    /// `POST /ui/users/{id}/factors/remove`.
+    /// `POST /ui/account/totp`, `POST /ui/account/passkeys` and the routes below them,
+    /// `POST /ui/account/recovery-codes`, `POST /ui/users/{id}/factors/remove`.
     Factor,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
     Person,
@@ -176,61 +177,61 @@ pub enum FormName {
     Secret,
     /// `POST /ui/configs`, `POST /ui/configs/{name}`.
     Config,
-    /// A button: drain, resume, delete, cancel.
+    /// A button: drain, resume, delete or cancel.
     Action,
 }
 
-/// What was done.
+/// A change that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlashNotice {
-    /// The reader signed out.
+    /// The user signed out.
     SignedOut,
     /// A worker was deleted.
     WorkerDeleted,
-    /// What was set of a worker was changed.
+    /// The settings of a worker were changed.
     WorkerChanged,
-    /// A worker takes nothing new.
+    /// A worker is draining.
     WorkerDraining,
-    /// A drain was undone.
+    /// A worker was resumed.
     WorkerResumed,
     /// A job was submitted.
     JobSubmitted,
     /// A job is being cancelled.
     JobCancelled,
-    /// A job is more or less urgent.
+    /// The priority of a job was changed.
     PriorityChanged,
     /// An API token was revoked.
     TokenRevoked,
-    /// The alarm about two agents with one token was seen to.
+    /// The alarm about two agents with one token was acknowledged.
     AlarmSettled,
-    /// The reader's password was changed.
+    /// The user's password was changed.
     PasswordChanged,
-    /// An admin set somebody's password.
+    /// An admin set the password of a user.
     PasswordReset,
-    /// A browser was signed out.
+    /// A browser session was ended.
     SessionEnded,
-    /// The reader gave their password once more.
+    /// The user confirmed their password.
     Confirmed,
-    /// Somebody was added, or what they may do was changed.
+    /// A user was created or changed.
     PersonChanged,
-    /// The reader has one second factor more.
+    /// A second factor was added.
     FactorAdded,
     /// A second factor was removed.
     FactorRemoved,
-    /// A secret is kept.
+    /// A secret was stored.
     SecretKept,
-    /// A secret is gone.
+    /// A secret was deleted.
     SecretGone,
-    /// A configuration has a new revision.
+    /// A revision of a configuration was stored.
     ConfigStored,
 }
 
-/// The flash of this page, until it is dismissed or another page is opened.
+/// The message of this page, until it is dismissed or another page is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct CurrentFlash(pub RwSignal<Option<Flash>>);
 
-/// What the server refused of one form, if it did.
+/// Returns why a form was rejected and its submitted values, if it was.
 #[cfg(feature = "ssr")]
 pub(crate) fn form_problem(form: FormName) -> (Option<Problem>, BTreeMap<String, String>) {
     let current = use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked());

@@ -1,21 +1,22 @@
-//! Errors of a form, each beside its control (`aria-invalid`, `aria-describedby`); the first invalid control has the focus.
+//! Errors of a form, each at its control (`aria-invalid`, `aria-describedby`); the first
+//! invalid control gets the focus.
 
 use leptos::prelude::*;
 
 use crate::protocol::problem::{FieldError, Problem};
 
-/// A field of a form by the id of its control, and what problems call it: fields of the API, or codes that are about it alone.
+/// The ID of a form control, with its names in problems: fields of the API, or codes that concern this field only.
 pub(crate) type FieldAliases<'n> = (&'n str, &'n [&'n str]);
 
-/// The errors by field. Every part of the form has a copy.
+/// The errors of a form by field. It is `Copy`, for all parts of the form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FormErrors(StoredValue<FieldErrors>);
 
 #[derive(Debug, Default)]
 struct FieldErrors {
-    /// In the order of the form.
+    /// IDs and messages in the order of the form.
     fields: Vec<(String, String)>,
-    /// Errors of no field.
+    /// Errors that belong to no field.
     general: Option<Problem>,
 }
 
@@ -26,46 +27,46 @@ impl Default for FormErrors {
 }
 
 impl FormErrors {
-    /// Of a form that was refused, and has these fields.
+    /// Creates the errors of a form with these fields; none without a problem.
     pub(crate) fn from_problem(problem: Option<Problem>, fields: &[FieldAliases<'_>]) -> Self {
         Self(StoredValue::new(
             problem.map_or_else(FieldErrors::default, |problem| FieldErrors::from_problem(problem, fields)),
         ))
     }
 
-    /// The errors of no field, shown above the form.
+    /// Returns the errors that belong to no field, which are shown above the form.
     pub(crate) fn general(self) -> Option<Problem> {
         self.0.with_value(|found| found.general.clone())
     }
 
-    /// The error of a field.
+    /// Returns the message of a field.
     pub(crate) fn message(self, id: &str) -> Option<String> {
         self.0.with_value(|found| found.fields.iter().find(|(field, _)| field == id).map(|(_, text)| text.clone()))
     }
 
-    /// Its `aria-invalid`.
+    /// Returns the `aria-invalid` of a field.
     pub(crate) fn aria_invalid(self, id: &str) -> Option<&'static str> {
         self.has_any(&[id]).then_some("true")
     }
 
-    /// Its `aria-describedby`: the hint, if it has one, and what is wrong.
+    /// Returns the `aria-describedby` of a field: its hint, if any, and its error.
     pub(crate) fn aria_describedby(self, id: &str, hint: Option<&str>) -> Option<String> {
         let error = self.has_any(&[id]).then(|| error_id(id));
         let ids: Vec<String> = hint.map(str::to_owned).into_iter().chain(error).collect();
         (!ids.is_empty()).then(|| ids.join(" "))
     }
 
-    /// Whether it is the first that is wrong.
+    /// Returns whether a field is the first invalid one.
     pub(crate) fn is_first(self, id: &str) -> bool {
         self.0.with_value(|found| found.fields.first().is_some_and(|(first, _)| first == id))
     }
 
-    /// Whether anything is wrong with one of these.
+    /// Returns whether any of these fields is invalid.
     pub(crate) fn has_any(self, ids: &[&str]) -> bool {
         self.0.with_value(|found| found.fields.iter().any(|(field, _)| ids.contains(&field.as_str())))
     }
 
-    /// Whether nothing is wrong with any field.
+    /// Returns whether no field is invalid.
     pub(crate) fn is_empty(self) -> bool {
         self.0.with_value(|found| found.fields.is_empty())
     }
@@ -94,12 +95,12 @@ impl FieldErrors {
     }
 }
 
-/// The id of the error beside a control.
+/// Returns the ID of the element with the error of a control.
 pub(crate) fn error_id(id: &str) -> String {
     format!("{id}-error")
 }
 
-/// A problem that tells of one thing.
+/// Converts a problem without a list of errors into a single error.
 fn single_error(problem: &Problem) -> FieldError {
     let field = problem.params.get("field").cloned().unwrap_or_default();
     FieldError { field, code: problem.code.clone(), detail: problem.detail.clone(), why: None }

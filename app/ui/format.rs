@@ -1,4 +1,4 @@
-//! Numbers, sizes, moments and spans as the reader's language writes them.
+//! Numbers, sizes, times and durations in the user's language.
 
 use super::locales::Language;
 use super::locales::sentence::Text;
@@ -7,7 +7,7 @@ use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::percent_encoding;
 
 impl Language {
-    /// A size in powers of 1,024, as settings write them: `812 B`, `4.4 GiB`, `64 GiB`.
+    /// Formats a size in powers of 1,024, as settings write it: `812 B`, `4.4 GiB`, `64 GiB`.
     pub(crate) fn format_bytes(&self, size: u64) -> String {
         const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
         if size < 1_024 {
@@ -25,12 +25,12 @@ impl Language {
         format!("{number} {}", UNITS[unit])
     }
 
-    /// A whole number with groups: `12,400`.
+    /// Formats an integer with group separators: `12,400`.
     pub(crate) fn format_integer(&self, number: u64) -> String {
         self.locale.whole(number)
     }
 
-    /// A share of 100: `0%`, `41%`, `99.6%`; never a false `100%`.
+    /// Formats a percentage: `0%`, `41%`, `99.6%`. Values below 100 never round to `100%`.
     pub(crate) fn format_percent(&self, percent: f64) -> String {
         let percent = percent.clamp(0.0, 100.0);
         let number = if (99.0..100.0).contains(&percent) {
@@ -41,7 +41,7 @@ impl Language {
         self.locale.with_percent_sign(&number)
     }
 
-    /// Hours in about three digits: `0.42`, `12.5`, `1,240`.
+    /// Formats hours with about three digits: `0.42`, `12.5`, `1,240`.
     #[cfg(feature = "ssr")]
     pub(crate) fn format_hours(&self, hours: f64) -> String {
         if hours < 99.95 {
@@ -50,7 +50,7 @@ impl Language {
         self.format_rounded(hours)
     }
 
-    /// A measured number in about four digits: `0.0823`, `1.21`, `1.0e-5`.
+    /// Formats a measured number with about four digits: `0.0823`, `1.21`, `1.0e-5`.
     pub(crate) fn format_number(&self, value: f64) -> String {
         let size = value.abs();
         if !value.is_finite() {
@@ -58,7 +58,7 @@ impl Language {
         }
         match size {
             _ if size == 0.0 => "0".to_owned(),
-            // As the trainer writes it.
+            // The notation of the trainer.
             _ if !(0.001..1_000_000.0).contains(&size) => format!("{value:.1e}"),
             _ if size < 1.0 => self.locale.fixed(value, 4),
             _ if size < 100.0 => self.locale.fixed(value, 2),
@@ -72,7 +72,7 @@ impl Language {
         self.locale.whole(size.round() as u64)
     }
 
-    /// A span in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
+    /// Formats a duration in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.
     pub(crate) fn format_duration(&self, span: Millis) -> String {
         let words = &self.time;
         let seconds = span.0.max(0) / 1_000;
@@ -89,7 +89,7 @@ impl Language {
         }
     }
 
-    /// How long ago, in one unit and in calm steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
+    /// Formats the age of a time in one unit, with few distinct steps: `just now`, `20 s ago`, `4 min ago`, `3 d ago`.
     pub(crate) fn format_ago(&self, at: Timestamp, now: Timestamp) -> String {
         let words = &self.time;
         let seconds = (now - at).0 / 1_000;
@@ -103,7 +103,7 @@ impl Language {
         words.ago.of(format_args!("{count}\u{a0}{unit}"))
     }
 
-    /// The full moment at an offset from UTC in minutes: `15 Jan 2024, 12:30:00 UTC+02:00`.
+    /// Formats a time with its date at an offset from UTC in minutes: `15 Jan 2024, 12:30:00 UTC+02:00`.
     pub(crate) fn format_timestamp(&self, at: Timestamp, ahead: i32) -> String {
         let text = shift_by_offset(at, ahead).to_string();
         let month = month_name(&self.time.months, &text[5..7]);
@@ -112,7 +112,7 @@ impl Language {
     }
 }
 
-/// The name of a month, from its two digits.
+/// Returns the name of a month by its two digits.
 fn month_name(months: &TimeMonths, digits: &str) -> Text {
     match digits {
         "01" => months.january,
@@ -130,12 +130,12 @@ fn month_name(months: &TimeMonths, digits: &str) -> Text {
     }
 }
 
-/// A moment moved by an offset from UTC in minutes.
+/// Shifts a time by an offset from UTC in minutes.
 pub(crate) fn shift_by_offset(at: Timestamp, ahead: i32) -> Timestamp {
     at + Millis::from_secs(i64::from(ahead) * 60)
 }
 
-/// The name of a zone by its offset from UTC in minutes: `UTC+02:00`.
+/// Formats an offset from UTC in minutes: `UTC+02:00`.
 pub(crate) fn utc_offset_name(ahead: i32) -> String {
     let (sign, minutes) = (if ahead < 0 { '\u{2212}' } else { '+' }, ahead.unsigned_abs());
     match minutes {
@@ -144,14 +144,15 @@ pub(crate) fn utc_offset_name(ahead: i32) -> String {
     }
 }
 
-/// The moment as machines and command lines read it: `2024-01-15 10:30:00 UTC`.
+/// Formats a time for machines and command lines: `2024-01-15 10:30:00 UTC`.
 #[cfg(feature = "ssr")]
 pub(crate) fn format_utc(at: Timestamp) -> String {
     let text = at.to_string();
     format!("{} {} UTC", &text[..10], &text[11..19])
 }
 
-/// An id shortened for a table: its prefix and its last six characters, which are random and so tell ids apart.
+/// Shortens an ID for a table to its prefix and its last six characters, which are random
+/// and therefore distinguish IDs.
 pub(crate) fn short_id(id: &str) -> String {
     match (id.find('_'), id.len()) {
         (Some(prefix), length) if length > prefix + 9 && id.is_ascii() => {
@@ -161,12 +162,12 @@ pub(crate) fn short_id(id: &str) -> String {
     }
 }
 
-/// As HTML, for the few places where the framework writes a text as it is.
+/// Escapes text for the few places where Leptos does not.
 pub(crate) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Where a configuration's page is.
+/// Returns the address of a configuration's page.
 pub(crate) fn config_url(name: &str) -> String {
     let mut address = "/configs/".to_owned();
     percent_encoding::encode(name, b"", &mut address);

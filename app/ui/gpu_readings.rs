@@ -1,39 +1,39 @@
-//! What sensors of GPUs say, as text. What a part does not tell is left out, and all of it missing is a dash.
+//! GPU readings as text. Missing values are omitted; a dash replaces a text without any value.
 
 use crate::protocol::gpus::gpu::{GpuReadingView, GpuView, MemoryKind};
 
-/// Of what no sensor tells.
+/// The text for a missing value.
 pub(crate) const NO_VALUE: &str = "–";
 
-/// Memory in use and in all: `61.5 / 80 GB`.
+/// Returns the used and total memory: `61.5 / 80 GB`.
 pub(crate) fn memory(gpu: &GpuView) -> String {
     let used = gpu.reading.as_ref().and_then(|reading| reading.memory_used_gb).map(|gb| format!("{gb:.1}"));
     used_of_total(used, gpu.gpu.vram_gb.map(|gb| format!("{gb:.0}")), "GB")
 }
 
-/// How much of its memory is in use, in percent.
+/// Returns the used memory in percent.
 pub(crate) fn memory_percent(gpu: &GpuView) -> Option<f64> {
     let all = gpu.gpu.vram_gb.filter(|gb| *gb > 0.0)?;
     Some((gpu.reading.as_ref()?.memory_used_gb? / all * 100.0).clamp(0.0, 100.0))
 }
 
-/// Whether its memory is the host's.
+/// Returns whether the GPU uses the memory of its host.
 pub(crate) fn is_unified(gpu: &GpuView) -> bool {
     gpu.gpu.memory_kind == Some(MemoryKind::Unified)
 }
 
-/// `71 °C`.
+/// Returns the temperature: `71 °C`.
 pub(crate) fn temperature(reading: &GpuReadingView) -> String {
     used_of_total(reading.temperature_celsius.map(|celsius| format!("{celsius:.0}")), None, "°C")
 }
 
-/// What it draws and may draw: `390 / 400 W`.
+/// Returns the power draw and its limit: `390 / 400 W`.
 pub(crate) fn power(reading: &GpuReadingView) -> String {
     let watts = |watts: Option<f64>| watts.map(|watts| format!("{watts:.0}"));
     used_of_total(watts(reading.power_watts), watts(reading.power_limit_watts), "W")
 }
 
-/// The clocks of what computes and of the memory: `1410 / 1593 MHz`.
+/// Returns the core and memory clocks: `1410 / 1593 MHz`.
 pub(crate) fn clocks(reading: &GpuReadingView) -> String {
     let clock = |mhz: Option<u32>| mhz.map(|mhz| mhz.to_string());
     used_of_total(clock(reading.clock_mhz), clock(reading.memory_clock_mhz), "MHz")

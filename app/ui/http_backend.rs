@@ -1,4 +1,4 @@
-//! [`Backend`] in the browser: the public REST API.
+//! [`Backend`] in the browser, over the public REST API.
 
 use gloo_net::http::{Method, RequestBuilder};
 use send_wrapper::SendWrapper;
@@ -20,7 +20,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
 
-/// The server behind the page's own address.
+/// The backend at the origin of the page.
 pub(crate) struct HttpBackend;
 
 impl Backend for HttpBackend {
@@ -114,25 +114,25 @@ fn get_json<T: DeserializeOwned + 'static>(path: String) -> BackendFuture<T> {
     }))
 }
 
-/// A write, with what there is to say as JSON.
+/// Sends a write request with an optional JSON body.
 pub(crate) async fn send(method: &str, path: &str, body: Option<String>) -> Result<(), Problem> {
     let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
     send_request(method, path, body.map(|json| ("application/json", json))).await.map(drop)
 }
 
-/// A form, as the browser would have sent it.
+/// Posts a form with the encoding that the browser would use.
 pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Result<(), Problem> {
     let body = query_string(&fields);
     let form = ("application/x-www-form-urlencoded", body.trim_start_matches('?').to_owned());
     send_request(Method::POST, path, Some(form)).await.map(drop)
 }
 
-/// What is said where no answer came.
+/// Returns the problem for a request without a response.
 pub(super) fn network_error(error: gloo_net::Error) -> Problem {
     Problem::new(0, "No Answer", "no_answer", error.to_string())
 }
 
-/// One request and its body; whatever is not a 2xx becomes a problem.
+/// Sends a request and returns the body; a status other than 2xx becomes a problem.
 async fn send_request(method: Method, path: &str, body: Option<(&str, String)>) -> Result<String, Problem> {
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
     let request = match body {

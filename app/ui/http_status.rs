@@ -1,6 +1,6 @@
-//! The HTTP status of a page that could not show what it was asked for.
+//! The HTTP status of a page that cannot show the requested object.
 
-/// Sets the page's status while it is rendered on the server.
+/// Sets the HTTP status during server rendering.
 #[cfg(feature = "ssr")]
 pub(crate) fn set_status(status: u16) {
     let response = leptos::prelude::use_context::<leptos_axum::ResponseOptions>();
@@ -9,6 +9,6 @@ pub(crate) fn set_status(status: u16) {
     }
 }
 
-/// In the browser the page is already there.
+/// Does nothing in the browser, which has already received the status.
 #[cfg(not(feature = "ssr"))]
 pub(crate) fn set_status(_status: u16) {}

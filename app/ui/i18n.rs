@@ -1,8 +1,8 @@
-//! The reader's language. Every sentence of the dashboard comes from here.
+//! The user's language, which provides every sentence of the dashboard.
 
 use super::locales::Language;
 
-/// The language. Take it before the first `await` of a future.
+/// Returns the user's language. Call it before the first `await` of a future, because it reads the context.
 #[cfg(feature = "ssr")]
 pub(crate) fn t() -> &'static Language {
     use leptos::prelude::use_context;
@@ -10,7 +10,7 @@ pub(crate) fn t() -> &'static Language {
     Language::of(prefs.map(|prefs| prefs.locale).unwrap_or_default())
 }
 
-/// The language that came with the page.
+/// Returns the language that is embedded in the page.
 #[cfg(feature = "hydrate")]
 pub(crate) fn t() -> &'static Language {
     static LANGUAGE: std::sync::OnceLock<Language> = std::sync::OnceLock::new();

@@ -1,4 +1,4 @@
-//! What a running job's page asks for while it trains: its progress, its numbers, its GPUs and its log, in one request.
+//! Live data of a running job's page: progress, metrics, GPUs and log, in one request.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::protocol::gpus::history::{GpuHistory, JobMetrics};
 use crate::protocol::jobs::{JobLive, JobView};
 use crate::protocol::topic::Topic;
 
-/// A trainer tells its numbers every second or two. To ask so often keeps both the server and the page busy for nothing.
+/// Trainers report metrics every second or two; refreshing that often would only load the server and the page.
 const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the panels of the page show; each puts its own here. What is not shown has none.
+/// The data of the visible panels. Each panel registers its own signal; hidden panels have none.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct JobFeed {
     pub metrics: StoredValue<Option<RwSignal<JobMetrics>>>,
@@ -24,13 +24,13 @@ pub(crate) struct JobFeed {
     pub log: StoredValue<Option<(AttemptNumber, RwSignal<TailBuffer>)>>,
 }
 
-/// The page's feed.
+/// Returns the feed of the page.
 pub(crate) fn use_job_feed() -> JobFeed {
     use_context().unwrap_or_default()
 }
 
 impl JobFeed {
-    /// Feeds the panels for as long as the caller's owner lives. A change of the job's state is news of its own.
+    /// Updates the panels until the caller's owner is disposed of. State changes of the job have their own topic.
     pub fn start(id: JobId, port: SharedBackend, job: RwSignal<(JobView, ArtifactsPage)>) -> Self {
         let feed = Self::default();
         provide_context(feed);
@@ -56,7 +56,7 @@ impl JobFeed {
         feed
     }
 
-    /// The attempt whose log is shown, and where its next piece begins.
+    /// Returns the attempt whose log is shown, and the offset of its next chunk.
     fn log_position(self) -> (Option<AttemptNumber>, Option<u64>) {
         let Some((attempt, lines)) = self.log.try_get_value().flatten() else { return (None, None) };
         (Some(attempt), lines.try_with_untracked(TailBuffer::next_offset).flatten())
@@ -69,7 +69,7 @@ impl JobFeed {
         if let Some(gpus) = self.gpus.try_get_value().flatten() {
             gpus.try_set(live.gpus);
         }
-        // The reader may have chosen another attempt meanwhile.
+        // The user may have selected another attempt in the meantime.
         let shown = self.log.try_get_value().flatten();
         if shown.is_some_and(|(attempt, _)| attempt != live.metrics.attempt) {
             return;
@@ -83,7 +83,7 @@ impl JobFeed {
     }
 }
 
-/// Whether an answer tells the progress of a job as it is shown: news of its state may have been faster.
+/// Returns whether the response contains new progress for the job as shown; a newer state may have arrived first.
 fn is_current(shown: &JobView, live: &JobLive) -> bool {
     shown.status == live.status && shown.attempt == live.attempt && shown.progress != live.progress
 }

@@ -1,8 +1,8 @@
-//! The pages whose program is a file of its own, fetched when one of them is opened first: what most visits never see weighs on
-//! none of them.
+//! Pages whose code is a separate file, fetched when one of them is first opened, so that
+//! visits without them stay light.
 //!
-//! Hydration happens at once or not at all ([`super::erase`]), so the browser fetches the part of the page that it was sent before
-//! it begins ([`before`]); of a page that is gone to later the router fetches it by itself.
+//! Hydration is synchronous ([`super::erase`]), so the browser fetches the code of the initial page first (`preload`);
+//! for later pages the router fetches it.
 
 use leptos::prelude::*;
 use leptos_router::{LazyRoute, lazy_route};
@@ -15,7 +15,7 @@ use super::pages::jobs::JobsPage;
 use super::pages::worker::WorkerPage;
 use super::pages::workers::WorkersPage;
 
-/// A page as such a part.
+/// Declares a lazy route for a page.
 macro_rules! part {
     ($(#[$about:meta])* $part:ident, $page:ident) => {
         $(#[$about])*
@@ -36,37 +36,37 @@ macro_rules! part {
 }
 
 part!(
-    /// The GPUs of the fleet.
+    /// The lazy route of the GPUs page.
     GpusRoute,
     GpusPage
 );
 part!(
-    /// The jobs.
+    /// The lazy route of the list of jobs.
     JobsRoute,
     JobsPage
 );
 part!(
-    /// One job.
+    /// The lazy route of the page of a job.
     JobRoute,
     JobPage
 );
 part!(
-    /// The log of a job.
+    /// The lazy route of the log page of a job.
     LogRoute,
     JobLogPage
 );
 part!(
-    /// One worker.
+    /// The lazy route of the page of a worker.
     WorkerRoute,
     WorkerPage
 );
 part!(
-    /// The workers.
+    /// The lazy route of the list of workers.
     WorkersRoute,
     WorkersPage
 );
 
-/// Fetches what the page at this path needs; the paths are those of the lazy routes in [`super::app`].
+/// Fetches the code of the page at this path. The paths are those of the lazy routes in [`super::app`].
 #[cfg(feature = "hydrate")]
 pub(crate) async fn preload(path: &str) {
     let mut places = path.trim_matches('/').split('/');

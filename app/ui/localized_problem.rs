@@ -1,5 +1,5 @@
-//! What the server refuses, in the reader's language. The API's sentences are English; a page says them as its reader
-//! does, by the problem's code and what it carries with it. What has no sentence here stays as it is.
+//! Problems in the user's language, built from their code and parameters, because the API's sentences are English.
+//! Problems without a sentence here remain unchanged.
 
 use super::locales::Language;
 use super::prefs::Locale;
@@ -8,7 +8,7 @@ use crate::domain::password::MIN_CHARS;
 use crate::domain::time::Millis;
 use crate::protocol::problem::{FieldError, Problem};
 
-/// The problem as the reader is told it.
+/// Translates a problem into the user's language.
 pub fn localize(mut problem: Problem, locale: Locale) -> Problem {
     problem.errors =
         std::mem::take(&mut problem.errors).into_iter().map(|error| localize_field_error(error, locale)).collect();
@@ -17,7 +17,7 @@ pub fn localize(mut problem: Problem, locale: Locale) -> Problem {
     problem
 }
 
-/// What is wrong with one field, as if it were all that is.
+/// Translates the error of one field, as if it were a problem of its own.
 fn localize_field_error(error: FieldError, locale: Locale) -> FieldError {
     let with = [("field", Some(&error.field)), ("why", error.why.as_ref())];
     let with = with.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone()))).collect();
@@ -25,7 +25,8 @@ fn localize_field_error(error: FieldError, locale: Locale) -> FieldError {
     FieldError { detail: localize(alone, locale).detail, ..error }
 }
 
-/// Names a field as the page's form does, and marks nothing as code: that is how the API writes to programs.
+/// Replaces the field's API name with its label in the form, and removes the code marks
+/// that the API writes for programs.
 fn use_field_label(sentence: String, field: Option<&str>, language: &'static Language) -> String {
     if !sentence.contains('`') {
         return sentence;
@@ -37,7 +38,7 @@ fn use_field_label(sentence: String, field: Option<&str>, language: &'static Lan
     named.replace("or left out", "or empty").replace('`', "")
 }
 
-/// The label that forms give a field of the API.
+/// Returns the label of an API field in forms.
 fn field_label(field: &str, language: &'static Language) -> Option<&'static str> {
     let train = &language.plain().train;
     Some(match field {
@@ -60,7 +61,8 @@ fn localized_sentence(problem: &Problem, locale: Locale) -> Option<String> {
     let language = Language::of(locale);
     let words = &language.plain().refused;
     let with = |name: &str| problem.params.get(name).map(String::as_str);
-    // In English the API's own sentences say more: the name that is taken, the labels that are wrong, what is allowed.
+    // In English the API's sentences are more specific: they name the taken name, the
+    // invalid labels or the allowed values.
     let own = |text: &'static str| (locale != Locale::En).then(|| text.to_owned());
     match problem.code.as_str() {
         "permission_denied" => {
@@ -93,7 +95,7 @@ fn localized_sentence(problem: &Problem, locale: Locale) -> Option<String> {
                 _ => return None,
             })
         }
-        // The API tells programs what to send; a reader has lost what they came with.
+        // The API's sentence describes credentials for programs; a user's session has ended.
         "not_authenticated" => Some(words.session_over.to_owned()),
         "name_taken" => own(words.name_taken),
         "invalid_name" => own(words.invalid_name),
@@ -129,7 +131,7 @@ mod tests {
         for locale in Locale::ALL {
             let words = Language::of(locale).plain();
             let refused = localize(problem("weak_password", &[("why", "short")]), locale).detail;
-            // In English the API's own sentence stands.
+            // English uses the API's sentence.
             let refused = (locale != Locale::En).then_some(refused.as_str());
             for text in [words.login.password_hint, words.people.password_optional].into_iter().chain(refused) {
                 assert!(text.contains(&MIN_CHARS.to_string()), "{locale:?}: {text}");

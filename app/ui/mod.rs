@@ -1,7 +1,7 @@
-//! The dashboard: rendered on the server, brought to life in the browser.
+//! The dashboard: rendered on the server, hydrated in the browser.
 //!
-//! A page asks through [`port::Port`] and never knows where it runs. It is complete without JavaScript: lists, details
-//! and forms are plain HTML, and the browser adds news ([`live`]), ticking ages and small conveniences.
+//! Pages read through [`backend::Backend`] and do not know where they run. They are complete without JavaScript: lists,
+//! details and forms are plain HTML. The browser adds live updates (`live`), relative times and small conveniences.
 
 #![expect(clippy::needless_pass_by_value, reason = "a component owns its properties")]
 
@@ -66,7 +66,7 @@ pub mod terminal;
 pub mod time_zone;
 mod view_scope;
 
-/// A program that asks for a plain page, to put parts of it in the place of older ones, says so by this header.
+/// The header by which the script of a server-rendered page requests it again to refresh fragments.
 pub const FRAGMENTS_HEADER: &str = "x-simpletuner-fragments";
 
 pub use app::App;

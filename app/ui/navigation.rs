@@ -1,4 +1,4 @@
-//! The pages that a reader goes to by name: one table for the navigation, the keys that go there, and the search.
+//! The main pages: one table for the navigation, its keyboard shortcuts and the search.
 
 use super::components::icon::Glyph;
 use super::locales::sentence::Text;
@@ -6,31 +6,30 @@ use super::locales::words::Pages;
 use super::prefs::Prefs;
 use crate::domain::access::Permission;
 
-/// A page.
+/// A page in the navigation.
 pub(crate) struct NavPage {
     pub href: &'static str,
     pub glyph: Glyph,
     pub label: fn(&Pages) -> Text,
-    /// `g` and this key go there.
+    /// The key that opens the page after `g`.
     pub shortcut: char,
-    /// What it takes to see it.
+    /// The permission that is required to open it.
     pub permission: Option<Permission>,
-    /// Whether it lives in the browser; others are loaded.
+    /// Whether the router opens it in the browser; other pages are loaded.
     pub is_client_rendered: bool,
-    /// Below which heading of the navigation it stands.
+    /// The heading in the navigation.
     pub group: NavGroup,
-    /// Its name in the bar of a small screen; the others are in its menu.
+    /// The label in the tab bar of small screens; pages without one are in its menu.
     pub tab_bar_label: Option<fn(&Pages) -> Text>,
 }
 
-/// A part of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavGroup {
     Main,
     Administration,
 }
 
-/// All of them, in the order of the navigation.
+/// All pages in the order of the navigation.
 const NAV_PAGES: &[NavPage] = &[
     NavPage {
         href: "/",
@@ -144,13 +143,13 @@ const NAV_PAGES: &[NavPage] = &[
     },
 ];
 
-/// Those that a reader may see.
+/// Returns the pages that the user may open.
 pub(crate) fn visible_pages(prefs: &Prefs) -> impl Iterator<Item = &'static NavPage> + use<> {
     let single = prefs.session.as_ref().is_some_and(|session| session.single_user);
     let may = prefs.session.as_ref().map(|session| session.permissions).unwrap_or_default();
     NAV_PAGES.iter().filter(move |place| {
         let allowed = place.permission.is_none_or(|permission| may.contains(permission));
-        // Without accounts there are no people.
+        // A server without accounts has no users to manage.
         allowed && !(single && place.permission == Some(Permission::AdminUsers))
     })
 }

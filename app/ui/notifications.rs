@@ -1,4 +1,5 @@
-//! What was done in this tab, or refused: said as it happens, and kept to be read again while the tab is open.
+//! Notifications about actions and errors in this tab: shown as toasts, and stored in a
+//! history until the tab is closed.
 
 use std::time::Duration;
 
@@ -11,25 +12,24 @@ use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
 use crate::ui::schedule::after;
 
-/// How many can be read again.
+/// The size of the history.
 const MAX_HISTORY: usize = 20;
-/// How long something good is said. What went wrong stays until it is dismissed.
+/// How long the toast of a success is shown. Errors remain until they are dismissed.
 const TOAST_DURATION: Duration = Duration::from_secs(8);
-/// How long something is said that can be taken back.
+/// How long a toast with an undo is shown.
 const UNDO_TOAST_DURATION: Duration = Duration::from_secs(30);
 
-/// Something that was said.
+/// An entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notification {
     pub at: Timestamp,
     pub text: String,
-    /// Whether it went wrong.
     pub is_error: bool,
-    /// What to quote of something that went wrong.
+    /// The ID to quote when reporting an error.
     pub request_id: Option<String>,
 }
 
-/// A note that is being said.
+/// A notification that is currently shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Toast {
     pub id: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Toast {
     pub undo: Option<Undo>,
 }
 
-/// The notes of a tab.
+/// The toasts and the history of a tab.
 #[derive(Clone, Copy)]
 pub(crate) struct Notifications {
     pub history: RwSignal<Vec<Notification>>,
@@ -48,7 +48,7 @@ pub(crate) struct Notifications {
 }
 
 impl Notifications {
-    /// Those that a reader was told in this tab before: a page that is loaded goes on with them.
+    /// Creates the notifications of a page and restores the user's history from this tab.
     pub fn new(reader: String, clock: PageClock) -> Self {
         let notes = Self {
             history: RwSignal::default(),
@@ -64,7 +64,7 @@ impl Notifications {
         notes
     }
 
-    /// Says what was done, and how to take it back if that can be.
+    /// Shows a success, with its undo if there is one.
     pub fn success(self, text: impl Into<String>, undo: Option<Undo>) {
         let shown = if undo.is_some() { UNDO_TOAST_DURATION } else { TOAST_DURATION };
         let id = self.show_toast(
@@ -74,7 +74,7 @@ impl Notifications {
         self.dismiss_later(id, shown);
     }
 
-    /// Says what was refused.
+    /// Shows an error.
     pub fn error(self, problem: Problem) {
         let at = self.clock.now_untracked();
         self.show_toast(
@@ -83,7 +83,7 @@ impl Notifications {
         );
     }
 
-    /// Keeps what was said elsewhere.
+    /// Records a message that is shown elsewhere.
     pub fn record(self, text: impl Into<String>, wrong: bool) {
         self.add_to_history(Notification {
             at: self.clock.now_untracked(),
@@ -93,7 +93,7 @@ impl Notifications {
         });
     }
 
-    /// Takes a toast away.
+    /// Removes a toast.
     pub fn dismiss(self, id: usize) {
         self.toasts.update(|toasts| toasts.retain(|toast| toast.id != id));
     }
@@ -116,7 +116,7 @@ impl Notifications {
         browser::save_notifications(&text);
     }
 
-    /// Takes a toast away after a while, but not from under somebody's pointer or fingers.
+    /// Removes a toast after a delay, but not while it is hovered or focused.
     fn dismiss_later(self, id: usize, shown: Duration) {
         after(shown, self.toasts, move || {
             if browser::is_hovered_or_focused(".toasts") {
@@ -128,12 +128,12 @@ impl Notifications {
     }
 }
 
-/// The notes of this page.
+/// Returns the notifications of the page.
 pub(crate) fn use_notifications() -> Notifications {
     use_context().unwrap_or_else(|| Notifications::new(String::new(), use_clock()))
 }
 
-/// Notes as a tab keeps them: whose they are, then one a line.
+/// Encodes the history for storage: the user's name, then one notification per line.
 fn encode(notes: &[Notification], reader: &str) -> String {
     let line = |text: &str| text.replace(['\t', '\n', '\r'], " ");
     let note = |Notification { at, text, is_error: wrong, request_id }: &Notification| {
@@ -143,7 +143,7 @@ fn encode(notes: &[Notification], reader: &str) -> String {
     std::iter::once(line(reader)).chain(notes.iter().map(note)).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads them again; those of somebody else are nobody's business.
+/// Decodes the history; that of another user is ignored.
 fn decode(kept: &str, reader: &str) -> Vec<Notification> {
     let mut lines = kept.split('\n');
     if lines.next() != Some(reader) {

@@ -1,20 +1,20 @@
-//! The query of an address: the struct that the API takes, serialized, so that its fields are listed nowhere else.
+//! Query strings of pages: serialized from the API's query types, so that fields are declared once.
 
 use leptos_router::params::ParamsMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Parameters with a time, which users may type without seconds and zone; they are in UTC.
+/// Parameters with a time, which users may type in UTC without seconds and zone.
 const TIMES: [&str; 3] = ["since", "until", "ended_since"];
 
-/// `?a=1&b=2`; empty if the query has no parameter.
+/// Returns `?a=1&b=2`, or an empty string for a query without parameters.
 pub(crate) fn query_string(query: &impl Serialize) -> String {
-    // Structs of texts, numbers and words can always be serialized.
+    // Structs of strings, numbers and enums can always be serialized.
     let pairs = serde_urlencoded::to_string(query).unwrap_or_default();
     if pairs.is_empty() { pairs } else { format!("?{pairs}") }
 }
 
-/// Reads the query from a page's address. Parameters that are empty, unknown, or invalid are ignored.
+/// Reads the query from a page's address. Empty, unknown and invalid parameters are ignored.
 pub(crate) fn from_params<T: DeserializeOwned + Default>(params: &ParamsMap) -> T {
     let pairs = params.into_iter().map(|(name, value)| (name.as_ref(), normalize(name, value.trim())));
     let valid = pairs.filter(|pair| !pair.1.is_empty() && parse::<T>(std::slice::from_ref(pair)).is_some());
@@ -51,12 +51,12 @@ mod tests {
     use crate::protocol::usage::{UsageBy, UsageQuery};
     use crate::protocol::workers::WorkersQuery;
 
-    /// What the server reads of the address that a page or the browser's requests write.
+    /// Returns the query as the server reads it from the address of a page or request.
     fn sent<T: Serialize + DeserializeOwned>(query: &T) -> T {
         serde_urlencoded::from_str(query_string(query).trim_start_matches('?')).expect("a query")
     }
 
-    /// What a page reads of its own address.
+    /// Returns the query as a page reads it from its own address.
     fn reloaded<T: Serialize + DeserializeOwned + Default>(query: &T) -> T {
         let mut params = ParamsMap::new();
         let pairs: Vec<(String, String)> =
@@ -68,7 +68,7 @@ mod tests {
     }
 
     proptest! {
-        /// All fields are set, so that a new one has to be added here. Without percent signs, because `ParamsMap` decodes
+        /// Sets all fields, so that new ones must be added here. Without percent signs, because `ParamsMap` decodes
         /// values that are already decoded.
         #[test]
         fn each_field_survives_the_way_to_the_server_and_back(text in "[^\\s%]([^%]*[^\\s%])?", number in 1_u32.., flag: bool) {

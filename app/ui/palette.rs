@@ -1,5 +1,5 @@
-//! What the search for anything offers: pages, choices and actions, which a page knows by itself, and what a server has
-//! found. An action leads to the page that asks before it acts.
+//! Entries of the command palette: pages, preferences and actions that the page knows, and search results of the
+//! server. An action opens the page that confirms it.
 
 use super::components::icon::Glyph;
 use super::components::status::{StatusStyle, job_status_style, worker_status_style};
@@ -13,34 +13,33 @@ use crate::domain::fuzzy::score;
 use crate::protocol::search::{SearchHit, SearchHitKind, SearchQuery};
 use crate::protocol::status::{JobStatus, WorkerStatus};
 
-/// How much of what a page knows by itself is shown to a question.
+/// The maximum number of entries from the page itself.
 const MAX_LOCAL_ENTRIES: usize = 7;
 
-/// Where an entry leads.
+/// What an entry opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PaletteTarget {
-    /// To a page; one that does not live in the browser is loaded.
+    /// A page; `live` pages are opened by the router, others are loaded.
     Page { href: String, live: bool },
-    /// A choice is kept, and the page shown anew.
+    /// A preference, which is stored before the page reloads.
     Preference { name: &'static str, value: &'static str },
-    /// On with this question.
+    /// The palette with this query.
     Search(String),
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PaletteEntry {
     pub glyph: Glyph,
     pub title: String,
     pub note: Option<String>,
-    /// What kind of thing it is.
+    /// The kind of result.
     pub kind: Text,
-    /// How it stands.
+    /// The state of a worker or job.
     pub status: Option<StatusStyle>,
     pub target: PaletteTarget,
 }
 
-/// Something that is done with one of several.
+/// An action on one worker or job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PaletteAction {
     Drain,
@@ -66,7 +65,7 @@ impl PaletteAction {
         }
     }
 
-    /// How the ids begin of what it is done with: with nothing else to go by, all are offered.
+    /// Returns the prefix of IDs that the action applies to; searching for it lists all candidates.
     const fn id_prefix(self) -> &'static str {
         match self {
             Self::Drain | Self::Resume => "w_",
@@ -74,7 +73,7 @@ impl PaletteAction {
         }
     }
 
-    /// Whether it can be done with this.
+    /// Returns whether the action applies to a search result.
     fn applies_to(self, found: &SearchHit) -> bool {
         match self {
             Self::Drain => found.worker_status.is_some_and(|status| status != WorkerStatus::Draining),
@@ -84,7 +83,7 @@ impl PaletteAction {
     }
 }
 
-/// The verb that a question begins with, and the rest of it.
+/// Splits a query into the action that it begins with, if any, and the rest.
 fn parse_action<'q>(words: &Language, question: &'q str) -> (Option<PaletteAction>, &'q str) {
     let begins = |verb: PaletteAction| {
         let label = verb.label(words);
@@ -95,7 +94,7 @@ fn parse_action<'q>(words: &Language, question: &'q str) -> (Option<PaletteActio
     PaletteAction::ALL.into_iter().find_map(begins).unwrap_or((None, question))
 }
 
-/// What to ask a server; none where there is nothing to ask.
+/// Returns the query for the server, or `None` for an empty one.
 pub(crate) fn server_query(words: &Language, question: &str) -> Option<SearchQuery> {
     let (verb, rest) = parse_action(words, question.trim());
     let q = match (verb, rest) {
@@ -103,11 +102,11 @@ pub(crate) fn server_query(words: &Language, question: &str) -> Option<SearchQue
         (None, "") => return None,
         (_, rest) => rest,
     };
-    // Of what is found, the verb may not suit all.
+    // The action may not apply to all results, so request more.
     Some(SearchQuery { q: q.chars().take(100).collect(), limit: Some(if verb.is_some() { 50 } else { 12 }) })
 }
 
-/// Everything that is offered to a question.
+/// Returns all entries for a query.
 pub(crate) fn palette_entries(
     words: &'static Language,
     prefs: &Prefs,
@@ -121,7 +120,7 @@ pub(crate) fn palette_entries(
     entries
 }
 
-/// Pages, actions and choices.
+/// Returns matching pages, actions and preferences.
 fn local_entries(words: &'static Language, prefs: &Prefs, question: &str) -> Vec<PaletteEntry> {
     let habits = &words.habits;
     let page = |glyph, title: Text, href: &str, live| PaletteEntry {
@@ -174,7 +173,7 @@ impl PaletteEntry {
     }
 }
 
-/// Every choice of a reader's: field, word, and what it is called.
+/// Returns all values of the preferences: field, value and label.
 fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
     let (nav, habits) = (&words.nav, &words.habits);
     let theme = |theme| match theme {
@@ -203,7 +202,7 @@ fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, Stri
     all
 }
 
-/// Something that was found, or what is to be done with it.
+/// Returns the entry for a search result, or for the action on it.
 fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &SearchHit) -> PaletteEntry {
     let (glyph, kind, path) = match found.kind {
         SearchHitKind::Worker => (Glyph::Workers, words.workers.worker, format!("/admin/workers/{}", found.id)),

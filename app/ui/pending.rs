@@ -1,36 +1,36 @@
-//! What goes on once somebody has given more: a form, the password again; a login, its second step.
+//! Requests that wait for another proof: a form for the password, a sign-in for its second factor.
 
 use crate::domain::second_factor::AvailableFactors;
 use crate::protocol::access::factors::TotpEnrollment;
 
-/// Somebody who has given the right password, and is to give a code.
+/// A sign-in with a correct password that still needs a second factor.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecondFactorPrompt {
-    /// The name.
+    /// The user's name.
     pub name: String,
-    /// What the app is given that is to be set up; none for who has one.
+    /// The secret for an authenticator app if the user must set one up; `None` if they have a second factor.
     pub enrolment: Option<TotpEnrollment>,
-    /// By what the second factor can be given.
+    /// The second factors that the user can use.
     pub ways: AvailableFactors,
 }
 
-/// The field that holds the password.
+/// The field with the password.
 pub const PASSWORD_FIELD: &str = "confirm_password";
 
-/// The field that holds a code of the second factor.
+/// The field with a code of the second factor.
 pub const CODE_FIELD: &str = "confirm_code";
 
-/// The field that holds what a passkey has signed.
+/// The field with the response of a passkey.
 pub const CREDENTIAL_FIELD: &str = "confirm_credential";
 
-/// The fields that prove who sends a form: they are kept nowhere.
+/// The fields with proofs of identity, which are never stored.
 pub const PROOF_FIELDS: [&str; 3] = [PASSWORD_FIELD, CODE_FIELD, CREDENTIAL_FIELD];
 
-/// A form as it was filled in.
+/// A submitted form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingForm {
-    /// Where it is sent.
+    /// The address to which it was posted.
     pub action: String,
-    /// Its fields, in their order; one with several values stands several times.
+    /// The fields in their order; a field with several values is repeated.
     pub fields: Vec<(String, String)>,
 }

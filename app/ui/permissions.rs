@@ -1,16 +1,16 @@
-//! What the reader of a page may do.
+//! Permissions of the current user.
 
 use leptos::prelude::use_context;
 
 use super::prefs::Prefs;
 use crate::domain::access::Permission;
 
-/// Whether who reads may do this.
+/// Returns whether the user has a permission.
 pub(crate) fn has_permission(permission: Permission) -> bool {
     use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission))
 }
 
-/// Whether who reads may cancel a job that this person has submitted.
+/// Returns whether the user may cancel a job of this owner.
 pub(crate) fn can_cancel(owner: &str) -> bool {
     has_permission(Permission::JobCancelAll)
         || has_permission(Permission::JobCancelOwn)

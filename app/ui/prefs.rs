@@ -1,4 +1,4 @@
-//! What a page knows before it asks anything: how its reader likes it, the server's clock, and who is reading.
+//! What a page knows before its first request: the user's preferences and session, and the server's time.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::domain::access::Permission;
 use crate::domain::time::Timestamp;
 use crate::protocol::access::SessionView;
 
-/// Light, dark, or as the reader's system says.
+/// The color theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theme {
@@ -14,16 +14,16 @@ pub enum Theme {
     Light,
     /// Always dark.
     Dark,
-    /// As `prefers-color-scheme` says; the style sheet decides, so nothing flashes.
+    /// The system's `prefers-color-scheme`, applied by the style sheet, so that the page does not flash.
     #[default]
     System,
 }
 
 impl Theme {
-    /// Every choice, in the order of the switch.
+    /// All themes, in the order of the switch.
     pub const ALL: [Self; 3] = [Self::Light, Self::System, Self::Dark];
 
-    /// The word in the cookie and in the form.
+    /// Returns the value in the cookie and in forms.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Light => "light",
@@ -32,12 +32,12 @@ impl Theme {
         }
     }
 
-    /// Reads the word.
+    /// Parses the value.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|theme| theme.as_str() == word)
     }
 
-    /// The value of `data-theme` on the root element; none lets the system decide.
+    /// Returns `data-theme` of the root element; `None` follows the system.
     pub const fn attribute(self) -> Option<&'static str> {
         match self {
             Self::Light => Some("light"),
@@ -47,7 +47,7 @@ impl Theme {
     }
 }
 
-/// Declares a choice of a reader's: its words are those of the cookie and of the form.
+/// Declares a preference; its words are the values in the cookie and in forms.
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -57,15 +57,15 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// Every choice, in the order of the form.
+            /// All values, in the order of the form.
             pub const ALL: [Self; 2] = [$(Self::$variant),+];
 
-            /// The word in the cookie and in the form.
+            /// Returns the value in the cookie and in forms.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
 
-            /// Reads the word.
+            /// Parses the value.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|choice| choice.as_str() == word)
             }
@@ -74,39 +74,39 @@ macro_rules! choice {
 }
 
 choice!(
-    /// How close lines stand.
+    /// The spacing of rows.
     Density {
-        /// With air between them.
+        /// Spacious rows.
         #[default]
         Comfortable = "comfortable",
-        /// As many as fit.
+        /// As many rows as fit.
         Compact = "compact",
     }
 );
 
 choice!(
-    /// By which clock moments are written.
+    /// The time zone in which times are shown.
     Zone {
-        /// Everybody's.
+        /// UTC.
         Utc = "utc",
-        /// That of the reader's browser.
+        /// The time zone of the user's browser.
         #[default]
         Local = "local",
     }
 );
 
 choice!(
-    /// Whether single keys do something.
+    /// Whether single-key shortcuts are enabled.
     Keys {
-        /// They do.
+        /// Enabled.
         #[default]
         On = "on",
-        /// They do not: speech input and unsteady hands press some by accident.
+        /// Disabled, because speech input and tremors can trigger them by accident.
         Off = "off",
     }
 );
 
-/// The reader's language.
+/// The user's language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Locale {
     /// English.
@@ -120,15 +120,15 @@ pub enum Locale {
     Ja,
     /// Brazilian Portuguese.
     Pt,
-    /// Chinese, in simplified characters.
+    /// Simplified Chinese.
     Zh,
 }
 
 impl Locale {
-    /// Every language, in the order of its tag.
+    /// All languages, ordered by tag.
     pub const ALL: [Self; 6] = [Self::En, Self::Es, Self::Hi, Self::Ja, Self::Pt, Self::Zh];
 
-    /// The value of `lang` on the root element, of the cookie and of the form (BCP 47).
+    /// Returns the value of `lang` on the root element, of the cookie and of forms (BCP 47).
     pub const fn tag(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -140,7 +140,7 @@ impl Locale {
         }
     }
 
-    /// Its own name for itself.
+    /// Returns the language's name for itself.
     pub const fn name(self) -> &'static str {
         match self {
             Self::En => "English",
@@ -152,14 +152,14 @@ impl Locale {
         }
     }
 
-    /// Reads a tag: what stands before the first `-` decides, so that `es-MX` is Spanish.
+    /// Parses a tag by its primary language: `es-MX` is Spanish.
     pub fn parse(tag: &str) -> Option<Self> {
         let language = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
         let wanted = language(tag.trim());
         Self::ALL.into_iter().find(|locale| language(locale.tag()) == wanted)
     }
 
-    /// The language that a browser asks for in `Accept-Language` before all others that we have (RFC 9110, 12.5.4).
+    /// Returns the supported language that a browser prefers in `Accept-Language` (RFC 9110, 12.5.4).
     pub fn from_accept_language(header: &str) -> Option<Self> {
         let weighed = header.split(',').filter_map(|range| {
             let (tag, parameters) = range.split_once(';').unwrap_or((range, ""));
@@ -169,65 +169,65 @@ impl Locale {
             };
             Some((Self::parse(tag)?, weight))
         });
-        // Of equal weights the first is the one.
+        // The first of equal weights wins.
         let best =
             weighed.filter(|(_, weight)| *weight > 0.0).reduce(|best, next| if next.1 > best.1 { next } else { best });
         best.map(|(locale, _)| locale)
     }
 }
 
-/// Handed by the server to every page, and by the page to the browser.
+/// The state that the server passes to every page, and the page to the browser.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Prefs {
     /// The theme.
     pub theme: Theme,
     /// The language.
     pub locale: Locale,
-    /// How close lines stand.
+    /// The spacing of rows.
     pub density: Density,
-    /// By which clock moments are written.
+    /// The time zone in which times are shown.
     pub zone: Zone,
-    /// The name of the zone in which the server wrote them, if not in UTC.
+    /// The name of the time zone in which the server formatted times, if not UTC.
     pub time_zone: Option<String>,
-    /// Whether single keys do something.
+    /// Whether single-key shortcuts are enabled.
     pub keys: Keys,
-    /// Whether the reader's browser runs on a Mac.
+    /// Whether the user's browser runs on a Mac.
     pub mac: bool,
-    /// The server's clock when it made the page; ages are counted from here.
+    /// The server's time when it rendered the page; ages are relative to it.
     pub now: Timestamp,
-    /// Who is reading; none on the login page.
+    /// The user's session; `None` on the sign-in page.
     pub session: Option<SessionView>,
-    /// Whether nobody can log in yet: the login page then makes the first admin.
+    /// Whether there is no user yet; the sign-in page then creates the first admin.
     pub unclaimed: bool,
-    /// The version of `/api/events` before the page asked for its data: the browser listens from here on.
+    /// The version of `/api/events` before the page read its data; the browser subscribes from there.
     pub version: Option<String>,
 }
 
 impl Prefs {
-    /// The reader's name.
+    /// Returns the user's name.
     pub fn reader_name(&self) -> &str {
         self.session.as_ref().map_or("", |session| session.name.as_str())
     }
 
-    /// Whether the reader may change a configuration that belongs to `owner`.
+    /// Returns whether the user may change a configuration that belongs to `owner`.
     #[cfg(feature = "ssr")]
     pub fn can_change_config(&self, owner: Option<&str>) -> bool {
         self.has_permission(Permission::ConfigManage)
             || self.has_permission(Permission::ConfigEdit) && owner == Some(self.reader_name())
     }
 
-    /// The key that makes a shortcut of a letter, as it is written on the reader's keyboard.
+    /// Returns the modifier key of shortcuts as it is labeled on the user's keyboard.
     pub const fn command_key(&self) -> &'static str {
         if self.mac { "⌘" } else { "Ctrl" }
     }
 
-    /// Whether who reads may do this.
+    /// Returns whether the user has a permission.
     pub fn has_permission(&self, permission: Permission) -> bool {
         self.session.as_ref().is_some_and(|session| session.permissions.contains(permission))
     }
 
-    /// Reads the cookies of [`CHOICES`] out of a raw `Cookie` header; without one for the language, what the browser accepts
-    /// decides. The rest is for the caller to fill in.
+    /// Reads [`PREFERENCE_COOKIES`] from a raw `Cookie` header; without a language cookie, `Accept-Language` decides.
+    /// The caller sets the other fields.
     pub fn from_headers(cookies: &str, accept_language: &str, now: Timestamp) -> Self {
         let cookie = |wanted| {
             let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
@@ -243,10 +243,10 @@ impl Prefs {
     }
 }
 
-/// The cookies that keep a reader's choices: `POST /ui/preferences` takes fields of these names.
+/// The cookies with the user's preferences; `POST /ui/preferences` accepts fields of the same names.
 pub const PREFERENCE_COOKIES: [&str; 5] = ["theme", "language", "density", "zone", "keys"];
 
-/// The word that is kept of a choice; none if there is no such choice.
+/// Returns the value to store for a preference, or `None` if it is invalid.
 pub fn parse_choice(name: &str, word: &str) -> Option<&'static str> {
     match name {
         "theme" => Theme::parse(word).map(Theme::as_str),
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(locale("", "fr, de;q=0.9, ja;q=0.5, pt;q=0.6"), Locale::Pt);
         assert_eq!(locale("", "zh-Hant-TW"), Locale::Zh);
         assert_eq!(locale("language=hi", "es"), Locale::Hi);
-        // What nobody has, refuses or cannot mean.
+        // Unknown, rejected or malformed values.
         for accept in ["", "fr", "*", "ja;q=0", "ja;q=2", "ja;q=x", ";;,,", "jav"] {
             assert_eq!(locale("language=xx", accept), Locale::En, "{accept}");
         }

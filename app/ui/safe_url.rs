@@ -1,13 +1,13 @@
-//! Addresses that come from data.
+//! Addresses from untrusted data.
 
-/// An address that is safe in `href` and `src`: a path on this server, or http(s).
+/// An address that is safe in `href` and `src`: a path on this server, or an HTTP(S) URL.
 ///
-/// Leptos escapes attributes but does not look at schemes, so `javascript:` would pass.
+/// Leptos escapes attributes but does not check schemes, so `javascript:` would pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SafeUrl(String);
 
 impl SafeUrl {
-    /// Takes an address from data; anything else becomes `#`.
+    /// Validates an address; an unsafe one becomes `#`.
     pub fn from_data(url: &str) -> Self {
         let on_this_server = url.starts_with('/') && !url.starts_with("//") && !url.starts_with("/\\");
         let web = url.starts_with("https://") || url.starts_with("http://");
@@ -15,7 +15,6 @@ impl SafeUrl {
         Self(if (on_this_server || web) && printable { url.to_owned() } else { "#".to_owned() })
     }
 
-    /// The address as text.
     pub fn into_string(self) -> String {
         self.0
     }

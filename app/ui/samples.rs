@@ -1,35 +1,35 @@
-//! Validation images, by step and by sample.
+//! Validation images by step and prompt.
 
 use std::collections::BTreeSet;
 
 use crate::protocol::artifacts::ArtifactView;
 use crate::protocol::status::ArtifactKind;
 
-/// An image that a trainer made at a step, of one of its prompts.
+/// An image of one prompt at one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SampleImage {
-    /// None if its name does not say.
+    /// `None` if the file's name does not contain it.
     pub step: Option<u64>,
-    /// Which of the step's samples: the same at every step.
+    /// Identifies the sample within its step; the same at every step.
     pub key: String,
     pub file: ArtifactView,
 }
 
-/// Where to go from an image.
+/// A direction to navigate from an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// To the sample before, of the same step.
+    /// The previous sample of the same step.
     Left,
-    /// To the one after.
+    /// The next sample of the same step.
     Right,
-    /// To a later step of the same sample.
+    /// A later step of the same sample.
     Up,
-    /// To an earlier one.
+    /// An earlier step of the same sample.
     Down,
 }
 
-/// The images among these files, by step and then by key; of several attempts the newest's. Only what a browser shows as an
-/// image: anything else stays among the files.
+/// Returns the images among these files, ordered by step and key; of several attempts, those of the newest. Files that
+/// browsers do not show as images are ignored.
 pub(crate) fn samples(files: &[ArtifactView]) -> Vec<SampleImage> {
     let mut found: Vec<SampleImage> = files.iter().filter(|file| is_image(file)).map(sample_from_file).collect();
     found.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)).then(b.file.attempt.cmp(&a.file.attempt)));
@@ -38,17 +38,17 @@ pub(crate) fn samples(files: &[ArtifactView]) -> Vec<SampleImage> {
     found
 }
 
-/// By step, then by number where the key is one.
+/// Orders by step, then by key, numerically if it is a number.
 fn sort_key(sample: &SampleImage) -> (Option<u64>, u64, &str) {
     (sample.step, sample.key.parse().unwrap_or(u64::MAX), &sample.key)
 }
 
-/// The steps at which there are samples, in order.
+/// Returns the steps that have samples, in ascending order.
 pub(crate) fn steps(samples: &[SampleImage]) -> Vec<u64> {
     samples.iter().filter_map(|sample| sample.step).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The image that lies next to another one, by its place among all.
+/// Returns the index of the next image in a direction.
 pub(crate) fn neighbor(samples: &[SampleImage], from: usize, way: Direction) -> Option<usize> {
     let here = samples.get(from)?;
     let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match way {
@@ -71,8 +71,8 @@ fn sample_from_file(file: &ArtifactView) -> SampleImage {
     SampleImage { step, key: key.to_owned(), file: file.clone() }
 }
 
-/// The number after `step` in a path, and what comes after it: `step_400_0.png` is step 400 of sample 0,
-/// `step-000400/a.png` is step 400 of sample a. In a file's name the first such number counts, as a prompt may follow.
+/// Returns the number after `step` in a path, and what follows it: `step_400_0.png` is sample 0 at step 400,
+/// `step-000400/a.png` is sample `a` at step 400. In file names the first match counts, because the prompt may follow.
 fn parse_sample_name(path: &str) -> (Option<u64>, &str) {
     let path = path.rsplit_once('.').map_or(path, |(path, _)| path);
     let file = path.rsplit('/').next().unwrap_or(path);
@@ -82,7 +82,7 @@ fn parse_sample_name(path: &str) -> (Option<u64>, &str) {
     in_name.or_else(in_path).map_or((None, name), |(step, key)| (Some(step), if key.is_empty() { "0" } else { key }))
 }
 
-/// Reads `step_400_a`.
+/// Parses `step_400_a`.
 fn step_and_key(text: &str) -> Option<(u64, &str)> {
     let between = |c: char| matches!(c, '_' | '-' | '/');
     let after = text.strip_prefix("step")?.trim_start_matches(between);
@@ -90,7 +90,7 @@ fn step_and_key(text: &str) -> Option<(u64, &str)> {
     Some((after[..digits].parse().ok()?, after[digits..].trim_start_matches(between)))
 }
 
-/// Strips the prefix that the agent gives to samples from events: `event_000012_images_0_step_400_a_cat`.
+/// Removes the prefix that the agent adds to samples from events: `event_000012_images_0_step_400_a_cat`.
 fn strip_event_prefix(name: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (event, rest) = name.strip_prefix("event_")?.split_once('_')?;
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(parse_sample_name("v/event_000012_images_3_a_cat.png"), (None, "a_cat"));
         assert_eq!(parse_sample_name("v/event_000012_images_3.png"), (None, "event_000012_images_3"));
         assert_eq!(parse_sample_name("v/event_preview_images_0.png"), (None, "event_preview_images_0"));
-        // Two prompts of one name, at two steps.
+        // Two prompts with the same name at two steps.
         let all = made(&[
             "v/event_000001_images_0_step_1_a_cat.png",
             "v/event_000002_images_0_step_1_a_cat.png",

@@ -1,7 +1,6 @@
-//! The plain pages: signing in, account, people, secrets, what is to be trained, new workers. They are made of forms and
-//! of lists that seldom change, so the server sends them whole, and none of their code is in the browser's half: that keeps
-//! them current and brings keys, search and notes ([`super::attend`]). Links to them from the other pages are
-//! `rel="external"`.
+//! Server-rendered pages: sign-in, account, users, secrets, submit, new workers and others. They consist of forms and
+//! of lists that rarely change, so none of their code is sent to the browser; the script in `enhance.rs` keeps them
+//! current and adds shortcuts, search and notifications. Links to them from other pages are `rel="external"`.
 
 use leptos::prelude::*;
 use leptos_meta::provide_meta_context;
@@ -40,7 +39,7 @@ use super::pages::worker_delete::WorkerDeletePage;
 use super::pages::worker_edit::WorkerEditPage;
 use super::pages::worker_new::WorkerNewPage;
 
-/// The application of the plain pages.
+/// The root component of server-rendered pages.
 #[component]
 pub fn ServerRenderedApp() -> impl IntoView {
     provide_meta_context();

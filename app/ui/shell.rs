@@ -1,4 +1,5 @@
-//! The document around a page; only the server makes it. Theme, density and zone are set before the first paint, so nothing flashes.
+//! The HTML document around a page, rendered on the server only. It sets theme, density and time zone before the first
+//! paint, so that the page does not flash.
 
 use leptos::config::LeptosOptions;
 use leptos::nonce::use_nonce;
@@ -12,33 +13,33 @@ use crate::ui::i18n::t;
 use crate::ui::prefs::{Density, Prefs};
 use crate::ui::server_rendered::ServerRenderedApp;
 
-/// What tells the server the reader's time zone, before the page and for the next one.
+/// Reports the browser's time zone to the server: for this page, before it is shown, and for later ones.
 const TIME_ZONE_SCRIPT: &str = include_str!("time_zone/script.js");
 
-/// The document of a page that lives in the browser.
+/// The document of a hydrated page.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
-    // The browser's half has no sentences of its own.
+    // The browser's program contains no sentences of its own.
     let page = || view! { <App/> <template id="words" data-words=t().embedded()></template> };
     html_document(options, "", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
-/// The document of a plain page, whose program attends to what is there ([`crate::ui::attend`]).
+/// The document of a server-rendered page, which `enhance.rs` makes interactive.
 pub fn server_rendered_shell(options: LeptosOptions) -> impl IntoView {
     let scripts = options.clone();
-    // What has no text is not sent: a page without what it starts with has no program.
+    // Without a valid state, the page's script mounts nothing.
     let boot = serde_json::to_string(&Boot::from_context()).unwrap_or_default();
     let page =
         || view! { <ServerRenderedApp/> <template id="words" data-words=t().embedded() data-boot=boot></template> };
     html_document(options, "is-plain has-help", move || view! { <HydrationScripts options=scripts/> }, page)
 }
 
-/// The document of the login page: without scripts, and without what only works by them.
+/// The document of the sign-in page: without scripts, and without elements that need them.
 pub fn login_shell(options: LeptosOptions) -> impl IntoView {
     html_document(options, "is-plain", || (), || view! { <ServerRenderedApp/> })
 }
 
-/// The document of a page that says what is wrong.
+/// The document of an error page.
 pub fn error_shell(options: LeptosOptions) -> impl IntoView {
     html_document(options, "is-plain", || (), || view! { <ErrorPageApp/> })
 }

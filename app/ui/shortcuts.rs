@@ -1,41 +1,41 @@
-//! The keys: one table for what they do and for the list that `?` shows.
+//! Keyboard shortcuts: one table for their actions and for the list that `?` shows.
 
 use super::locales::sentence::Text;
 use super::locales::words::Habits;
 
-/// What a key does.
+/// The action of a shortcut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortcutAction {
-    /// Opens the search for anything.
+    /// Opens the command palette.
     Search,
-    /// Shows the list of keys.
+    /// Shows the list of shortcuts.
     Help,
-    /// Goes to the place of this key.
+    /// Opens the page with this key.
     GoTo(char),
-    /// Goes to the page's filter.
+    /// Focuses the page's filter.
     Filter,
     /// Goes to the next row.
     Next,
-    /// Goes to the row before.
+    /// Goes to the previous row.
     Previous,
-    /// Follows the link or opens the question on the page that says that this key is its own; goes to a button only.
+    /// Activates the element with this `data-key`: follows a link, opens a confirmation, but only focuses a button.
     Press(char),
-    /// Ticks the row.
+    /// Selects the row.
     Select,
     /// Opens the row's menu.
     Menu,
-    /// What the browser does anyway.
+    /// Handled by the browser.
     BrowserDefault,
 }
 
-/// A key, or two of which the first is `g`, and what it does.
+/// A key, or `g` and a key, with its action.
 pub(crate) struct Shortcut {
     pub keys: &'static str,
     pub action: ShortcutAction,
     pub label: fn(&Habits) -> Text,
 }
 
-/// All but those that go to a place ([`super::places`]), in the order of the list.
+/// All shortcuts except those that open a page ([`super::navigation`]), in the order of the list.
 pub(crate) const SHORTCUTS: &[Shortcut] = &[
     Shortcut { keys: "Ctrl K", action: ShortcutAction::Search, label: |words| words.k_palette },
     Shortcut { keys: "?", action: ShortcutAction::Help, label: |words| words.k_help },
@@ -51,29 +51,27 @@ pub(crate) const SHORTCUTS: &[Shortcut] = &[
     Shortcut { keys: "Esc", action: ShortcutAction::BrowserDefault, label: |words| words.k_close },
 ];
 
-/// The key before one that names a place.
+/// The prefix of shortcuts that open a page.
 const GO_PREFIX: &str = "g";
 
-/// A key as it was pressed.
 #[expect(clippy::struct_excessive_bools, reason = "five facts, each on its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KeyPress<'k> {
     pub key: &'k str,
-    /// Control, or the command key of a Mac.
+    /// Control, or Command on a Mac.
     pub command: bool,
     /// Another modifier: the key belongs to the browser or to an input method.
     pub other_modifier: bool,
-    /// It goes into a text.
+    /// Whether the focus is in a text field.
     pub in_text_field: bool,
-    /// A dialog is open, and has its own keys.
+    /// Whether a dialog is open, which has its own keys.
     pub dialog_open: bool,
-    /// It is held down.
     pub is_repeat: bool,
 }
 
-/// What a key means, and whether the next one names a place.
+/// Returns the action of a key press, and whether the next key selects a page.
 ///
-/// Single keys mean something only to who wants them, and never while somebody types or answers a dialog.
+/// Single-key shortcuts work only if enabled, and never while the user types or a dialog is open.
 pub(crate) fn interpret(stroke: KeyPress<'_>, after_go: bool, single_keys: bool) -> (Option<ShortcutAction>, bool) {
     if stroke.command && !stroke.other_modifier && stroke.key.eq_ignore_ascii_case("k") {
         return (Some(ShortcutAction::Search), false);
@@ -90,7 +88,7 @@ pub(crate) fn interpret(stroke: KeyPress<'_>, after_go: bool, single_keys: bool)
         return (None, !stroke.is_repeat);
     }
     let act = SHORTCUTS.iter().find(|shortcut| shortcut.keys == stroke.key).map(|shortcut| shortcut.action);
-    // Held down, only going through rows makes sense.
+    // Only moving between rows repeats while the key is held down.
     let repeats = matches!(act, Some(ShortcutAction::Next | ShortcutAction::Previous));
     (act.filter(|act| *act != ShortcutAction::BrowserDefault && (repeats || !stroke.is_repeat)), false)
 }

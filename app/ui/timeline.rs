@@ -1,15 +1,15 @@
-//! Where a job's time went: a lane of waiting, and a lane for each attempt.
+//! The timeline of a job: a lane for waiting, and one for each attempt.
 
 use crate::domain::ids::AttemptNumber;
 use crate::domain::time::{Millis, Timestamp};
 use crate::protocol::jobs::{AttemptView, JobView};
 use crate::protocol::status::JobStatus;
 
-/// What went on.
+/// What happened during a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimelinePhase {
     Queued,
-    /// A lost attempt is tried again, after a while.
+    /// The delay before the next attempt after a lost one.
     BackOff,
     Offered,
     Starting,
@@ -17,7 +17,7 @@ pub(crate) enum TimelinePhase {
     Cancelling,
 }
 
-/// A stretch of time.
+/// A span of time in one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimelineSegment {
     pub phase: TimelinePhase,
@@ -25,15 +25,15 @@ pub(crate) struct TimelineSegment {
     pub until: Timestamp,
 }
 
-/// What went on, one after the other.
+/// Consecutive segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TimelineLane {
-    /// Which attempt's; none of waiting.
+    /// The attempt; `None` for the lane of waiting.
     pub attempt: Option<AttemptNumber>,
     pub segments: Vec<TimelineSegment>,
 }
 
-/// The lanes of a job, and from when until when they go.
+/// All lanes of a job with their common range of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobTimeline {
     pub from: Timestamp,
@@ -41,16 +41,16 @@ pub(crate) struct JobTimeline {
     pub lanes: Vec<TimelineLane>,
 }
 
-/// The newest attempts that have a lane; all of them are in the table below.
+/// The maximum number of attempts with a lane; the table below lists all of them.
 const MAX_LANES: usize = 12;
 
 impl JobTimeline {
-    /// The lanes of a job as it stands now.
+    /// Builds the timeline of a job at the time `now`.
     pub fn new(job: &JobView, now: Timestamp) -> Self {
         let attempts = job.attempts.as_deref().unwrap_or_default();
         let known_times =
             attempts.iter().flat_map(|attempt| [attempt.started_at, attempt.running_at, attempt.ended_at]);
-        // The page's clock may be behind what it shows.
+        // The page's clock may be behind the times of the job.
         let newest = known_times.flatten().chain([job.submitted_at, job.status_since]).max().unwrap_or(now);
         let until = job.ended_at.unwrap_or(now).max(newest);
         let first = attempts.len().saturating_sub(MAX_LANES);
@@ -59,12 +59,12 @@ impl JobTimeline {
         Self { from: job.submitted_at, until, lanes: each }
     }
 
-    /// How long all of it took.
+    /// Returns the duration of the whole timeline.
     pub fn span(&self) -> Millis {
         Millis((self.until - self.from).0.max(1))
     }
 
-    /// Where a moment lies, from 0 to 1.
+    /// Returns the position of a time, from 0 to 1.
     pub fn fraction_at(&self, at: Timestamp) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a place on a page")]
         let share = (at - self.from).0 as f64 / self.span().0 as f64;
@@ -72,13 +72,13 @@ impl JobTimeline {
     }
 }
 
-/// The same moment for a while, so that nothing is drawn anew for less than could be seen.
+/// Rounds the current time down, so that the timeline is redrawn only for visible changes.
 pub(crate) fn coarse_now(now: Timestamp, since: Timestamp) -> Timestamp {
     let step = ((now - since).0 / 300).max(10_000);
     Timestamp(now.0 - now.0.rem_euclid(step))
 }
 
-/// From the submit to the first offer, and between attempts.
+/// Returns the segments from the submit to the first offer, and between attempts.
 fn waiting_segments(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> Vec<TimelineSegment> {
     let mut segments = Vec::new();
     let (mut since, mut phase) = (Some(job.submitted_at), TimelinePhase::Queued);
@@ -87,7 +87,7 @@ fn waiting_segments(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> 
         since = attempt.ended_at;
         phase = if attempt.outcome.as_deref() == Some("lost") { TimelinePhase::BackOff } else { TimelinePhase::Queued };
     }
-    // After its last attempt a job waits only if it is queued again, or was until it ended.
+    // A job waits after its last attempt only if it is queued again, or was queued until it was cancelled.
     let waits = job.status == JobStatus::Queued || attempts.is_empty() || job.status == JobStatus::Cancelled;
     segments.extend(since.filter(|_| waits).and_then(|from| segment(phase, from, end.max(just_after(from)))));
     segments
@@ -108,7 +108,7 @@ fn attempt_lane(attempt: &AttemptView, end: Timestamp) -> TimelineLane {
     TimelineLane { attempt: Some(attempt.attempt), segments: segments.collect() }
 }
 
-/// What goes on is there from its first moment on, whatever the time is rounded to.
+/// Makes an ongoing phase visible from its start, even if the times are equal after rounding.
 fn just_after(moment: Timestamp) -> Timestamp {
     Timestamp(moment.0 + 1)
 }
@@ -117,7 +117,7 @@ fn segment(phase: TimelinePhase, from: Timestamp, until: Timestamp) -> Option<Ti
     (until > from).then_some(TimelineSegment { phase, from, until })
 }
 
-/// Spans from the beginning on at which the axis is marked: round ones, at most `count` of them.
+/// Returns round durations at which the axis is marked, at most `count` of them.
 pub(crate) fn axis_marks(span: Millis, count: i64) -> impl Iterator<Item = Millis> {
     const STEPS: [i64; 17] =
         [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400];
@@ -150,7 +150,7 @@ mod tests {
         )
     }
 
-    /// Each lane as text: what, from and until which second.
+    /// Formats each lane: phases with the seconds of their start and end.
     fn drawn(lanes: &JobTimeline) -> Vec<String> {
         let second = |at: Timestamp| (at - lanes.from).0 / 1_000;
         let segment = |s: &TimelineSegment| format!("{:?} {}-{}", s.phase, second(s.from), second(s.until));

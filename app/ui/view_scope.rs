@@ -8,8 +8,8 @@ use super::erase::Erase;
 
 /// The owner of a component, which outlives each view that a `Suspend` in it renders.
 ///
-/// A `Suspend` that runs again disposes of all signals of its view at once, but within a `Transition` that view stays in
-/// the page until the next one is fetched, and its event handlers would read signals that are gone.
+/// A `Suspend` that runs again immediately disposes of all signals of its view. Within a `Transition` that view remains
+/// in the page until the next one is ready, and its event handlers would read disposed signals.
 #[derive(Clone)]
 pub(crate) struct ViewScope(Owner);
 

@@ -1,16 +1,16 @@
-//! What is set of a worker, as the form that edits it has it: to fill the form, and to take an edit back.
+//! The settings of a worker as fields of the form that edits them: to fill the form, and to undo an edit.
 
 use std::collections::BTreeMap;
 
 use super::flash::Undo;
 use crate::protocol::workers::WorkerView;
 
-/// The form's address.
+/// Returns the address of the form.
 pub(crate) fn form_url(worker: &WorkerView) -> String {
     format!("/ui/workers/{}/edit", worker.id)
 }
 
-/// The form's fields.
+/// Returns the fields of the form.
 pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
     let set = worker.settings.clone().unwrap_or_default();
     let labels: Vec<_> = set.labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -20,7 +20,7 @@ pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
         ("networks", worker.allowed_networks.join(", ")),
         ("revision", worker.revision.clone()),
     ];
-    // What is not chosen is not sent.
+    // Unset options are omitted.
     let kind = worker.worker_type.map(|kind| ("worker_type", kind.as_str().to_owned()));
     let ignores = set.ignore_reported_labels.then(|| ("ignore_reported_labels", "true".to_owned()));
     let refuses = set.refuse_older_agents.then(|| ("refuse_older_agents", "true".to_owned()));
@@ -28,7 +28,8 @@ pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Sets a worker as it was, unless somebody changes it once more: `revision` is of what the edit has made of it.
+/// Returns the undo of an edit, which fails if the worker changes again: `revision` is the
+/// worker's revision after the edit.
 pub fn undo_edit(before: &WorkerView, revision: String) -> Undo {
     let mut fields = form_fields(before);
     fields.insert("revision".to_owned(), revision);

@@ -1,4 +1,4 @@
-// Every page opens, comes alive and stays so, and takes forms, also where the browser is not Chromium.
+// All pages open, hydrate without errors and accept forms in browsers other than Chromium.
 import { expect, test as base } from '../fixtures';
 import { makeWorker, submit } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
@@ -19,7 +19,7 @@ const test = base.extend<{ engine: Engine; window: Browser }>({
   },
 });
 
-/** The last complaint of each window is ours: so it is known that no other was missed. */
+/** Logs a last message of our own and waits for it, so that no earlier one is missed; there must be no others. */
 async function expectNoComplaints(browser: Browser): Promise<void> {
   if (browser.complaints() === undefined) return;
   await browser.run(`console.error(${JSON.stringify(HEARD)})`);
@@ -30,12 +30,12 @@ async function expectNoComplaints(browser: Browser): Promise<void> {
 
 const VISIBLE = 'return [...document.querySelectorAll(arguments[0])].some((element) => element.checkVisibility())';
 
-/** Waits until something that a selector finds can be seen. */
+/** Waits until an element that matches the selector is visible. */
 async function seen(browser: Browser, selector: string): Promise<void> {
   await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be seen`, timeout: 20_000 }).toBe(true);
 }
 
-/** Waits until the page shows a text. */
+/** Waits until the page contains a text. */
 async function says(browser: Browser, text: string): Promise<void> {
   await expect.poll(() => browser.run<string>('return document.querySelector("main").innerText'), { timeout: 20_000 }).toContain(text);
 }
@@ -45,7 +45,7 @@ async function signIn(browser: Browser, url: string, token: string): Promise<voi
   await browser.type('form[action="/ui/login"] [name=password]', token);
   await browser.click('form[action="/ui/login"] button');
   await expect.poll(() => browser.run<string>('return location.pathname')).toBe('/');
-  await seen(browser, '.is-live'); // what is left while it loads complains
+  await seen(browser, '.is-live'); // leaving a page while it loads logs errors
 }
 
 test('every page opens and comes alive', async ({ window: browser, server }) => {

@@ -1,4 +1,4 @@
-// A busy fleet to work on pages with: six hosts, two hundred jobs in all states, and users. It goes on until Ctrl-C.
+// A busy fleet for work on pages: six hosts, two hundred jobs in all states, and users. It runs until Ctrl-C.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { demoFleet, logText, points } from '../demo-fleet';
 import { expect, test, type Server } from '../fixtures';
@@ -8,7 +8,7 @@ import { PASSWORD } from '../steps';
 const USERS = { ada: 'lead', bob: 'researcher', cho: 'researcher', dee: 'viewer' };
 const CONFIGS = ['digits', 'digits-quick'];
 const LABELS = [{}, {}, { team: 'vision' }, { team: 'nlp' }, { site: 'graz' }];
-/** Jobs that have ended before the fleet slows down to the speed of people. */
+/** The number of jobs that end before the fleet slows down to a realistic speed. */
 const HISTORY = 150;
 const JOBS = 200;
 
@@ -17,7 +17,7 @@ const FAILURES = [
   ['Traceback (most recent call last):\n  File "data.py", line 12, in load\nFileNotFoundError: /data/faces\n', 'the trainer ended with status 1: FileNotFoundError'],
 ] as const;
 
-/** The same numbers in each demo, from 0 to 1. */
+/** Returns pseudo-random numbers from 0 to 1, the same in each demo. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -33,7 +33,7 @@ async function post(server: Server, path: string, body: object, token = server.a
   return response.json();
 }
 
-/** Creates the users and returns API tokens of those that may submit. */
+/** Creates the users and returns API tokens of those with permission to submit. */
 async function createUsers(server: Server): Promise<string[]> {
   const tokens = [];
   for (const [name, role] of Object.entries(USERS)) {
@@ -43,7 +43,7 @@ async function createUsers(server: Server): Promise<string[]> {
   return tokens;
 }
 
-/** Runs one job: at once while the history is made, then as slowly as a short training. */
+/** Runs one job: immediately while the history is created, later at the speed of a short training. */
 async function train(host: Host, offer: Offer, chance: () => number, isHistory: boolean): Promise<void> {
   await host.report(offer, 'starting');
   await host.report(offer, 'running');
@@ -62,7 +62,10 @@ async function train(host: Host, offer: Offer, chance: () => number, isHistory: 
   await host.report(offer, failure ? 'failed' : 'completed', failure ? { error: failure[1], exit_code: 1 } : {});
 }
 
-/** A host takes what it is offered. A job that was cancelled meanwhile, or lost, ends with an error here, and the next follows. */
+/**
+ * Accepts offers and runs their jobs. An error means that the job was cancelled or lost; the
+ * host continues with the next one.
+ */
 async function work(host: Host, chance: () => number, ended: { count: number }): Promise<never> {
   for (;;) {
     const offer = host.nextOffer();
@@ -105,7 +108,7 @@ test('demo', async ({ server }) => {
       worker_labels: LABELS[Math.floor(chance() * LABELS.length)], retry_on_failure: chance() < 0.1,
     };
     jobs.push((await post(server, '/api/queue/submit', body, tokens[n % tokens.length])).job_id!);
-    if (n % 12 === 5) await post(server, `/api/queue/${jobs[n]}/cancel`, {}).catch(() => {}); // it may have ended
+    if (n % 12 === 5) await post(server, `/api/queue/${jobs[n]}/cancel`, {}).catch(() => {}); // the job may have ended
   }
   console.log(`\n  ${server.url}\n  password of the admin: ${server.adminToken}\n  users: ${Object.keys(USERS).join(', ')}, password ${PASSWORD}\n`);
   await new Promise(() => {});

@@ -1,9 +1,9 @@
-// The audit trail: filters that stand in the address, pages, and whether it holds.
+// The audit log: filters in the address, paging, and verification.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, signIn, signInAs } from '../steps';
 
 test('the trail is filtered, paged, and leads to what it speaks of', async ({ page, server }) => {
-  test.setTimeout(120_000); // so many workers take their time
+  test.setTimeout(120_000); // creating this many workers takes time
   for (let n = 0; n < 55; n++) await makeWorker(server, `gpu-${n}`);
   await makeWorker(server, '<b>bold</b>');
   await signIn(page, server);

@@ -1,4 +1,5 @@
-// What a program adds to picking rows: they are counted, all of them picked at once, by key, and kept while the list goes on.
+// Row selection with scripts: the count, selecting all rows, keyboard use, and a selection
+// that survives updates of the list.
 import { expect, test } from '../fixtures';
 import { live, makeWorker, signIn } from '../steps';
 
@@ -19,7 +20,7 @@ test('rows are counted, all picked at once, and stay picked while the list goes 
   await rows.nth(0).uncheck();
   await expect(said).toHaveText('2 selected');
 
-  // One changes, one comes, one goes: nobody stands in a row any more.
+  // After one worker has changed, one appeared and one disappeared, each selection is still in its row.
   await page.getByRole('heading', { level: 1 }).click();
   await server.api(`/api/admin/workers/${made[1]!.worker_id}/drain`, { method: 'POST' });
   await expect(page.getByRole('row').filter({ hasText: 'bob' })).toContainText('Draining');

@@ -1,4 +1,4 @@
-// The same done to several rows of a list: picked, asked about by name, done, said, and taken back. With and without JavaScript.
+// Bulk actions on a list: select, confirm by name, perform, report, and undo. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
 import { jobIs, live, makeWorker, signIn, signInAs, submit } from '../steps';
@@ -8,7 +8,7 @@ const HOSTILE = '<img src=x onerror=alert(1)>';
 
 const scripts = () => test.info().project.use.javaScriptEnabled ?? true;
 
-/** Opens a list, and waits until it lives if it does. */
+/** Opens a list, and with scripts waits until it is live. */
 async function list(page: Page, path: string): Promise<void> {
   await page.goto(path);
   if (scripts()) await live(page);
@@ -22,7 +22,7 @@ async function draining(server: Server, id: string): Promise<boolean> {
 }
 
 test('workers are picked, named before they drain, and resumed by Undo', async ({ page, server }) => {
-  test.setTimeout(60_000); // each action is a page
+  test.setTimeout(60_000); // each action loads a page
   const atlas = await Host.connect(server, 'atlas', { gpus: 1 });
   await submit(server, 'digits');
   await atlas.run();

@@ -1,4 +1,4 @@
-// What only a living page does with its charts: reading them by pointer and by keys.
+// Charts of a hydrated page, read by pointer and keyboard.
 import { expect, test } from '../fixtures';
 import { live, makeWorker, registerGpus, signIn, tellGpus } from '../steps';
 
@@ -18,20 +18,20 @@ test('charts are read by pointer and keys, all of a group at the same place', as
   await use.hover();
   await expect(box('Power').locator('.chart-at')).toHaveText(/^\d\d:\d\d UTC\+05:30$/);
   await page.mouse.move(0, 0);
-  // At rest it says whose hours the axis has.
+  // Without a cursor the label shows the time zone of the axis.
   await expect(box('Power').locator('.chart-at')).toHaveText('UTC+05:30');
   await use.focus();
   await page.keyboard.press('Home');
   await expect(box('Power').locator('.chart-value')).toHaveText('100\u{a0}W');
   await expect(box('Utilization').locator('[aria-live]')).toHaveText(/^\d\d:\d\d UTC\+05:30: 40%$/);
   await expect(box('Power').locator('[aria-live]')).toHaveText('');
-  // News draw it again, and the focus stays where it is.
+  // An update redraws the chart and preserves the focus.
   await tell(80, 300);
   await expect(use).toHaveAccessibleName(/highest/);
   await expect(use).toBeFocused();
   await page.keyboard.press('Escape');
   await expect(box('Power').locator('.chart-at')).toHaveText('UTC+05:30');
-  // The time of day is the reader's, half an hour off that of the server.
+  // Times are in the user's zone, half an hour off the server's.
   const minutes = await page.evaluate(() => new Date().getTimezoneOffset());
   expect(minutes).toBe(-330);
   const now = new Date(Date.now() + 330 * 60_000).toISOString().slice(11, 13);

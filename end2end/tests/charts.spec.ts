@@ -1,10 +1,10 @@
-// What is measured over time: of trainings, of their GPUs, of workers, and of all together.
+// Charts of trainings, of their GPUs, of workers, and of the whole fleet.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { running } from '../host';
 import { makeWorker, registerGpus, say, signIn } from '../steps';
 import type { Page } from '@playwright/test';
 
-/** Tells of the last hour in as many moments, with ten minutes of silence in it. */
+/** Sends readings of the last hour, one per minute, with a gap of ten minutes. */
 async function tellHour(server: Server, token: string, count: number, uuid = (index: number) => `GPU-${index}`): Promise<void> {
   const now = Date.now();
   const moment = (back: number) => {
@@ -20,14 +20,14 @@ async function tellHour(server: Server, token: string, count: number, uuid = (in
     return { at: new Date(now - back * 60_000).toISOString(), gpus: Array.from({ length: count }, (_, index) => gpu(index)) };
   };
   const backs = Array.from({ length: 58 }, (_, place) => 58 - place).filter((back) => back < 25 || back > 35);
-  // The newest moment of a heartbeat is now.
+  // The last reading of a heartbeat is the current one.
   for (let first = 0; first < backs.length; first += 11) {
     const telemetry = [...backs.slice(first, first + 11), 0].map(moment);
     await say(server, token, 'heartbeat', { telemetry });
   }
 }
 
-/** What a training of so many steps, one each second, has said by now. */
+/** Returns the points of a training with this many steps, one per second, that ends now. */
 function training(steps: number): object[] {
   const began = Date.now() - steps * 1_000;
   const noise = (step: number) => Math.sin(step * 12.9898) * 0.5;
@@ -67,7 +67,7 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   for (const name of ['Utilization', 'Memory', 'Temperature', 'Power']) {
     await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
   }
-  // Ten silent minutes are a gap: each line begins anew behind it.
+  // Ten minutes without readings are a gap, after which each line starts again.
   const lines = await chart(page, /^Utilization: GPU 0/).first().locator('path.curve').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
   expect(lines.map((line) => line?.split('M').length)).toEqual([3, 3, 3]);
   await looks(page, 'worker-charts');
@@ -92,7 +92,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   for (const name of ['Loss', 'Learning rate', 'Epoch', 'Steps per second', 'grad_norm', '<b>accuracy</b>']) {
     await expect(chart(page, name).first()).toBeVisible();
   }
-  // One spike among three hundred is drawn.
+  // A single spike among 300 points is drawn.
   await expect(chart(page, /^Loss: first \S+, last \S+, lowest \S+, highest \S+/).first()).toBeVisible();
   const told = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...told.metrics[0].values)).toBe(9);
@@ -135,7 +135,7 @@ test('what was heard is still known after a restart', async ({ page, server }) =
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 1);
   await tellHour(server, token, 1);
-  await page.goto('about:blank'); // a page that is open would complain
+  await page.goto('about:blank'); // an open page would log errors
   await server.restart();
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(chart(page, /^Utilization: first/).first()).toBeVisible();

@@ -1,9 +1,9 @@
-// What people come for each day, and how many presses of the pointer each takes.
+// Daily tasks of users, and how many clicks each takes.
 import { expect, test, type Server } from '../fixtures';
 import type { Page } from '@playwright/test';
 import { jobIs, live, makeWorker, PASSWORD, registerGpus, say, signIn, submit } from '../steps';
 
-/** Counts what is pressed from here on, over all documents of the tab. */
+/** Counts clicks from now on, in all documents of the tab. */
 async function counting(page: Page): Promise<() => Promise<number>> {
   let pressed = 0;
   await page.exposeFunction('pressed', () => void pressed++);
@@ -13,7 +13,7 @@ async function counting(page: Page): Promise<() => Promise<number>> {
   return async () => pressed;
 }
 
-/** A worker that is there, with two GPUs. */
+/** Creates a registered worker with two GPUs. */
 async function rack(server: Server): Promise<{ worker_id: string; token: string }> {
   const made = await makeWorker(server, 'rack-1');
   await registerGpus(server, made.token, 2);

@@ -1,4 +1,4 @@
-// Configurations: read, compared, and what runs them, with and without JavaScript.
+// Configurations: read, compare, edit, and what runs them, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn, signInAs } from '../steps';
 import type { Server } from '../fixtures';
@@ -21,7 +21,7 @@ test('a configuration is read, and two revisions are compared in both views', as
   await picture(page, 'configs');
   await page.getByRole('link', { name: 'my lora', exact: true }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('my lora');
-  // In one line as it came, it is laid out; what a token is, nobody sees.
+  // The single line of JSON is formatted, and the token is masked.
   await expect(page.locator('pre', { hasText: '"learning_rate": 0.01,' })).toBeVisible();
   expect(await page.content()).not.toContain('hf_0123456789');
   await expectAccessible(page);
@@ -47,7 +47,7 @@ test('a configuration is read, and two revisions are compared in both views', as
   await expectAccessible(page);
   await picture(page, 'config-split');
 
-  // Any two are compared, the other way round too.
+  // Any two revisions can be compared, in either order.
   await page.getByLabel('From', { exact: true }).selectOption('2');
   await page.getByLabel('To', { exact: true }).selectOption('1');
   await page.getByRole('button', { name: 'Compare' }).click();
@@ -120,7 +120,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await page.getByLabel('File name').first().fill('prompts/a.txt');
   await page.getByLabel('Text: New file').first().fill(HOSTILE);
   await page.getByRole('button', { name: 'Save' }).click();
-  // What is wrong stands at its field, and what was typed is still there.
+  // Errors appear at their fields, and the entered values remain.
   await expect(page.getByRole('main').getByRole('alert')).toContainText('config.json is no usable JSON object');
   await expect(main).toHaveAttribute('aria-invalid', 'true');
   await expect(main).toHaveValue('{\n  "learning_rate": \n}\n');
@@ -134,7 +134,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('tiny <b>lora');
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '\n{"learning_rate": 0.1}\n', 'prompts/a.txt': HOSTILE });
 
-  // As it was read it is stored again: nothing has changed, and so there is no other revision.
+  // Saving without changes creates no revision.
   await page.getByRole('link', { name: 'Edit' }).click();
   await expect(page.getByLabel('Text: prompts/a.txt')).toHaveValue(HOSTILE);
   await page.getByRole('button', { name: 'Save' }).click();
@@ -153,7 +153,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await expect(page.getByRole('main').getByText('Configuration saved.')).toBeVisible();
   expect(await files(server, 'tiny <b>lora')).toEqual({ 'config.json': '{"learning_rate": 0.2}' });
 
-  // Whoever takes its name for a new one is led to it.
+  // Creating a configuration with an existing name links to that configuration.
   await page.goto('/configs/new');
   await page.getByLabel('Name', { exact: true }).fill('tiny <b>lora');
   await page.getByRole('button', { name: 'Save' }).click();

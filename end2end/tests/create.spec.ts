@@ -1,4 +1,4 @@
-// A new worker: the ways to start its agent, each of which is really one.
+// A new worker: every offered way to start its agent works.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ test('labels of the fleet are suggested, and every way to start is shown once', 
     expect(text.includes(token), `${way} has the token`).toBe(!['RunPod', 'Vast.ai'].includes(way));
     if (way === 'systemd' && existsSync('/usr/bin/systemd-analyze')) {
       const unit = join(places, 'simpletuner-worker.service');
-      // The program is not on this machine: what stands for it is.
+      // The program is not installed here, so `/bin/true` replaces it.
       writeFileSync(unit, /<<'END'\n(# The agent[\s\S]*?)\nEND/.exec(text)![1]!.replace('/usr/local/bin/simpletuner-worker', '/bin/true'));
       execFileSync('systemd-analyze', ['verify', '--man=no', unit]);
     }
@@ -60,7 +60,7 @@ test('the agent that the environment file starts is known by what it is', async 
   const worker = async () => (await (await server.api('/api/admin/workers')).json()).workers[0];
   await expect.poll(async () => (await worker()).status, { timeout: 30_000 }).toBe('idle');
   if (!test.info().project.use.javaScriptEnabled && test.info().project.name === 'no-js') {
-    // Here the token stays; whether it has come, another tab says.
+    // Without scripts this page keeps the token; another tab shows whether the agent has connected.
     const again = page.waitForEvent('popup');
     await page.getByRole('link', { name: 'Check in a new tab' }).click();
     await expect((await again).getByText('Idle').first()).toBeVisible();

@@ -1,4 +1,4 @@
-// Everything that a reader can do, with and without JavaScript.
+// The main tasks of users, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { jobIs, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
 
@@ -136,7 +136,7 @@ test('what is not there says so', async ({ page, server, complaints }) => {
     expect(answer?.status()).toBe(404);
     await expect(page.getByRole('heading').first()).toBeVisible();
   }
-  // The browser notes a document that is 404 as an error of its console.
+  // The browser logs a document with status 404 as an error.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
 });
 
@@ -171,6 +171,6 @@ test('a form that was open when the server was killed is taken by the one that c
   await expect(page.getByRole('heading', { level: 1 })).toContainText('after-the-crash');
   await page.goto('/admin/workers');
   await expect(page.getByRole('link', { name: 'after-the-crash' })).toBeVisible();
-  // While the server is away the browser reports refused connections.
+  // While the server is down, the browser logs refused connections.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });

@@ -1,4 +1,4 @@
-// How high the rows of tables are, whatever names they hold. With and without JavaScript.
+// The height of table rows, however long their names are. With and without JavaScript.
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
@@ -14,7 +14,7 @@ async function submit(server: Server, more: object): Promise<string> {
   return (await answer.json()).job_id;
 }
 
-/** Fifty jobs, of which one failed and one runs on a worker with a long name. */
+/** Submits fifty jobs, of which one failed and one runs on a worker with a long name. */
 async function fill(server: Server): Promise<Host> {
   const host = await Host.connect(server, LONG, { gpus: 2, labels: LABELS });
   await submit(server, { worker_labels: LABELS });
@@ -34,7 +34,7 @@ test('rows are of one height, with long names too', async ({ page, server, conte
   await signIn(page, server);
   await page.setViewportSize({ width: 1280, height: 900 });
   const tables = ['/jobs', '/', '/admin/workers', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`];
-  // Without scripts a moment stands in full, in two small lines of its own.
+  // Without scripts a time is shown in full, on two small lines.
   for (const [density, most] of [['comfortable', 40], ['compact', 33]] as const) {
     await context.addCookies([{ name: 'density', value: density, url: server.url }]);
     for (const path of tables) {

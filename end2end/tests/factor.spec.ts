@@ -1,9 +1,9 @@
-// A second factor and what the account tells, with and without JavaScript.
+// Second factors and account notices, with and without JavaScript.
 import { createHmac } from 'node:crypto';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { PASSWORD, signInAs } from '../steps';
 
-/** What an authenticator app shows (RFC 6238), so many steps from now. */
+/** Returns the code of an authenticator app (RFC 6238), `steps` time steps from now. */
 function code(secret: string, steps = 0): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
   const bits = [...secret.replaceAll(' ', '')].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
@@ -29,7 +29,7 @@ test('an authenticator app is set up, asked for at the next login, and removed',
   await page.getByLabel('Code', { exact: true }).fill('000000');
   await page.getByRole('button', { name: 'Turn on' }).click();
   await expect(page.getByText('This code is not valid')).toBeVisible();
-  // The code before this one: the one of now is for the login, as each counts once.
+  // Uses the previous code, because each code is valid once and the current one is for the sign-in.
   await page.getByLabel('Code', { exact: true }).fill(code(secret, -1));
   await page.getByRole('button', { name: 'Turn on' }).click();
   const recovery = (await page.locator('pre', { hasText: /-/ }).innerText()).trim().split('\n');

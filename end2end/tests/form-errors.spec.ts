@@ -1,9 +1,9 @@
-// A form that is refused tells all that is wrong at once, each at its field: with and without JavaScript.
+// A rejected form shows all errors together, each at its field: with and without JavaScript.
 import type { Locator, Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
-/** The control says that it is wrong, and what is wrong with it is told as its description. */
+/** Expects that the control is marked as invalid and described by the error. */
 async function expectWrong(page: Page, control: Locator, text: string): Promise<void> {
   await expect(control).toHaveAttribute('aria-invalid', 'true');
   await expect(control).toHaveAccessibleDescription(new RegExp(text));
@@ -74,7 +74,7 @@ test('a token', async ({ page, server }) => {
   const form = page.locator('form[action="/ui/account/tokens"]');
   await form.locator('#name').fill('My Token');
   await form.locator('#days').fill('0');
-  // The browser would say so itself.
+  // Otherwise the browser's own validation would reject the form.
   await form.evaluate((form: HTMLFormElement) => (form.noValidate = true));
   await form.getByRole('button').click();
   await expect(page.locator('main .field-error')).toHaveCount(2);

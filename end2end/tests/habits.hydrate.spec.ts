@@ -1,4 +1,4 @@
-// What only the hydrated page does: keys, the search over the page, notes, and times of the reader's own clock.
+// Conveniences of hydrated pages: shortcuts, the search overlay, notifications, and times in the user's zone.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { jobIs, live, makeWorker, signIn, submit } from '../steps';
 
@@ -8,7 +8,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   test.setTimeout(60_000);
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   const keys = page.keyboard;
-  /** Goes on by Tab until what is meant has the focus. */
+  /** Presses Tab until an element that matches the selector has the focus. */
   const tabTo = async (selector: string) => {
     for (let steps = 0; steps < 60; steps += 1) {
       if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return;
@@ -116,7 +116,7 @@ test('the search that is opened again at once stays open', async ({ page, server
   await page.keyboard.press('Control+k');
   const field = page.getByRole('combobox', { name: 'Search' });
   await expect(field).toBeFocused();
-  // A dialog says that it was closed only after this.
+  // The `close` event of a dialog is only dispatched later.
   await page.evaluate(() => {
     document.querySelector<HTMLDialogElement>('dialog.palette')?.close();
     document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
@@ -265,7 +265,7 @@ test.describe('by the reader’s own clock', () => {
     await expect(age).toHaveAttribute('title', /UTC\+05:30$/);
     expect(await bubble()).toContain('UTC+05:30');
     await picture(page, 'moment');
-    // The server has written it so: nothing changes when the page comes to life.
+    // The server has already rendered this text, so hydration changes nothing.
     expect(await (await page.request.get(`/jobs/${job}`)).text()).toMatch(/title="[^"]+ UTC\+05:30"/);
     await context.addCookies([{ name: 'zone', value: 'utc', url: server.url }]);
     await page.goto(`/jobs/${job}`);
@@ -273,7 +273,7 @@ test.describe('by the reader’s own clock', () => {
     await expect(age).toHaveAttribute('title', /\d UTC$/);
     expect(await bubble()).not.toContain('UTC+');
     await context.addCookies([{ name: 'zone', value: 'local', url: server.url }]);
-    // In a table it comes with the row, so that the next Tab leads on.
+    // In a table the full time is shown with the focused row, so that it takes no Tab stop.
     await page.goto('/jobs');
     await live(page);
     await page.keyboard.press('j');

@@ -1,4 +1,4 @@
-// What people do on every page, with and without JavaScript: preferences, search, and taking something back.
+// Features of every page, with and without JavaScript: preferences, search, and undo.
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { makeWorker, signIn, submit } from '../steps';
@@ -55,7 +55,7 @@ test('a phone reaches preferences and search', async ({ page, server }) => {
   await picture(page, 'preferences-380');
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
   await page.locator('.topbar').getByRole('link', { name: 'Search' }).click();
-  // Where no program runs, the button is a link.
+  // Without scripts the button is a link.
   if (test.info().project.use.javaScriptEnabled ?? true) {
     await expect(page.getByRole('combobox', { name: 'Search' })).toBeFocused();
     await page.goto('/search');

@@ -1,4 +1,4 @@
-// What strangers say shows as text, whatever it is: markup, addresses that would run, characters that turn others around.
+// Untrusted input is shown as text: markup, script addresses, characters that change the text direction.
 import { expect, test } from '../fixtures';
 import { Host } from '../host';
 import { live, signIn, submit } from '../steps';

@@ -1,4 +1,4 @@
-// What only the living pages of jobs do: news without a reload, samples as large as the window.
+// Features of the job pages with scripts only: updates without a reload, and samples in full size.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { jobIs, live, makeWorker, registerGpus, signIn, submit } from '../steps';
 
@@ -22,7 +22,7 @@ test('an open menu stays its own job\'s while others come', async ({ page, serve
   await live(page);
   await page.locator('.row-menu summary').first().click();
   await submit(server, 'digits-quick');
-  // By keyboard: a press of the pointer outside closes the menu.
+  // By keyboard, because a click outside the menu closes it.
   await page.getByRole('button', { name: 'Refresh order' }).press('Enter');
   await expect(page.getByRole('row').filter({ hasText: 'digits-quick' })).toBeVisible();
   await expect(page.locator('.row-menu[open]')).toHaveCount(1);

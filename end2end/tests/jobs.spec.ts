@@ -1,9 +1,9 @@
-// Jobs: the list, a job's views, why it waits, what people do with it. With and without JavaScript.
+// Jobs: the list, the views of a job, why it is pending, and actions on it. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
 import { jobIs, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
 
-/** What a stranger would like to have run. */
+/** Markup that would run a script if it were not escaped. */
 const HOSTILE = `<img src=x onerror=alert(1)>`;
 
 async function submitWith(server: Server, more: object): Promise<string> {
@@ -33,7 +33,7 @@ test('the list says what each job asks for, and who may do what with it', async 
   }
   await page.setViewportSize({ width: 1280, height: 900 });
 
-  // By label, by person, by state; all of it stands in the address.
+  // Filter by label, by user and by state; the address contains all filters.
   await page.getByRole('link', { name: /^team=\s?nlp/ }).click();
   await expect(page).toHaveURL(/label=team%3Dnlp/);
   await expect(row('digits-quick')).toHaveCount(0);
@@ -47,7 +47,7 @@ test('the list says what each job asks for, and who may do what with it', async 
   await page.getByRole('link', { name: 'Queued' }).click();
   await expect(page).toHaveURL(/phase=waiting/);
 
-  // More urgent, and cancelled: the list is where one comes back to.
+  // Raising the priority and cancelling return to the list.
   await row('digits-quick').locator('summary').click();
   await row('digits-quick').getByRole('button', { name: 'Raise priority to 15' }).click();
   await expect(page.locator('#content').getByText('Priority updated.')).toBeVisible();
@@ -201,7 +201,7 @@ test('the list is paged, and what waits stands in the order of its turns', async
   await pager.getByRole('link', { name: 'Next' }).click();
   await expect(rows).toHaveCount(2);
   await expect(rows.last().getByText('Position 52', { exact: true })).toBeVisible();
-  // The menu has the way to the front.
+  // The menu can move the job to the front.
   await rows.last().locator('summary').click();
   await rows.last().getByRole('button', { name: 'Set to highest' }).click();
   await pager.getByRole('link', { name: 'First page' }).click();
@@ -279,7 +279,7 @@ test('a lost attempt has a lane of its own, and the way from where the next one 
   await expect(timeline.getByRole('img', { name: /^Running · / })).toBeVisible();
   await expect(timeline.getByRole('row').filter({ hasText: 'Attempt 1' })).toContainText('Lost');
   await expect(page.getByRole('region', { name: 'Pending reasons' })).toContainText('The last attempt was lost. Next try in');
-  // Whoever comes by key is told what a bar is.
+  // Keyboard focus shows the description of a bar.
   await timeline.getByRole('img', { name: /^Running · / }).focus();
   await expect(timeline.locator('.lane-note:visible')).toHaveText(/^Running · /);
   await picture(page, 'job-lost');
@@ -299,7 +299,7 @@ test('a finished job: timeline, samples, files, configuration, events, paper', a
   await expect(timeline.getByRole('row').filter({ hasText: 'Attempt 1' })).toContainText('Completed');
   await expect(timeline).toContainText('gpu-1');
   await expect(page.getByText('model.safetensors', { exact: true })).toBeVisible();
-  // Of its log the newest lines are in sight, whoever scrolls.
+  // The newest lines of the log are visible, with and without scripts.
   const below = () => page.getByRole('log').evaluate((log) => [...log.querySelectorAll('.log-line')].pop()!.getBoundingClientRect().bottom - log.getBoundingClientRect().bottom);
   await expect.poll(below).toBeLessThanOrEqual(1);
   await picture(page, 'job-done-1280');

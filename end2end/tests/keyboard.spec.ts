@@ -1,24 +1,24 @@
-// Every page by the Tab key alone: it reaches all that can be used, one sees where one is, and nothing holds one back.
+// Every page by the Tab key alone: it reaches all controls, the focus is visible, and there is no keyboard trap.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { signIn } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
 
 interface Stop {
-  /** What it is, to be found by who reads a failure. */
+  /** The element's HTML, for the failure message. */
   what: string;
   seen: boolean;
   covered: boolean;
 }
 
-/** Marks what the Tab key should reach; returns what that is. */
+/** Marks the elements that the Tab key should reach, and returns their HTML. */
 async function mark(page: Page, within: string): Promise<string[]> {
   return page.evaluate((within) => {
     const all = [...document.querySelectorAll<HTMLElement>('a[href], button, input, select, textarea, summary, [tabindex]')];
     const radios = (one: HTMLInputElement) => all.filter((other): other is HTMLInputElement => other instanceof HTMLInputElement && other.name === one.name && other.form === one.form);
     const reachable = all.filter((one) => {
       if (!one.closest(within) || one.tabIndex < 0 || one.matches(':disabled, [type=hidden]') || !one.checkVisibility({ visibilityProperty: true })) return false;
-      // Of a group, the chosen one; the others by arrows.
+      // Of a radio group, Tab reaches only the selected button; arrow keys reach the others.
       return !(one instanceof HTMLInputElement && one.type === 'radio') || one.checked || !radios(one).some(({ checked }) => checked);
     });
     reachable.forEach((one, at) => one.setAttribute('data-stop', `${at}`));
@@ -26,7 +26,7 @@ async function mark(page: Page, within: string): Promise<string[]> {
   }, within);
 }
 
-/** Where one is; none where that is the document itself. */
+/** Returns the focused element, or `null` if it is the document itself. */
 async function here(page: Page): Promise<(Stop & { at: number }) | null> {
   return page.evaluate(() => {
     const one = document.activeElement;
@@ -39,7 +39,7 @@ async function here(page: Page): Promise<(Stop & { at: number }) | null> {
     const points = [top + 4, top + height / 2, top + height - 4].map((y) => document.elementFromPoint(left + width / 2, y));
     const label = (one as HTMLInputElement).labels?.[0] ?? null;
     const own = points.some((above) => [one, label, one.closest('label')].some((element) => element && above && (element.contains(above) || above.contains(element))));
-    // A shape's outline is its line.
+    // The focus outline of an SVG shape is its stroke.
     const lined = one instanceof SVGElement && !!one.firstElementChild && parseFloat(getComputedStyle(one.firstElementChild).strokeWidth) >= 2;
     return {
       at: Number(one.getAttribute('data-stop') ?? -1),
@@ -58,7 +58,7 @@ test('each page is gone through by the Tab key, and one sees where one is', asyn
     await test.step(name, async () => {
       await page.goto(path(fleet));
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-      // Past what every page begins with; that is gone through once.
+      // Skip the header of other pages, which is tested once.
       if (name !== 'overview') await page.locator('.skip-link').press('Enter');
       const wanted = await mark(page, name === 'overview' ? 'body' : 'main');
       const reached = new Set<number>();

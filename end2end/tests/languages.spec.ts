@@ -1,4 +1,4 @@
-// Every language, with and without JavaScript: its own words, its own numbers, nothing that runs over the edge.
+// Every language, with and without JavaScript: its own words and number formats, and no overflow.
 import { readFileSync } from 'node:fs';
 
 import { expect, expectAccessible, picture, test } from '../fixtures';
@@ -49,7 +49,7 @@ test('a language that was chosen stays', async ({ page, server }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('ワーカー');
 });
 
-// A test of the server (`app/ui/locales/plurals.rs`) reads the same file.
+// The server's test in `app/ui/locales/plurals.rs` reads the same file.
 test('server and browser agree in plural forms', async ({ page }) => {
   const expected: Record<string, Record<string, number[]>> = JSON.parse(readFileSync(`${__dirname}/../plural-forms.json`, 'utf8'));
   expect(Object.keys(expected)).toEqual(LANGUAGES.map(({ tag }) => tag));

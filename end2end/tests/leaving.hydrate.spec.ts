@@ -1,9 +1,9 @@
-// A page that is about to be replaced, or was replaced a moment ago, still gets the browser's events.
+// Browser events that arrive at a page shortly before or after it is replaced.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { live, makeWorker, signIn } from '../steps';
 
-/** Holds the requests that match until the returned function is called. */
+/** Delays matching requests until the returned function is called. */
 async function hold(page: Page, url: RegExp): Promise<() => void> {
   let release = () => {};
   const released = new Promise<void>((resolve) => {

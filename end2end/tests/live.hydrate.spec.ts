@@ -1,4 +1,4 @@
-// What only the hydrated page does.
+// Live updates of hydrated pages.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { running } from '../host';
@@ -63,7 +63,7 @@ test('a page survives a restart and a crash of the server and is live again', as
     await makeWorker(server, name);
     await expect(page.getByRole('link', { name })).toBeVisible({ timeout: 20_000 });
   }
-  // While the server is away the browser reports refused connections.
+  // While the server is down, the browser logs refused connections.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });
 
@@ -77,14 +77,14 @@ test('ages are told in words and exactly', async ({ page, server }) => {
   await expect(age).toHaveAttribute('datetime', /^\d{4}-\d\d-\d\dT/);
 });
 
-/** How often a page has opened the stream of news so far. */
+/** Returns a function that counts how often the page has opened the event stream. */
 function streams(page: Page): () => number {
   let count = 0;
   page.on('request', (request) => { if (request.url().includes('/api/events')) count += 1; });
   return () => count;
 }
 
-/** Does to a page what another tab in front of it does. */
+/** Changes the visibility of a page, as switching tabs does. */
 async function see(page: Page, visibility: 'visible' | 'hidden'): Promise<void> {
   await page.evaluate((state) => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });

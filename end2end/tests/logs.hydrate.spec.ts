@@ -1,4 +1,4 @@
-// What the page of a log does with scripts: a log of a million lines, and one that grows.
+// The log page with scripts: a log of a million lines, and a growing one.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
 import { running } from '../host';
@@ -9,7 +9,7 @@ const MILLION = 1_000_000;
 const rows = (page: Page) => page.locator('.log-row');
 const row = (page: Page, line: number) => page.locator(`#L${line}`);
 
-/** The lines that can be seen, whether or not more are in the document. */
+/** Returns the numbers of the visible lines, which can be fewer than those in the document. */
 async function seen(page: Page): Promise<number[]> {
   return page.getByRole('log').evaluate((sheet) => {
     const view = sheet.getBoundingClientRect();
@@ -18,7 +18,7 @@ async function seen(page: Page): Promise<number[]> {
   });
 }
 
-/** All lines that can be seen are told, and follow each other. */
+/** Expects that all visible lines are loaded and consecutive. */
 async function expectWhole(page: Page): Promise<void> {
   await expect.poll(async () => rows(page).filter({ hasNot: page.locator('.log-said') }).count()).toBe(0);
   const lines = await seen(page);
@@ -43,7 +43,7 @@ test('a million lines are read without holding them', async ({ page, server }) =
   };
   console.log(`first told after ${await ask('lines?from=999900')} ms, then after ${await ask('lines?from=999900')} and ${await ask('lines?from=500000')} ms`);
   await signIn(page, server);
-  // Measured, not judged: the machine of the tests is shared.
+  // Logged without a limit, because the test machine is shared.
   const began = Date.now();
   await page.goto(`/jobs/${job}/log?attempt=1&line=500000`);
   await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
@@ -62,14 +62,14 @@ test('a million lines are read without holding them', async ({ page, server }) =
   await expect(row(page, 1)).toBeInViewport();
   await expectWhole(page);
 
-  // Page by page no line is left out.
+  // Paging skips no line.
   const before = await seen(page);
   await page.keyboard.press('PageDown');
   await expect(row(page, before.at(-1)!)).toBeInViewport();
   await expect(row(page, before[0]!)).not.toBeInViewport();
   await expectWhole(page);
 
-  // From one end to the other, with few lines in the document at any time.
+  // Scroll through the whole log; the document contains few lines at any time.
   const { most, longest } = await sheet.evaluate(async (element) => {
     let longest = 0;
     const observer = new PerformanceObserver((list) => list.getEntries().forEach(({ duration }) => { longest = Math.max(longest, duration); }));
@@ -162,7 +162,7 @@ test('lines are chosen with the mouse, and keys lead to the search', async ({ pa
   await page.keyboard.press('Control+f');
   await expect(search).toBeFocused();
 
-  // Wrapped lines are higher, and the ends are still the ends.
+  // Wrapped lines are higher, but Home and End still reach the first and last line.
   await page.getByRole('link', { name: 'Wrap lines' }).click();
   await page.getByRole('log').focus();
   await page.keyboard.press('Home');

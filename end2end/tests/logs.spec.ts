@@ -1,11 +1,11 @@
-// The page of a log, with and without JavaScript.
+// The log page, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { running } from '../host';
 import { signIn } from '../steps';
 
 const HOSTILE = '<b onmouseover=alert(1)>bold</b> <script>alert(1)</script> \u202eright to left\u0007 javascript:alert(1)';
 
-/** A log of so many lines as a trainer writes them. */
+/** Returns a log of `lines` lines in the format of a trainer. */
 function training(lines: number): string {
   return Array.from({ length: lines }, (_, at) => `2026-01-02 03:04:05 INFO step ${at + 1} loss=${(2 / Math.sqrt(at + 1)).toFixed(4)}\n`).join('');
 }
@@ -48,7 +48,7 @@ test('a log is read by its lines, from any of them on', async ({ page, server })
   await page.getByRole('link', { name: 'Open log' }).click();
   await expect(row(4_006)).toBeVisible();
   if (test.info().project.use.javaScriptEnabled ?? true) return;
-  // Who cannot scroll through all of it goes from page to page.
+  // Without scripts the log is split into pages.
   await page.getByRole('link', { name: 'Earlier' }).click();
   await expect(row(3_607)).toBeVisible();
   await expect(row(3_807)).toHaveCount(0);

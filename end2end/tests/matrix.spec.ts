@@ -1,5 +1,5 @@
-// Every page in every language: it fits, is accessible, stands still, and says nothing in the console. Of page, language, theme,
-// width, and with or without scripts, each pair is there at least once: a page is looked at with scripts in every other language.
+// Every page in every language: it fits, is accessible, does not shift, and logs nothing. Each pair of page, language,
+// theme, width and scripts occurs at least once; a page is tested with scripts in every other language.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';
@@ -7,7 +7,7 @@ import { PAGES, demoFleet } from '../demo-fleet';
 const LANGUAGES = ['en', 'es', 'hi', 'ja', 'pt-BR', 'zh'];
 const THEMES = ['light', 'dark'];
 const WIDTHS = [1280, 380];
-const WIDE_FIRST = [0, 1, 1, 0, 1, 0]; // by language, so that both widths meet both themes
+const WIDE_FIRST = [0, 1, 1, 0, 1, 0]; // per language, so that both widths occur with both themes
 
 for (const [number, language] of LANGUAGES.entries()) {
   test.describe(language, () => {
@@ -27,7 +27,7 @@ for (const [number, language] of LANGUAGES.entries()) {
       const here = await demoFleet(server);
       await signIn(page, server);
       for (const [place, [name, path]] of Object.entries(PAGES).entries()) {
-        if ((place + number + Number(scripts)) % 2) continue; // the other project's
+        if ((place + number + Number(scripts)) % 2) continue; // covered by the other project
         const theme = THEMES[((place >> 1) + (number >> 1)) % 2]!;
         const width = WIDTHS[((place >> 2) + WIDE_FIRST[number]!) % 2]!;
         await test.step(`${name}, ${theme}, ${width}`, async () => {

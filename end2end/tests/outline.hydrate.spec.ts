@@ -1,5 +1,5 @@
-// What a screen reader is told of the main pages: their outlines stand in outlines/ and change in review only. Numbers, ids and
-// ages are left out: they are different each time.
+// The accessibility outlines of the main pages, which are stored in outlines/ and reviewed when they change. Numbers,
+// IDs and ages are removed, because they differ in each run.
 import { expect, test } from '../fixtures';
 import { live, signIn } from '../steps';
 import { ROOT } from '../programs';
@@ -10,7 +10,7 @@ const OUTLINED = [
   'system',
 ];
 
-/** Without what is different each time, or on another machine. */
+/** Removes values that differ between runs or machines. */
 function lasting(outline: string, dataDir: string): string {
   return outline
     .replaceAll(dataDir, 'DATA')
@@ -21,13 +21,13 @@ function lasting(outline: string, dataDir: string): string {
     .replace(/[0-9a-f]{16,}/g, 'HASH')
     .replace(/\d{1,2} [A-Z][a-z]{2} 20\d\d, [\d:]+ UTC/g, 'MOMENT')
     .replace(/(?<!level=)\d[\d,.]*/g, '#')
-    .replace(/^(\s*- '?img ".*"'?): .*$/gm, '$1') // a chart's scales follow the clock
+    .replace(/^(\s*- '?img ".*"'?): .*$/gm, '$1') // the scales of a chart depend on the time
     .replace(/(?:# (?:s|min|h|d)\b ?)+(?: ?ago)?|just now/g, 'AGE ')
-    .replace(/^(\s*- group: )"?(Last # hours):.*$/gm, '$1$2') // so does how long a worker stood how
-    .replace(/\n\s*- img "\w+ · AGE · MOMENT"/g, '') // what took no time at all has no piece in a lane
+    .replace(/^(\s*- group: )"?(Last # hours):.*$/gm, '$1$2') // as do the durations of a worker's states
+    .replace(/\n\s*- img "\w+ · AGE · MOMENT"/g, '') // a phase of no duration has no segment in the timeline
     .replace(/(- text: .*)\n\s*- text: /g, '$1 ')
     .replace(/(- text: )AGE (?=In queue)/g, '$1')
-    .replace(/^(\s*- row "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)) [–#% ]+"/gm, '$1 HOURS"') // which hours were busy follows the clock
+    .replace(/^(\s*- row "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)) [–#% ]+"/gm, '$1 HOURS"') // busy hours
     .replace(/- cell "#%"/g, '- cell "–"');
 }
 

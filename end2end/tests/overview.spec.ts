@@ -1,4 +1,4 @@
-// The first page: how the fleet stands and what somebody should look at, with and without JavaScript.
+// The overview: the state of the fleet and its alerts, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
 
@@ -52,7 +52,7 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   await page.reload();
   await expect(page.getByText('runs training jobs on your GPU machines')).toBeVisible();
   await expect(page.getByText('No machine is connected yet.')).toHaveCount(0);
-  // A configuration is a step too; what is known of the fleet stands below, from the left edge on.
+  // Adding a configuration is one of the steps; the state of the fleet is below, aligned to the left.
   const start = page.getByRole('region', { name: 'Get started' });
   await expect(start.getByRole('listitem')).toHaveCount(4);
   await expect(start.getByRole('link', { name: 'Add a configuration' })).toHaveAttribute('href', '/configs/new');

@@ -1,12 +1,12 @@
-// Passkeys: added, used to log in, and removed, with the browser's own virtual authenticator; and without JavaScript.
+// Passkeys: added, used to sign in, and removed with the browser's virtual authenticator; and without JavaScript.
 import type { CDPSession, Page } from '@playwright/test';
 import { expect, expectAccessible, picture, signedOut, test, type Server } from '../fixtures';
 import { PASSWORD } from '../steps';
 
-/** The server by a name: passkeys are bound to one. */
+/** The server's address with a host name, because passkeys are bound to one. */
 const named = (server: Server): string => server.url.replace('127.0.0.1', 'localhost');
 
-/** Gives the browser of this page a key that is there and says yes. */
+/** Adds a virtual authenticator that confirms every request. */
 async function plugIn(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
@@ -28,7 +28,7 @@ async function signOut(page: Page, complaints: string[]): Promise<void> {
   signedOut(complaints);
 }
 
-/** The same page on a phone at night. */
+/** Tests the same page on a phone in the dark theme. */
 async function phone(page: Page, name: string): Promise<void> {
   const size = page.viewportSize()!;
   await page.setViewportSize({ width: 390, height: 844 });
@@ -68,7 +68,7 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await picture(page, 'passkeys');
   await phone(page, 'passkeys');
 
-  // The same key once more: the browser knows that it is there.
+  // The browser recognizes a passkey that is already registered.
   await page.getByRole('button', { name: 'Add passkey' }).click();
   await page.getByLabel('Name').fill('Again');
   await page.getByRole('button', { name: 'Create passkey' }).click();
@@ -80,7 +80,7 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await expectAccessible(page);
   await picture(page, 'login-passkey');
   await phone(page, 'login-passkey');
-  // Nobody touches the key, or it is another one.
+  // The user does not confirm, or uses another passkey.
   await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await expect(said).toContainText('No passkey was used');

@@ -1,4 +1,4 @@
-// Who comes in and what they find, with and without JavaScript.
+// Users and what they can access, with and without JavaScript.
 import { expect, expectAccessible, picture, signedOut, test } from '../fixtures';
 import { PASSWORD, signInAs, submit } from '../steps';
 
@@ -60,7 +60,7 @@ test('a researcher sees jobs and workers of everybody, cancels their own, and fi
   await page.goto('/admin/workers/new');
   await expect(page.getByText('Access denied')).toBeVisible();
   await expect(page.getByText('admin.workers')).toBeVisible();
-  // The browser says so itself.
+  // The browser logs these responses itself.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 40[34]/.test(line)));
 });
 
@@ -142,7 +142,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('main').getByText('Changes saved.')).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
-  // Another password, and the door shut: each is asked first.
+  // Setting a password and disabling the user both ask for confirmation.
   await page.locator('summary', { hasText: 'Set password' }).click();
   await expect(page.getByText('their API tokens are revoked')).toBeVisible();
   await picture(page, 'person-password');

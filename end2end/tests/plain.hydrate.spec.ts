@@ -1,4 +1,4 @@
-// Pages that the server makes whole, with the program that attends to them: keys, search, notes, times, and what is new.
+// Server-rendered pages with their script: shortcuts, search, notifications, times, and live updates.
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 

@@ -1,4 +1,4 @@
-// What is wrong is a page too, in the reader's language, with a way on.
+// Errors are pages in the user's language that link to where to continue.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, signIn, signInAs } from '../steps';
 
@@ -19,7 +19,7 @@ test('who may not is told which permission it takes, and who gives it', async ({
 });
 
 test('each page says which permission it takes', async ({ page, server, complaints }) => {
-  test.setTimeout(90_000); // each is looked at by axe
+  test.setTimeout(90_000); // axe checks each page
   const { worker_id: id } = await makeWorker(server, 'rack-1');
   const made = await server.api('/api/admin/users', { method: 'POST', body: JSON.stringify({ name: 'vic', role: 'viewer' }) });
   const person = await made.json();

@@ -1,4 +1,4 @@
-// The main story, as a person lives it: from an empty fleet to a trained model on disk.
+// The main story of a user: from an empty fleet to a trained model on disk.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ test('a newcomer connects a worker, trains the example, and downloads the result
   await expectAccessible(page);
   const command = await page.locator('pre', { hasText: 'simpletuner worker --orchestrator-url' }).innerText();
 
-  // The list is open before the agent starts, and is not loaded again.
+  // The list is open before the agent starts, and is not reloaded.
   await page.getByRole('link', { name: 'Workers', exact: true }).first().click();
   const row = page.getByRole('row').filter({ hasText: 'story-worker' });
   await expect(row).toContainText('Never connected');

@@ -1,4 +1,4 @@
-// How the server is set up, and how it does; nothing secret.
+// The configuration and state of the server, without secrets.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 

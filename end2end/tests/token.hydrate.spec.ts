@@ -1,4 +1,4 @@
-// What the page of a new worker does by itself.
+// Live updates on the page of a new worker.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
@@ -11,7 +11,7 @@ test('who has waited for a minute is told what it can be', async ({ page, server
   const contact = page.locator('.contact');
   await expect(contact).toContainText('Waiting for the agent to connect');
   await expect(contact.getByRole('listitem')).toHaveCount(0);
-  // Of the minute, the part before the browser's half takes over does not count.
+  // The time before hydration does not count as part of the minute.
   await expect(async () => {
     await page.clock.runFor(61_000);
     await expect(contact.getByRole('listitem')).toHaveCount(5, { timeout: 500 });

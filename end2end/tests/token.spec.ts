@@ -1,4 +1,4 @@
-// A worker's token: its limits, another one, two agents that have it, and an agent that does not get in.
+// A worker token: its limits, its rotation, two agents with one token, and a rejected agent.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
 import { makeWorker, say, signIn } from '../steps';

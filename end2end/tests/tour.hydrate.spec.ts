@@ -1,4 +1,4 @@
-// The main pages as they are shown to people who have not installed anything: `make screens` puts these pictures into docs/screens.
+// The main pages as new users see them; `make screens` stores these screenshots in docs/screens.
 import { expect, picture, test } from '../fixtures';
 import { live, signIn } from '../steps';
 import { PAGES, demoFleet } from '../demo-fleet';

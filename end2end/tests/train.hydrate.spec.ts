@@ -1,4 +1,4 @@
-// A plain page whose program helps: the preview follows what is typed.
+// A server-rendered form with its script: the preview follows the input.
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, registerGpus, signIn } from '../steps';
 
@@ -16,7 +16,7 @@ test('the preview follows what is typed, and so does the address', async ({ page
   await expect(page).toHaveURL(/gpus=3/);
   await expect(page.locator('pre', { hasText: 'jobs submit' })).toContainText('--gpus 3');
   await expect(page.getByLabel('GPUs', { exact: true })).toBeFocused();
-  // A slow answer of before does not take the place of a newer one.
+  // A delayed older response does not replace a newer one.
   let release = () => {};
   const held = new Promise<void>((done) => (release = done));
   await page.route(/gpus=64/, async (route) => {
@@ -33,13 +33,13 @@ test('the preview follows what is typed, and so does the address', async ({ page
   await answered;
   await expect(summary).toContainText('1 of them has 2 GPUs');
   await expect(page).toHaveURL(/gpus=2/);
-  // Another configuration's text.
+  // The content of another configuration is shown.
   await page.getByText('Files to submit').click();
   await page.locator('label', { hasText: /^digits-quick/ }).click();
   await expect(page.locator('[data-part=content]')).toContainText('150');
   expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
   await expectAccessible(page);
-  // What is not answered is not passed off as true.
+  // A preview without a response is not presented as current.
   await page.route(/gpus=1(&|$)/, (route) => route.abort());
   await page.getByLabel('GPUs', { exact: true }).fill('1');
   await expect(page.getByText('The server did not respond')).toBeVisible();

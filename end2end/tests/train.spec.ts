@@ -1,4 +1,4 @@
-// What would become of a submit, before it is one: with and without JavaScript.
+// The preview of a submit, with and without JavaScript.
 import { execFileSync } from 'node:child_process';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { registerGpus, signIn, signInAs } from '../steps';
@@ -19,7 +19,7 @@ test('a form is filled in by its address, and its button checks', async ({ page,
   await expect(page.getByRole('radio', { name: 'digits-quick' })).toBeChecked();
   await expect(page.getByLabel('GPUs', { exact: true })).toHaveValue('2');
   await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
-  // What was escaped once is read once.
+  // Escaped values are unescaped exactly once.
   await expect(page.getByLabel('Label 2')).toHaveValue('zone=100%25');
   await expect(page.getByLabel('Priority')).toHaveValue('7');
   await page.getByLabel('Label 2').fill('');

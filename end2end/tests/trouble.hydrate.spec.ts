@@ -1,20 +1,20 @@
-// What an open page does when something is wrong: its session ends, or what it shows cannot be asked for.
+// An open page during problems: its session ends, or its data is unavailable.
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, meant, picture, test } from '../fixtures';
 import { running } from '../host';
 import { makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
-// Each waits for pauses that a reader would wait for.
+// Each test waits for the retries of a page.
 test.describe.configure({ timeout: 120_000 });
 
-/** A problem as the server tells it. */
+/** A problem response of the server. */
 const problem = (status: number, detail: string) => ({
   status,
   contentType: 'application/problem+json',
   body: JSON.stringify({ type: 'about:blank', title: 'Problem', status, code: 'database_unavailable', detail, request_id: 'req_42' }),
 });
 
-/** Waits until the page listens, however busy the machine is. */
+/** Waits until the page receives events, even on a busy machine. */
 async function live(page: Page): Promise<void> {
   await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
 }
@@ -250,7 +250,7 @@ test('who missed more than the server remembers asks for everything', async ({ p
   }, visibility);
   await see('hidden');
   await makeWorker(server, 'while-nobody-listened');
-  // The version after which the page resumes is one that the server does not know any more.
+  // The page resumes after a version that the server no longer knows.
   await page.route('**/api/events*', (route) => {
     const url = new URL(route.request().url());
     url.searchParams.set('after', 'forgotten-1');

@@ -1,4 +1,4 @@
-// What the fleet was used for, with and without JavaScript: the page is the server's alone.
+// The usage page, with and without JavaScript; it is server-rendered.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { running } from '../host';
 import { signIn, signInWith } from '../steps';
@@ -57,7 +57,7 @@ test.describe('by the reader’s own clock', () => {
   test.use({ timezoneId: 'Australia/Adelaide' });
 
   test('days and hours are those of the reader’s zone', async ({ page, server, context, javaScriptEnabled }) => {
-    // A browser without scripts cannot say it.
+    // Without scripts the browser cannot report its time zone.
     if (!javaScriptEnabled) await context.addCookies([{ name: 'time_zone', value: 'Australia/Adelaide', url: server.url }]);
     await signIn(page, server);
     const { host } = await running(server);

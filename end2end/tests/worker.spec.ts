@@ -1,4 +1,4 @@
-// The views of a worker: how it stands, how its GPUs do, what it did, what happened with it.
+// The views of a worker: its state, GPUs, jobs and events.
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
@@ -64,7 +64,7 @@ test('what a worker did is listed, with how it went of late', async ({ page, ser
   await expect(figure(page, 'Consecutive early failures')).toContainText('3');
   await rows.last().getByRole('link').click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${good}\\?attempt=1`));
-  // What needs a look leads there.
+  // The alert links to this page.
   await page.goto('/');
   await page.getByRole('listitem').filter({ hasText: 'Jobs fail right after starting' }).getByRole('link').click();
   await expect(page).toHaveURL(new RegExp(`/admin/workers/${host.id}/jobs`));
@@ -146,7 +146,7 @@ test('a worker that never came has views that say so, and one that is not there 
     await expect(page.getByRole('main').getByRole('alert')).toContainText(/Request ID: [0-9a-z-]+/);
   }
   await expectAccessible(page);
-  // The browser notes a document that is 404 or 422 as an error of its console.
+  // The browser logs documents with status 404 or 422 as errors.
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/404|422/.test(line)));
 });
 

@@ -1,4 +1,4 @@
-// The list of workers: pages of it, in an order, asked in words, narrowed by links.
+// The list of workers: paging, sorting, search and filters.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, registerGpus, signIn } from '../steps';
 

@@ -1,11 +1,11 @@
-// Filters by time in the reader's zone, with and without JavaScript.
+// Filters by time in the user's time zone, with and without JavaScript.
 import { expect, test } from '../fixtures';
 import { live, signIn } from '../steps';
 
 test.use({ timezoneId: 'Australia/Adelaide' });
 
 test('what is typed is local time, and the address says the same to everybody', async ({ page, server, context, javaScriptEnabled }) => {
-  // A browser without scripts cannot say it.
+  // Without scripts the browser cannot report its time zone.
   if (!javaScriptEnabled) await context.addCookies([{ name: 'time_zone', value: 'Australia/Adelaide', url: server.url }]);
   await signIn(page, server);
   for (const [typed, address, chip] of [

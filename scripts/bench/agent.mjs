@@ -1,4 +1,4 @@
-// What an agent takes from its host, and what it bears: the real agent, a real server, trainers of a few lines.
+// The resource use and the limits of an agent: a real agent and server, with minimal trainers.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { figure, millis, quantile } from './figure.mjs';
 import { startAgent, startServer, until } from './fleet.mjs';
 
-/** Time that a process has computed: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 a second. */
+/** Returns the CPU time of a process: fields 14 and 15 of proc(5), in ticks, of which Linux has 100 per second. */
 function cpuSeconds(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) / 100;
@@ -16,7 +16,7 @@ const residentMib = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/pr
 const mib = (value) => `${value.toFixed(1)} MiB`;
 const percent = (value) => `${value.toFixed(2)} %`;
 
-/** A server, and an agent whose trainer is this Python program; what it leaves in `home` can be read. */
+/** Starts a server and an agent whose trainer is this Python program; the trainer writes its results to `home`. */
 async function host(trainer, flags = []) {
   const server = await startServer({ configs: true });
   const home = join(server.dir, 'home');
@@ -32,7 +32,7 @@ async function host(trainer, flags = []) {
 
 async function idle() {
   const { server, agent: { pid } } = await host('');
-  await sleep(2_000); // its start is not what is asked for
+  await sleep(2_000); // ignores the start of the agent
   const [began, before] = [performance.now(), cpuSeconds(pid)];
   await sleep(60_000);
   const share = (cpuSeconds(pid) - before) / ((performance.now() - began) / 1_000) * 100;
@@ -43,7 +43,7 @@ async function idle() {
 
 const GIB = 2 ** 30;
 
-/** Writes 2 GiB as fast as it can, and leaves how long that took. */
+/** Writes 2 GiB as fast as possible, and stores the duration. */
 const TALKER = `
 import os, sys, time
 line = b"x" * 99 + b"\\n"
@@ -72,7 +72,7 @@ async function pump() {
   await server.kill();
 }
 
-/** Computes for some seconds, and leaves how long that took. */
+/** Computes for some seconds, and stores the duration. */
 const THINKER = `
 import os, sys, time
 began, n = time.monotonic(), 0
@@ -82,7 +82,7 @@ with open(os.path.join(os.environ["HOME"], "took"), "w") as took:
     took.write(f"{time.monotonic() - began} {time.process_time()}")
 `;
 
-/** Wall time of a trainer that only computes, by itself and under the agent, in turns. */
+/** Measures the duration of a trainer that only computes, alternately alone and under the agent. */
 async function overhead() {
   const { server, home, submit, isIdle } = await host(THINKER);
   const took = join(home, 'took');
@@ -107,7 +107,7 @@ async function overhead() {
   await server.kill();
 }
 
-/** Writes as much as 10,000 pieces of a log hold, and waits. */
+/** Writes as much as 10,000 chunks of a log hold, and waits. */
 const SPOOLER = `
 import os, time
 block = (b"x" * 99 + b"\\n") * 2621
@@ -120,7 +120,7 @@ open(os.path.join(home, "written"), "w").close()
 time.sleep(600)
 `;
 
-/** From an agent's start to its registration, with 10,000 pieces of a log that nobody has yet. */
+/** Measures from the start of an agent to its registration, with 10,000 unsent chunks of a log. */
 async function spooled() {
   const { server, home, agent, submit, status } = await host(SPOOLER, ['--spool-limit', '4GiB']);
   const job = await submit();
@@ -139,12 +139,12 @@ async function spooled() {
   await server.kill();
 }
 
-/** All of them, in order. */
+/** Runs all benchmarks in order. */
 export async function agent() {
   for (const one of [idle, pump, overhead, spooled]) await one();
 }
 
-/** From before a submit to the trainer's first instruction, at each level in turns. */
+/** Measures from before a submit to the trainer's first instruction, alternating between the levels of the sandbox. */
 export async function sandbox() {
   const server = await startServer({ configs: true });
   const trainer = "sh -c 'date +%s%N >began.new; mv began.new began'";
@@ -164,7 +164,7 @@ export async function sandbox() {
       const { job_id: id } = await server.api('POST', '/api/queue/submit', job);
       const began = join(workDir, 'jobs', id, '1', 'work', 'began');
       await until('the trainer to begin', () => existsSync(began), 2, 30_000);
-      if (n >= 5) times.push(Number(readFileSync(began, 'utf8')) / 1e6 - submitted); // the first ones warm up
+      if (n >= 5) times.push(Number(readFileSync(began, 'utf8')) / 1e6 - submitted); // the first runs warm up
       await until(`the agent at ${level} to be idle`, isIdle);
     }
   }

@@ -1,4 +1,4 @@
-// The benchmarks, called by scripts/bench/run. One line a figure: what, measured, target, and how.
+// The benchmarks, called by scripts/bench/run. Each figure is one line: subject, measured value, target, and method.
 import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, fdatasyncSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release } from 'node:os';
@@ -11,7 +11,7 @@ import { figure, millis, quantile } from './figure.mjs';
 import { DIST, ROOT, startServer } from './fleet.mjs';
 import { busy, latency, list, paint } from './page.mjs';
 
-/** From before the process is started to the first 200 of /readyz, with the database made on the way. */
+/** Measures from before the start of the process to the first 200 of /readyz; creates the database. */
 async function start() {
   const times = [];
   for (let n = 0; n < 20; n += 1) {
@@ -23,7 +23,7 @@ async function start() {
   figure('server, cold start to ready', parts, '20 starts, each in an empty data directory, /readyz asked each ms');
 }
 
-/** What one durable write costs here: SQLite runs with synchronous=FULL, so no submit can be faster. */
+/** Measures a durable write on this disk: SQLite runs with synchronous=FULL, so no submit can be faster. */
 function syncLatency(dir) {
   const file = openSync(join(dir, 'sync-latency'), 'w');
   const page = Buffer.alloc(4096, 1);
@@ -37,7 +37,7 @@ function syncLatency(dir) {
   return times;
 }
 
-/** From just before a submit is sent to the arrival of the offer at an idle agent. */
+/** Measures from before a submit is sent to the arrival of the offer at an idle agent. */
 async function dispatch() {
   const server = await startServer({ configs: true });
   const agent = await FakeAgent.connect(server, 'bench');
@@ -45,7 +45,7 @@ async function dispatch() {
   for (let n = 0; n < 105; n += 1) {
     const began = performance.now();
     const [offer] = await Promise.all([agent.offer(), server.api('POST', '/api/queue/submit', { config_name: 'digits', target: 'worker' })]);
-    if (n >= 5) times.push(offer.at - began); // the first ones warm up
+    if (n >= 5) times.push(offer.at - began); // the first runs warm up
     for (const status of ['starting', 'completed']) await agent.report(offer, status);
     await sleep(20 + Math.random() * 100);
   }
@@ -58,7 +58,7 @@ async function dispatch() {
   await server.kill();
 }
 
-/** What is downloaded. */
+/** Prints the sizes of the files that users download. */
 function size() {
   const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   const kb = (bytes) => `${(bytes / 1_000).toFixed(0)} kB`;

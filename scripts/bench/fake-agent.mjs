@@ -1,4 +1,5 @@
-// An agent that takes every offer and trains nothing: it registers, holds the stream, and reports what it is told to.
+// An agent that accepts every offer without training: it registers, holds the stream
+// open, and reports the given status.
 import { Agent, request } from 'node:http';
 import { json, until } from './fleet.mjs';
 
@@ -7,7 +8,7 @@ export class FakeAgent {
   #waiting = [];
   #text = '';
 
-  /** Of a new worker; it is idle when this returns. */
+  /** Connects the agent of a new worker; it is idle when this returns. */
   static async connect(server, name) {
     const self = new FakeAgent();
     const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
@@ -17,7 +18,7 @@ export class FakeAgent {
     self.stream = request(`${server.url}/api/workers/stream`, { headers: self.headers }, (answer) => {
       answer.setEncoding('utf8').on('data', (part) => self.#hear(part, performance.now())).on('error', () => {});
     });
-    self.stream.on('error', () => {}).end(); // whoever waits for an offer then says that none came
+    self.stream.on('error', () => {}).end(); // a pending `offer()` then reports the failure
     await until('the stream', async () => (await server.api('GET', `/api/admin/workers/${worker}`)).status === 'idle');
     return self;
   }
@@ -33,7 +34,7 @@ export class FakeAgent {
     }
   }
 
-  /** The next offer, with the moment `at` of its arrival. */
+  /** Waits for the next offer; `at` is the time of its arrival. */
   offer() {
     return new Promise((done, failed) => {
       const timer = setTimeout(() => failed(new Error('no offer came within 30 s')), 30_000);
@@ -41,7 +42,7 @@ export class FakeAgent {
     });
   }
 
-  /** Reports a status of an offered attempt. */
+  /** Reports the status of an offered attempt. */
   async report({ job_id: job, attempt }, status) {
     await json(this.#http, `${this.url}/api/workers/job/${job}/status`, 'POST', this.headers, { status, attempt });
   }

@@ -1,10 +1,10 @@
-// How a figure is told.
+// Statistics and output of benchmarks.
 
-/** The value below which so much of them lies. */
+/** Returns the quantile of `values` at `part`, from 0 to 1. */
 export const quantile = (values, part) => [...values].sort((a, b) => a - b)[Math.max(0, Math.ceil(values.length * part) - 1)];
 export const millis = (value) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
 
-/** Prints a figure: `parts` are [name, value, unit printer, target if any, 'least' if the target is the least]. */
+/** Prints a figure: `parts` are [name, value, formatter, optional target, 'least' if the target is a minimum]. */
 export function figure(what, parts, how) {
   const told = parts.map(([name, value, unit, target, least]) => {
     const missed = target !== undefined && (least ? value < target : value > target);

@@ -1,4 +1,5 @@
-// The programs that are measured, started as a user would start them, in directories that go away with the benchmark.
+// The programs under measurement, started as a user would start them, in directories that
+// are deleted with the benchmark.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
@@ -10,11 +11,11 @@ import { program } from '../programs.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const DIST = resolve(process.env.SIMPLETUNER_DIST || join(ROOT, 'dist'));
-/** The administrator's API token. */
+/** The admin's API token. */
 export const ADMIN = 'st_benchmark-benchmark-benchmark';
 const PATIENCE_MS = 30_000;
 
-/** Everything is kept below it, and it goes away at the end. BENCH_DIR chooses the disk. */
+/** The directory for all data, deleted at the end. BENCH_DIR selects the disk. */
 const HOME = mkdtempSync(join(process.env.BENCH_DIR || tmpdir(), 'simpletuner-bench-'));
 process.on('exit', () => rmSync(HOME, { recursive: true, force: true, maxRetries: 3 }));
 
@@ -26,7 +27,7 @@ async function freePort() {
   return port;
 }
 
-/** Looks each few milliseconds until it is so. */
+/** Polls every few milliseconds until `isSo` returns true. */
 export async function until(what, isSo, everyMs = 20, patienceMs = PATIENCE_MS) {
   for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(everyMs)) {
     if (await isSo()) return;
@@ -34,7 +35,7 @@ export async function until(what, isSo, everyMs = 20, patienceMs = PATIENCE_MS) 
   throw new Error(`waited ${patienceMs / 1_000} s in vain for ${what}`);
 }
 
-/** One request over a connection that is kept; answers with status and text. */
+/** Sends a request over a persistent connection; returns status and text. */
 function ask(http, url, method, headers, body) {
   return new Promise((done, failed) => {
     const sent = request(url, { method, headers: { 'content-type': 'application/json', ...headers }, agent: http }, (answer) => {
@@ -45,14 +46,14 @@ function ask(http, url, method, headers, body) {
   });
 }
 
-/** Asks for JSON; anything but a success is an error. */
+/** Requests JSON; any status but 2xx is an error. */
 export async function json(http, url, method, headers, body) {
   const { status, text } = await ask(http, url, method, headers, body);
   if (status < 200 || status > 299) throw new Error(`${method} ${url} was answered ${status}: ${text.slice(0, 300)}`);
   return JSON.parse(text);
 }
 
-/** A server that is ready; `readyAfter` is how long that took, in ms. */
+/** Starts a server and waits until it is ready; `readyAfter` is the duration in ms. */
 export async function startServer({ configs = false } = {}) {
   const dir = mkdtempSync(join(HOME, 'd-'));
   const port = await freePort();
@@ -75,7 +76,7 @@ export async function startServer({ configs = false } = {}) {
   return { url, dir, readyAfter, api, kill };
 }
 
-/** The real agent of a new worker, with a trainer of one's own, which has this home where no sandbox gives it another. */
+/** Starts the real agent of a new worker with a custom trainer, whose home is `home` unless a sandbox replaces it. */
 export async function startAgent(server, name, { flags = [], home = server.dir, trainer, sandbox = 'none' }) {
   const { worker_id: worker, token } = await server.api('POST', '/api/admin/workers', { name, worker_type: 'persistent' });
   const workDir = join(server.dir, `work-${name}`);

@@ -1,4 +1,4 @@
-// The dashboard in a browser: how soon something is seen, how still it stands, how soon a change shows, what a busy fleet costs.
+// The dashboard in a browser: time to paint, layout shifts, latency of updates, and the cost of a busy fleet.
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FakeAgent } from './fake-agent.mjs';
@@ -7,10 +7,10 @@ import { ADMIN, json, startServer } from './fleet.mjs';
 
 const share = (value) => `${value.toFixed(1)} %`;
 const shift = (value) => value.toFixed(3);
-/** By the clock that a browser on this machine has too, in ms. */
+/** Returns the time of a clock that the browser on this host shares, in ms. */
 const now = () => performance.timeOrigin + performance.now();
 
-/** Does something with a browser and a server, and puts both away. */
+/** Runs `work` with a server and a browser, and stops both. */
 async function withBrowser(options, work) {
   const { chromium } = await import('@playwright/test');
   const server = await startServer(options);
@@ -31,7 +31,7 @@ async function withBrowser(options, work) {
   }
 }
 
-/** Runs in the page before everything else: what the browser itself says of painting, moving and being busy. */
+/** Runs in the page before all other scripts: records paints, layout shifts and long tasks. */
 function watch() {
   const seen = (window.bench = { paint: 0, shift: 0, tasks: [] });
   const on = (type, take) => new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, buffered: true });
@@ -42,7 +42,7 @@ function watch() {
 
 const live = (tab) => tab.locator('.is-live:visible').first().waitFor();
 
-/** So many workers, each with GPUs of its own; answers with what speaks for them. */
+/** Registers `count` workers, each with `gpus` GPUs of its own; returns functions that report for them. */
 async function fleet(server, count, gpus) {
   const http = new Agent({ keepAlive: true, maxSockets: 16 });
   const workers = [];
@@ -66,7 +66,7 @@ const reading = (uuid) => ({
   power_watts: 100 + Math.random() * 300,
 });
 
-/** What a person sees first, and whether it moves under the eyes: of each page ten visits with an empty cache. */
+/** Measures the largest paint and layout shifts: ten visits to each page with an empty cache. */
 export async function paint() {
   await withBrowser({ configs: true }, async (server, open) => {
     const { workers, close } = await fleet(server, 20, 4);
@@ -97,7 +97,7 @@ export async function paint() {
   });
 }
 
-/** From before a change is sent to the server to its words in the document. */
+/** Measures from before a change is sent to the server until the document contains it. */
 export async function latency() {
   await withBrowser({}, async (server, open) => {
     const { workers, close } = await fleet(server, 20, 1);
@@ -111,7 +111,7 @@ export async function latency() {
         new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
         look();
       }), name);
-      await tab.evaluate(() => 0); // the page looks by now
+      await tab.evaluate(() => 0); // the page observes changes from here
       const began = now();
       await server.api('PATCH', `/api/admin/workers/${workers[n % 20].id}`, { name });
       times.push(await shown - began);
@@ -122,7 +122,7 @@ export async function latency() {
   });
 }
 
-/** What a page costs that shows a fleet in which something changes 50 times a second. */
+/** Measures the CPU time of a page during 50 changes of the fleet per second. */
 export async function busy() {
   const SECONDS = 20;
   await withBrowser({}, async (server, open) => {
@@ -156,7 +156,7 @@ export async function busy() {
   });
 }
 
-/** How long the server takes for a page of a long list. */
+/** Measures the server's response time for a page of a long list. */
 export async function list() {
   const server = await startServer();
   const { close } = await fleet(server, 10_000, 1);

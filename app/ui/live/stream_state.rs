@@ -42,7 +42,10 @@ pub(super) enum StreamInput {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StreamAction {
     /// Open a stream, and close the current one.
-    Open { topics: Topics, after: Option<String> },
+    Open {
+        topics: Topics,
+        after: Option<String>,
+    },
     Close,
     /// Show the status of the stream.
     SetStatus(StreamStatus),

@@ -1,4 +1,4 @@
-//! The time zone by which moments are written: on the server any that the time zone database knows, in a browser its own.
+//! The time zone in which times are shown: on the server any zone of the time zone database, in the browser its own.
 
 #[cfg(feature = "hydrate")]
 mod local;
@@ -10,6 +10,6 @@ pub(crate) use local::TimeZone;
 #[cfg(feature = "ssr")]
 pub use tzdb::TimeZone;
 
-/// The cookie in which a browser says its own; also the field of a form in which moments are typed.
+/// The cookie with the browser's time zone; also a form field that gives the zone of the times in the form.
 #[cfg(feature = "ssr")]
 pub const TIME_ZONE_COOKIE: &str = "time_zone";

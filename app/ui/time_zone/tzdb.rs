@@ -1,4 +1,4 @@
-//! A zone of the time zone database, which is the program's own: in a container there may be none.
+//! Time zones from an embedded database, because a container may have none.
 
 use std::sync::LazyLock;
 
@@ -8,42 +8,42 @@ use crate::domain::time::{Millis, Timestamp};
 
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// No name is longer.
+/// The maximum length of a name in the database.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// See the module.
+/// A zone of the time zone database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeZone(Rules);
 
 impl TimeZone {
-    /// The zone of this name, as the database spells it.
+    /// Returns the zone with this name, in the spelling of the database.
     pub fn from_name(name: &str) -> Option<Self> {
         let rules = Some(name).filter(|name| name.len() <= MAX_NAME_LENGTH).and_then(|name| DATABASE.get(name).ok())?;
         (rules.iana_name() == Some(name) && !rules.is_unknown()).then_some(Self(rules))
     }
 
-    /// None: a server has no reader's clock.
+    /// Returns `None`: only browsers have a local zone.
     pub(crate) const fn local() -> Option<Self> {
         None
     }
 
-    /// Its name: `Asia/Tokyo`.
+    /// Returns its name: `Asia/Tokyo`.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or_default()
     }
 
-    /// How many minutes its clocks are, or were, ahead of UTC at a moment.
+    /// Returns its offset from UTC in minutes at a time.
     pub fn utc_offset_minutes(&self, at: Timestamp) -> i32 {
         jiff::Timestamp::from_millisecond(at.0).map_or(0, |at| self.0.to_offset(at).seconds() / 60)
     }
 
-    /// How far its clocks are ahead of UTC at a moment.
+    /// Returns its offset from UTC at a time.
     pub fn utc_offset(&self, at: Timestamp) -> Millis {
         Millis::from_secs(i64::from(self.utc_offset_minutes(at)) * 60)
     }
 
-    /// When its clocks show what clocks in UTC show at this moment: the first time if they do twice, and as browsers have it
-    /// if they never do, which is when they would if nobody had put them forward.
+    /// Converts a local time, given as if it were UTC. Of an ambiguous time it returns the first; a skipped time is
+    /// converted with the offset before the transition, as browsers do.
     pub fn from_local_time(&self, shown: Timestamp) -> Option<Timestamp> {
         let shown = Offset::UTC.to_datetime(jiff::Timestamp::from_millisecond(shown.0).ok()?);
         let at = self.0.to_ambiguous_timestamp(shown).compatible().ok()?;
@@ -91,7 +91,7 @@ mod tests {
         for (name, shown, moment) in [
             ("Asia/Kolkata", "2024-01-05T10:30:00Z", "2024-01-05T05:00:00Z"),
             ("Europe/Berlin", "2024-07-01T12:00:00Z", "2024-07-01T10:00:00Z"),
-            // Twice on the clocks, and never.
+            // Ambiguous and skipped local times.
             ("Europe/Berlin", "2024-10-27T02:30:00Z", "2024-10-27T00:30:00Z"),
             ("Europe/Berlin", "2024-03-31T02:30:00Z", "2024-03-31T01:30:00Z"),
         ] {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use app::command_line::duration::parse_duration;
 use crate::cli::ops::ShutdownArgs;
 use crate::spot::NoticeSource;
+use app::command_line::duration::parse_duration;
 
 #[derive(Debug, Clone, Default)]
 pub struct ShutdownConfig {

@@ -1,4 +1,4 @@
-//! The dashboard's questions, answered in process while a page is rendered on the server.
+//! [`Backend`] and [`ServerPageBackend`] in process, for rendering on the server.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ const AUDIT: Requirement = Requirement::Permission(Permission::AdminAudit);
 const SYSTEM: Requirement = Requirement::Permission(Permission::AdminSystem);
 const SUBMIT_JOBS: Requirement = Requirement::Permission(Permission::JobSubmit);
 
-/// Asks the use cases.
+/// Reads through the use cases.
 pub struct InProcessBackend {
     app: AppState,
     person: Principal,
@@ -68,13 +68,14 @@ pub struct InProcessBackend {
 }
 
 impl InProcessBackend {
-    /// For one reader and the page that they ask for now: what it asks may be answered in another task.
+    /// Creates the backend for one user and one page. It stores what it needs, because
+    /// its reads can run in other tasks.
     pub fn new(app: AppState, person: Principal, session: SessionView, prefs: &Prefs) -> Self {
         let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
         Self { app, person, session, locale: prefs.locale, zone, request_id: current_id() }
     }
 
-    /// Asks a use case, if the reader may: the same rule as the API's.
+    /// Runs a use case if the user is authorized for it, by the same rules as the API.
     fn query<T, F>(
         &self,
         needs: Requirement,
@@ -292,7 +293,7 @@ impl ServerPageBackend for InProcessBackend {
             let unseen = unseen.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
             let drafted = async {
                 let submit = forms::jobs::parse_submit(&person, &fields)?;
-                // What has to be looked at first is shown beside the preview.
+                // The form shows an unseen change for review, so the preview uses the newest revision.
                 let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
                 let looked_at = SubmitJob { config_revision: newest, ..submit.clone() };
                 let preview = core.preview(&person, &looked_at).await?;
@@ -365,7 +366,7 @@ impl ServerPageBackend for InProcessBackend {
     }
 }
 
-/// The pairs of a query string; what cannot be read has none.
+/// Returns the pairs of a query string, or none if it is malformed.
 fn query_pairs(query: &str) -> Vec<(String, String)> {
     let address = Uri::builder().path_and_query(format!("/?{}", query.trim_start_matches('?'))).build();
     address.ok().and_then(|address| Query::try_from_uri(&address).ok()).map(|Query(pairs)| pairs).unwrap_or_default()

@@ -1,5 +1,4 @@
-//! Whoever asked with a browser is answered with a page, also where something is wrong. The API stays with its documents; to a
-//! page they speak the language of its reader.
+//! Errors as pages for browsers. The API returns problem documents, in the user's language if a page requests them.
 
 use app::domain::time::Timestamp;
 use app::protocol::problem::Problem;
@@ -28,10 +27,10 @@ use crate::http::problem::method_not_allowed;
 use crate::state::AppState;
 use crate::text::local_path;
 
-/// No problem document is longer.
+/// The maximum size of a problem document.
 const MAX_PROBLEM_BYTES: usize = 1 << 20;
 
-/// Shows problems as pages.
+/// Replaces problem documents with error pages for browsers, and localizes those that pages request from the API.
 pub async fn render_problems(State(app): State<AppState>, request: Request, next: Next) -> Response {
     if !wants_html(request.uri().path(), request.headers()) {
         let locale = page_locale(&request);
@@ -42,7 +41,7 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     let asked = parts.clone();
     let response = next.run(Request::from_parts(parts, body)).await;
     let is_document = has_content_type(response.headers(), "application/problem+json");
-    // A page that does not take a form says nothing at all.
+    // A page that does not accept the method returns an empty response.
     let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
     if says_nothing {
         return render_page(&app, asked, method_not_allowed().to_problem(), response).await;
@@ -56,17 +55,18 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     render_page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
 }
 
-/// The language of the page that asks the API. Scripts come with a token, and are told what they were always told.
+/// Returns the language of the page that sends an API request, unless it is English. Scripts present
+/// a token and always get English.
 fn page_locale(request: &Request) -> Option<Locale> {
     let headers = request.headers();
     let has_session = session_cookie::read_session(headers, Scheme::from_extensions(request.extensions())).is_some();
-    // Where nobody logs in, a page says by this that it is one of ours.
+    // Without accounts there is no session, and this header identifies requests of our pages.
     let is_ours = text(headers, "sec-fetch-site") == Some("same-origin");
     let is_page = (has_session || is_ours) && access::api_token(headers).is_none();
     is_page.then(|| prefs_from_headers(headers, Timestamp::default()).locale).filter(|locale| *locale != Locale::En)
 }
 
-/// A problem as its reader is told it.
+/// Translates a problem document into the user's language.
 async fn localize_response(response: Response, locale: Locale) -> Response {
     if !has_content_type(response.headers(), "application/problem+json") {
         return response;
@@ -89,7 +89,7 @@ async fn localize_response(response: Response, locale: Locale) -> Response {
     Response::from_parts(head, Body::from(document.to_string()))
 }
 
-/// Whether a browser asks for a page, and not a program for a document.
+/// Returns whether the request comes from a browser that expects a page.
 fn wants_html(path: &str, headers: &HeaderMap) -> bool {
     let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let for_programs = path == "/api" || path.starts_with("/api/");
@@ -100,7 +100,7 @@ fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|found| found.to_str().is_ok_and(|found| found.starts_with(wanted)))
 }
 
-/// The problem, with what it carries beside its own fields.
+/// Parses a problem with all its fields as parameters.
 fn parse_problem(document: &[u8]) -> Option<Problem> {
     let mut problem: Problem = serde_json::from_slice(document).ok()?;
     let fields: serde_json::Map<String, Value> = serde_json::from_slice(document).ok()?;
@@ -109,7 +109,7 @@ fn parse_problem(document: &[u8]) -> Option<Problem> {
     Some(problem)
 }
 
-/// The page, with the status and the headers of the answer that it takes the place of.
+/// Renders the error page, with the status and the headers of the response that it replaces.
 async fn render_page(app: &AppState, mut asked: Parts, problem: Problem, answer: Response) -> Response {
     let peer = asked.extensions.get::<Peer>().map(|Peer(host)| *host);
     let scheme = Scheme::from_extensions(&asked.extensions);

@@ -1,4 +1,4 @@
-//! The dashboard: pages rendered on the server, the forms they post, and the browser's half of them.
+//! The dashboard: pages rendered on the server, their forms, and the files of the browser's program.
 
 mod audit_words;
 mod backend;
@@ -47,32 +47,33 @@ use crate::http::edge::request::Peer;
 use crate::service::access::{Principal, Requirement};
 use crate::state::AppState;
 
-/// The cookie that names what the next page says once.
+/// The cookie with the ID of the flash message for the next page.
 pub const FLASH_COOKIE: &str = "flash";
 
-/// The dashboard's addresses, listed once per process and before the first page is rendered: a page whose data is asked
-/// for while a list is made never ends (<https://github.com/leptos-rs/leptos/issues/4773>), and tests start many servers.
+/// The routes of the dashboard, listed once per process and before the first page is rendered: a page that
+/// requests data while routes are listed never finishes
+/// (<https://github.com/leptos-rs/leptos/issues/4773>), and tests start many servers.
 static PAGE_ROUTES: LazyLock<PageRoutes> = LazyLock::new(|| PageRoutes {
     client_rendered: generate_route_list(Dashboard),
     server_rendered: generate_route_list(ServerRenderedApp),
 });
 
-/// Addresses: of pages that live in the browser, and of plain ones.
+/// The routes of hydrated and of server-rendered pages.
 struct PageRoutes {
     client_rendered: Vec<AxumRouteListing>,
     server_rendered: Vec<AxumRouteListing>,
 }
 
-/// What may run on a page.
+/// The scripts that a page may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScriptPolicy {
-    /// The browser's half.
+    /// The browser's program.
     Bundle,
-    /// Nothing.
+    /// No files; only inline scripts with a nonce.
     None,
 }
 
-/// Pages behind their guard, the login page before it, and forms.
+/// Returns the routes of pages and forms for signed-in users, and of the sign-in without a session.
 pub fn routes(app: &AppState) -> Router<AppState> {
     let (login, plain): (Vec<_>, Vec<_>) =
         PAGE_ROUTES.server_rendered.iter().cloned().partition(|route| route.path().starts_with("/login"));
@@ -91,7 +92,7 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     limits::limit_body(routes, limits::API).fallback(file_or_not_found)
 }
 
-/// How browsers get in.
+/// Returns the routes of the sign-in.
 pub fn login_routes(app: &AppState) -> Routes {
     Routes::new(app, "Login")
         .post("/ui/login", RouteAccess::Anyone, forms::access::LOG_IN, forms::access::log_in)
@@ -102,7 +103,7 @@ pub fn login_routes(app: &AppState) -> Routes {
         .form("/ui/preferences", RouteAccess::Anyone, forms::access::set_preferences)
 }
 
-/// What a page's buttons and forms post to.
+/// Returns the routes to which forms and buttons of pages post.
 pub fn form_routes(app: &AppState) -> Routes {
     let (workers, people) =
         (Requirement::Permission(Permission::AdminWorkers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
@@ -180,7 +181,7 @@ async fn limit_rendering(State(app): State<AppState>, request: Request, next: Ne
     app.render_limiter.run_to_completion(next.run(request)).await
 }
 
-/// What a page is given: who reads, how, and whom to ask.
+/// Provides the context of a page: preferences, session, backend and flash message.
 fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     let Some(parts) = use_context::<Parts>() else { return };
     let person = parts.extensions.get::<Principal>().cloned();
@@ -190,7 +191,7 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     prefs.session = person
         .as_ref()
         .map(|person| session::session_view(app, person, Scheme::from_extensions(&parts.extensions), &parts.headers));
-    // Parts are fetched in the background: what is said once is for the page that is opened next.
+    // Fragments are fetched in the background; the message is for the next page that is opened.
     let is_opened = !parts.headers.contains_key(FRAGMENTS_HEADER);
     let flash = cookie(&parts.headers, FLASH_COOKIE).filter(|_| is_opened);
     let flash = flash.and_then(|id| app.flashes.take(id, app.core.now()));
@@ -211,13 +212,13 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     provide_context::<Option<Flash>>(flash);
 }
 
-/// Why whoever was logged in is asked to log in.
+/// Returns the message for users whose session has expired.
 fn session_expired_flash() -> Flash {
     let problem = ApiError::not_authenticated().to_problem();
     Flash::Problem { form: FormName::Login, problem, fields: BTreeMap::new() }
 }
 
-/// How a browser likes its pages.
+/// Reads the preferences from the headers of a request.
 pub fn prefs_from_headers(headers: &HeaderMap, now: Timestamp) -> Prefs {
     let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mac = header_text(header::USER_AGENT).contains("Macintosh");
@@ -230,7 +231,7 @@ fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_tak
     let nonce = use_nonce().map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
     let scripts = match scripts {
         ScriptPolicy::Bundle => format!("script-src 'self'{nonce} 'wasm-unsafe-eval'; connect-src 'self'"),
-        // Leptos leaves what it fetched in a script, which nothing reads.
+        // Leptos writes the fetched data into an inline script, which nothing reads.
         ScriptPolicy::None => format!("script-src{nonce}; connect-src 'none'"),
     };
     let policy = format!(
@@ -240,7 +241,7 @@ fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_tak
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
     }
-    // Pages show what is true now, and a token at most once.
+    // Pages show the current state, and a token at most once.
     response.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if flash_taken {
         let gone = HeaderValue::from_static("flash=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
@@ -257,6 +258,6 @@ async fn file_or_not_found(State(app): State<AppState>, request: Request) -> Res
     if let Err(refusal) = app.core.check_unauthenticated_rate(peer) {
         return ApiError::from(refusal).into_response();
     }
-    // To a browser it is told on a page ([`trouble`]).
+    // For a browser, [`error_page`] replaces this document.
     no_such_route(request.uri().path()).into_response()
 }

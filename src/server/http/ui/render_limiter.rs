@@ -1,4 +1,4 @@
-//! Pages that are made to their end, so many at once.
+//! Limits how many pages are rendered at once, and renders each to completion.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use tokio::sync::Semaphore;
 
 use crate::http::edge::request::run_to_completion;
 
-/// Who opens pages and leaves them at once makes no longer queue than this: a quarter of a second of two cores.
+/// Clients that open pages and leave occupy at most this many renderings: a quarter of a second on two cores.
 const MAX_CONCURRENT: usize = 16;
 
-/// Where pages are made.
+/// The permits for rendering pages.
 #[derive(Debug, Clone)]
 pub struct RenderLimiter(Arc<Semaphore>);
 
@@ -20,8 +20,9 @@ impl Default for RenderLimiter {
 }
 
 impl RenderLimiter {
-    /// Makes a page to its end whether its reader stays or not, once there is a place: what it asks for is answered in tasks
-    /// of their own, and these read what would go with it. A reader who leaves before it has begun costs nothing.
+    /// Renders a page once a permit is free, and to completion even if the client disconnects: its requests
+    /// run in tasks of their own, and these read state that would be dropped with it. A client that
+    /// disconnects earlier costs nothing.
     pub async fn run_to_completion<T: Send + 'static>(&self, page: impl Future<Output = T> + Send + 'static) -> T {
         let place = Arc::clone(&self.0).acquire_owned().await;
         let made = async move {

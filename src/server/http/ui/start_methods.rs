@@ -1,5 +1,5 @@
-//! The ways to start a new worker's agent: each complete, with this server's address and the files that we ship. The token
-//! goes by file or environment: never in an address, and never on a command line.
+//! The ways to start a new worker's agent: complete texts with this server's address and our files. They pass the token
+//! in a file or environment variable, never in an address or on a command line.
 
 use app::protocol::workers::CreatedWorker;
 use app::ui::flash::{StartMethod, StartMethodKind};
@@ -11,7 +11,7 @@ const COMMON_SCRIPT: &str = include_str!("../../../../deploy/start/common.sh");
 const RUNPOD_SCRIPT: &str = include_str!("../../../../deploy/start/runpod.sh");
 const VAST_SCRIPT: &str = include_str!("../../../../deploy/start/vast.sh");
 
-/// All of them.
+/// Returns all methods.
 pub fn start_methods(created: &CreatedWorker, persistent: bool, at: &ServerAddress) -> Vec<StartMethod> {
     let token = &created.token;
     let way = |kind, text: String| StartMethod { kind, text };
@@ -26,7 +26,7 @@ pub fn start_methods(created: &CreatedWorker, persistent: bool, at: &ServerAddre
     ]
 }
 
-/// The agent's settings but for its token: none of the values has a blank or a quote in it.
+/// Returns the agent's settings without its token. No value contains spaces or quotes.
 fn agent_settings(persistent: bool, at: &ServerAddress) -> Vec<String> {
     let mut lines = vec![format!("SIMPLETUNER_ORCHESTRATOR_URL={}", at.base_url)];
     lines.extend(at.fingerprint.map(|key| format!("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT={key}")));
@@ -34,7 +34,7 @@ fn agent_settings(persistent: bool, at: &ServerAddress) -> Vec<String> {
     lines
 }
 
-/// Writes a file by itself, so that nothing of it is on a command line.
+/// Returns a shell command that writes a file, without its text on a command line.
 fn heredoc(path: &str, text: &str) -> String {
     format!("cat >{path} <<'END'\n{}\nEND", text.trim_end())
 }
@@ -74,7 +74,7 @@ fn docker_script(token: &str, persistent: bool, at: &ServerAddress) -> String {
     )
 }
 
-/// A start script that needs no other file. Its token is a secret of the provider's.
+/// Returns a start script that needs no other file. The provider stores the token as a secret.
 fn cloud_script(script: &str, settings: &[String]) -> String {
     let exports = settings.iter().map(|line| format!("export {line}")).collect::<Vec<_>>().join("\n");
     let common = COMMON_SCRIPT.trim_start_matches("# shellcheck shell=sh\n");
@@ -127,7 +127,7 @@ mod tests {
                     way.text
                 );
             }
-            // Alone on its line, as the text of a file; or a variable.
+            // The token is alone on its line, as the content of a file, or a variable.
             for line in way.text.lines().filter(|line| line.contains("wt_secret")) {
                 assert!(line == "wt_secret" || line.starts_with("SIMPLETUNER_WORKER_TOKEN=wt_secret"), "{line}");
             }

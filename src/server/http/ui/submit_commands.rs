@@ -1,4 +1,5 @@
-//! A submit as commands for a shell: by this program, and by curl. A token is in neither: both take it from the environment.
+//! A submit as shell commands for our command-line client and for curl. Neither contains a token:
+//! both read it from the environment.
 
 use app::domain::labels::Labels;
 use app::domain::text::is_control_or_invisible;
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::http::access::session::ServerAddress;
 use crate::text::shell_quoted;
 
-/// Both.
+/// Returns both commands.
 pub fn submit_commands(job: &SubmitJob, at: &ServerAddress) -> SubmitCommands {
     SubmitCommands { cli: cli_command(job, at), curl: curl_command(job, at) }
 }
@@ -40,7 +41,7 @@ fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
     let usual = SubmitJob::new("");
     let mut words = vec!["simpletuner jobs submit".to_owned()];
     let mut say = |flag: &str, value: Option<String>| {
-        // A value may look like a flag too.
+        // The value may look like a flag.
         let link = |value: &str| if value.starts_with('-') { "=" } else { " " };
         words.extend(value.map(|value| format!("--{flag}{}{}", link(&value), shell_quoted(&value))));
     };
@@ -67,15 +68,15 @@ fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
     say("orchestrator-fingerprint", at.fingerprint.map(|fingerprint| fingerprint.to_string()));
     let flags = [("--retry-on-failure", *retry_on_failure), ("--exclusive", *exclusive)];
     words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
-    // A name may look like a flag.
+    // The name may look like a flag.
     let dashes = if config_name.starts_with('-') { "-- " } else { "" };
     words.push(format!("{dashes}{}", shell_quoted(config_name)));
     wrap_lines(&words)
 }
 
-/// The token goes through a pipe: other users of the machine see a program's arguments.
+/// Passes the token through a pipe, because other users of the host can see the arguments of a process.
 fn curl_command(job: &SubmitJob, at: &ServerAddress) -> String {
-    // The server is known by its key, as nobody vouches for its certificate.
+    // A self-signed certificate is verified by its key.
     let pin = at
         .fingerprint
         .map(|key| format!("-k --pinnedpubkey {}", shell_quoted(&format!("sha256//{}", STANDARD.encode(key.0)))));
@@ -89,14 +90,14 @@ fn curl_command(job: &SubmitJob, at: &ServerAddress) -> String {
     wrap_lines(&words)
 }
 
-/// What is not as usual, as the API takes it.
+/// Returns the API's request without default values.
 fn request_body(job: &SubmitJob) -> Value {
     let [said, usual] = [job, &SubmitJob::new("")].map(|job| json!(job));
     let fields = said.as_object().into_iter().flatten().filter(|(name, value)| usual[name] != **value);
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
 }
 
-/// JSON in which everything can be seen.
+/// Escapes invisible characters in JSON.
 fn escape_invisible(json: &str) -> String {
     let letter = |letter: char| {
         if is_control_or_invisible(letter) { format!("\\u{:04x}", u32::from(letter)) } else { letter.to_string() }
@@ -104,7 +105,7 @@ fn escape_invisible(json: &str) -> String {
     json.chars().map(letter).collect()
 }
 
-/// One line of a terminal, or several.
+/// Joins words into lines of a terminal.
 fn wrap_lines(words: &[String]) -> String {
     const WIDTH: usize = 72;
     let mut lines = vec![String::new()];

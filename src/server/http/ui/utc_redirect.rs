@@ -1,4 +1,4 @@
-//! Moments as a form sends them, by the clocks of its reader's zone, become moments in UTC: an address says the same to everybody.
+//! Converts times that forms send in the user's time zone to UTC, so that an address means the same for every user.
 
 use app::domain::time::Timestamp;
 use app::ui::time_zone::{TIME_ZONE_COOKIE, TimeZone};
@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use crate::text::percent_escaped;
 
-/// The fields in which moments are typed.
+/// The fields with times.
 const TIME_FIELDS: [&str; 2] = ["since", "until"];
 
-/// Leads on to the address with moments in UTC, if there are others.
+/// Redirects to the address with times in UTC, if the request names a time zone.
 pub async fn redirect_to_utc(request: Request, next: Next) -> Response {
     match utc_url(request.uri()) {
         Some(address) => Redirect::to(&address).into_response(),
@@ -20,7 +20,7 @@ pub async fn redirect_to_utc(request: Request, next: Next) -> Response {
     }
 }
 
-/// The address of a form's page without the zone that it was sent with; none if there is none.
+/// Returns the address with times in UTC and without the time zone, or `None` if it has no time zone.
 fn utc_url(uri: &Uri) -> Option<String> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
     let (_, name) = pairs.iter().find(|(name, _)| name == TIME_ZONE_COOKIE)?;

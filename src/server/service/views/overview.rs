@@ -32,7 +32,12 @@ const FAST_FAILURE_ALERT_WINDOW: Millis = Millis::from_secs(60);
 const MIN_FAILURE_STREAK: u64 = 3;
 /// The query for at least `least` recent, quick failures in a row.
 pub(super) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
-    FailureStreakQuery { since: Timestamp(now.0 - DAY.0), now, quick_failure: FAST_FAILURE_ALERT_WINDOW, min_failures: least }
+    FailureStreakQuery {
+        since: Timestamp(now.0 - DAY.0),
+        now,
+        quick_failure: FAST_FAILURE_ALERT_WINDOW,
+        min_failures: least,
+    }
 }
 
 /// The state of the fleet in one snapshot.

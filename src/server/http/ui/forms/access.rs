@@ -1,4 +1,4 @@
-//! Login, logout, and how a browser likes its pages.
+//! Sign-in, sign-out, confirmation of the password, and preferences.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,8 @@ use crate::service::error::{FactorError, ServiceError};
 use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 
-/// What was typed is shown again up to this length, in bytes: nothing that fits is longer, and each is kept for a while.
+/// The maximum length in bytes of a value that a rejected form shows again: valid values are not longer,
+/// and each is stored for a while.
 const MAX_ECHO_BYTES: usize = 1_024;
 
 const LOGIN_ANSWERS: &[AnswerDoc] = &[AnswerDoc {
@@ -40,7 +41,7 @@ const LOGIN_ANSWERS: &[AnswerDoc] = &[AnswerDoc {
     )
 }];
 
-/// See [`log_in`].
+/// Describes [`log_in`].
 pub const LOG_IN: OperationDoc = OperationDoc {
     body: Some(ContentDoc::Form(&[
         ("name", "Who it is; left out, the password is an API token."),
@@ -51,7 +52,7 @@ pub const LOG_IN: OperationDoc = OperationDoc {
     ..OperationDoc::new("logIn", "Logs a browser in, as the form of the login page does.")
 };
 
-/// `POST /ui/login`: a name with its password, or an API token without a name.
+/// `POST /ui/login`: signs in with a name and password, or with an API token and no name.
 pub async fn log_in(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
@@ -62,7 +63,7 @@ pub async fn log_in(
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let address = peer_ip(peer);
     let (browser, by) = (browser_from_request(address, scheme, &headers), caller_from_actor("anonymous"));
-    // A password may begin or end with a blank.
+    // A password may begin or end with spaces.
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
     let opened = match name {
@@ -88,7 +89,7 @@ pub async fn log_in(
     }
 }
 
-/// See [`set_up`].
+/// Describes [`set_up`].
 pub const SET_UP: OperationDoc = OperationDoc {
     description: "It works once, with the code that the first start prints.",
     body: Some(ContentDoc::Form(&[
@@ -100,7 +101,7 @@ pub const SET_UP: OperationDoc = OperationDoc {
     ..OperationDoc::new("setUp", "Makes the first admin, as the form of the login page does.")
 };
 
-/// `POST /ui/setup`: the setup code, and who the first admin is to be.
+/// `POST /ui/setup`: creates the first admin with the setup code.
 pub async fn set_up(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
@@ -122,7 +123,7 @@ pub async fn set_up(
     }
 }
 
-/// `POST /ui/confirm`: the password once more.
+/// `POST /ui/confirm`: confirms the password.
 pub async fn confirm(
     State(app): State<AppState>,
     Extension(person): Extension<Principal>,
@@ -141,13 +142,13 @@ pub async fn confirm(
     }
 }
 
-/// The second factor that came with a password.
+/// Returns the second factor that was submitted with a password.
 pub fn second_factor_from(fields: &FormFields) -> ReauthProof {
     let given = |name| field(fields, name).map(str::to_owned);
     ReauthProof { secret: String::new(), code: given(CODE_FIELD), credential: given(CREDENTIAL_FIELD) }
 }
 
-/// Takes a password once more, and the second factor of whoever has one.
+/// Verifies the password again, and the second factor of a user who has one.
 pub async fn reauthenticate(
     app: &AppState,
     person: &Principal,
@@ -160,7 +161,8 @@ pub async fn reauthenticate(
     count_password_attempt(app, person, peer, app.core.try_code(user, known, proved)).await
 }
 
-/// Whoever has got in is counted for what they came in with, not for their name: others guess that one, too.
+/// Identifies the caller by their session or token, so that wrong passwords that others try for the
+/// same name do not lock them out.
 fn known_browser(person: &Principal) -> Option<KnownBrowser> {
     match &person.via {
         AuthMethod::Session(session) => Some(KnownBrowser(session.to_string())),
@@ -169,7 +171,7 @@ fn known_browser(person: &Principal) -> Option<KnownBrowser> {
     }
 }
 
-/// Something that takes a person's password: a wrong one counts like one at the login.
+/// Counts a wrong password like one at the sign-in.
 pub async fn count_password_attempt(
     app: &AppState,
     person: &Principal,
@@ -196,12 +198,12 @@ pub async fn log_out(
     if let Ok(gone) = HeaderValue::from_str(&session_cookie::set_session(scheme, "", Millis::from_secs(0))) {
         response.headers_mut().append(header::SET_COOKIE, gone);
     }
-    // Not the cookies: the reader's language stays, and so does what tells a known browser.
+    // Cookies remain, because they contain the preferences and identify a known browser.
     response.headers_mut().insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
     response
 }
 
-/// Puts a login that was refused on record.
+/// Records a rejected sign-in in the audit log.
 pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, name: &str, refusal: &ServiceError) {
     let reason = match refusal {
         ServiceError::WrongToken => "wrong_token",
@@ -213,12 +215,12 @@ pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, n
         _ => return,
     };
     let by = caller_from_actor("unknown");
-    // What was typed into the wrong field must not be kept: it may be a password.
+    // Record only names of existing users: a password may have been typed into the wrong field.
     let name = if app.core.user_exists(name).await { name } else { "" };
     app.core.record_refusal(by, RefusalKind::Login, peer, name, json!({"reason": reason})).await;
 }
 
-/// To the next page, logged in; or to the next step of the login.
+/// Redirects to the next page with a session, or to the next step of the sign-in.
 fn redirect_after_login(scheme: Scheme, login: &LoginOutcome, next: &str) -> Response {
     let (step, cookie) = match login {
         LoginOutcome::LoggedIn(opened) => {
@@ -231,14 +233,14 @@ fn redirect_after_login(scheme: Scheme, login: &LoginOutcome, next: &str) -> Res
     with_cookies(to.into_response(), &[session_cookie::set_pending(scheme, cookie, PENDING_LOGIN_LIFETIME)])
 }
 
-/// The same answer, for a browser that is logged in from now on.
+/// Adds the cookies of a new session.
 pub(super) fn with_session_cookies(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
     let session = session_cookie::set_session(scheme, &opened.cookie, opened.max_age);
     let device = session_cookie::set_device(scheme, &opened.device, DEVICE_LIFETIME);
     with_cookies(response, &[session, device])
 }
 
-/// The same answer with these cookies.
+/// Adds these cookies.
 pub(super) fn with_cookies<const N: usize>(mut response: Response, cookies: &[String; N]) -> Response {
     for value in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
         response.headers_mut().append(header::SET_COOKIE, value);
@@ -246,7 +248,7 @@ pub(super) fn with_cookies<const N: usize>(mut response: Response, cookies: &[St
     response
 }
 
-/// The browser that sent a form.
+/// Describes the browser that sent a form.
 pub(super) fn browser_from_request(host: Option<IpAddr>, scheme: Scheme, headers: &HeaderMap) -> BrowserInfo {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     BrowserInfo {
@@ -258,14 +260,14 @@ pub(super) fn browser_from_request(host: Option<IpAddr>, scheme: Scheme, headers
     }
 }
 
-/// Those fields that may be shown again: no secret.
+/// Returns the named fields, which must not be secrets, to fill the form again.
 pub(super) fn echo_fields(fields: &FormFields, names: &[&str]) -> FormFields {
     let short = |value: &&String| value.len() <= MAX_ECHO_BYTES;
     let field = |name: &&str| Some(((*name).to_owned(), fields.get(*name).filter(short)?.clone()));
     names.iter().filter_map(field).collect()
 }
 
-/// `POST /ui/preferences`: what a browser is to remember for a year. What the form leaves out stays as it is.
+/// `POST /ui/preferences`: stores preferences for a year. Omitted fields remain unchanged.
 pub async fn set_preferences(Form(fields): Form<FormFields>) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/"));
     let mut response = Redirect::to(next).into_response();

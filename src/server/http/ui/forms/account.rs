@@ -1,4 +1,4 @@
-//! The reader's own password, API tokens and sessions.
+//! The user's own password, API tokens and sessions.
 
 use app::domain::access::{Permission, Permissions};
 use app::domain::ids::{SessionId, TokenId};
@@ -17,7 +17,7 @@ use crate::text::local_path;
 
 const PAGE_URL: &str = "/account";
 
-/// The page that the form was on.
+/// Returns the address of the page with the form.
 fn return_url(fields: &FormFields) -> &str {
     local_path(field(fields, "next").unwrap_or(PAGE_URL))
 }
@@ -65,7 +65,7 @@ fn parse_token_form(reading: &mut FormParser<'_>, fields: &FormFields) -> Create
     CreateToken {
         name: field(fields, "name").unwrap_or_default().to_owned(),
         scopes: (scopes != Permissions::default()).then_some(scopes),
-        // The field of days holds the default when the box is ticked without scripts.
+        // Without scripts the field for days still has its default when the box is checked.
         expires_in_days: days.filter(|_| !never_expires),
         never_expires,
     }

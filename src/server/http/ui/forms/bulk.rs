@@ -1,4 +1,4 @@
-//! The question of a list, answered: what was chosen is done, and the list says what became of it.
+//! Bulk actions on the selected items of a list.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ use crate::text::local_path;
 type Pairs = Vec<(String, String)>;
 type HandlerFuture = BoxFuture<'static, Response>;
 
-/// The handler of an action, with `id` as often as there are any, and the list to go `back` to.
+/// Returns the handler of an action. The form repeats `id` for each item; `back` is the list to return to.
 pub fn handler(
     action: BulkAction,
 ) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Form<Pairs>) -> HandlerFuture + Clone + Send + Sync + 'static
@@ -53,7 +53,7 @@ pub fn handler(
     }
 }
 
-/// Counts, and finds names for those that were refused, as far as the person may know them.
+/// Summarizes the results, with the names of rejected items that the user may view.
 async fn summarize(
     core: &Core,
     person: &Principal,

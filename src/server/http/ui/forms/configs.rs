@@ -1,4 +1,4 @@
-//! A new configuration, and the next revision of one.
+//! Creates configurations and their revisions.
 
 use std::collections::BTreeMap;
 
@@ -61,12 +61,13 @@ async fn store(
     }
 }
 
-/// The files: the text of `text.N` by the name in `file.N`, unless `gone.N` is ticked. What has neither is no file.
+/// Reads the files: each has its name in `file.N` and its text in `text.N`, unless `gone.N` is
+/// checked. Empty entries are skipped.
 fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
     let mut files = BTreeMap::new();
     for (key, name) in fields {
         let Some(place) = key.strip_prefix("file.") else { continue };
-        // A browser sends the ends of lines as the network has them.
+        // Browsers submit line ends as CRLF.
         let text = fields.get(&format!("text.{place}")).map(|text| text.replace("\r\n", "\n")).unwrap_or_default();
         let (name, is_gone) = (name.trim(), fields.contains_key(&format!("gone.{place}")));
         if is_gone || (name.is_empty() && text.trim().is_empty()) {

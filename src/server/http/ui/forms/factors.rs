@@ -1,4 +1,4 @@
-//! Second factors: what people set up on their account page.
+//! Second factors, set up on the account page or removed by an admin; notices about the account.
 
 use app::domain::ids::{PasskeyId, UserId};
 use app::domain::time::Timestamp;
@@ -50,7 +50,7 @@ pub async fn remove_totp(State(app): State<AppState>, Extension(person): Extensi
     }
 }
 
-/// There is one second factor more; the first comes with recovery codes.
+/// Redirects after a second factor was added. The first one comes with recovery codes.
 fn factor_added(app: &AppState, codes: RecoveryCodes) -> Response {
     let is_first = !codes.recovery_codes.is_empty();
     let flash = if is_first { Flash::RecoveryCodes(codes) } else { Flash::Notice { code: FlashNotice::FactorAdded } };
@@ -70,8 +70,8 @@ pub async fn begin_passkey(
     }
 }
 
-/// `POST /ui/account/passkeys/confirm`: what the browser has made. After a refusal it takes a new beginning, unless nothing
-/// was answered yet.
+/// `POST /ui/account/passkeys/confirm`: stores the passkey that the browser has created. An error requires a new start,
+/// except for invalid fields.
 pub async fn confirm_passkey(
     State(app): State<AppState>,
     Extension(person): Extension<Principal>,

@@ -1,4 +1,4 @@
-//! Submit, cancel, try again, and say how urgent.
+//! Submits, cancels and retries jobs, and changes their priority.
 
 use app::command_line::duration::parse_duration;
 use app::domain::access::Permission;
@@ -59,7 +59,7 @@ pub async fn cancel(
     })
 }
 
-/// `POST /ui/jobs/{id}/retry`: leads to the new job.
+/// `POST /ui/jobs/{id}/retry`: redirects to the new job.
 pub async fn retry(
     State(app): State<AppState>,
     Extension(person): Extension<Principal>,
@@ -106,12 +106,12 @@ pub async fn set_priority(
     })
 }
 
-/// The page that the form stood on: the job's own, or a list.
+/// Returns the address of the page with the form: the job's page, or a list.
 fn return_url(id: &JobId, fields: &FormFields) -> String {
     field(fields, "back").map_or_else(|| format!("/jobs/{id}"), |page| local_path(page).to_owned())
 }
 
-/// The submit that a form asks for, or an address with the same names.
+/// Parses a submit from a form, or from the query of an address with the same names.
 pub fn parse_submit(person: &Principal, fields: &FormFields) -> Result<SubmitJob, ServiceError> {
     let mut reading = FormParser::new(fields);
     let submit = read_submit(&mut reading, fields);
@@ -147,23 +147,23 @@ fn read_submit(reading: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
     }
 }
 
-/// The chosen revision, else the one that the retried job ran.
+/// Returns the selected revision, or else the one that the retried job ran.
 pub fn pinned_revision(fields: &FormFields) -> Option<u32> {
     revision_from_field(fields, "revision").or_else(|| revision_from_field(fields, "ran"))
 }
 
-/// A revision of the configuration that the form names: `digits@2`.
+/// Returns a revision of a configuration as the form names it: `digits@2`.
 pub fn revision_from_field(fields: &FormFields, name: &str) -> Option<u32> {
     let (config, revision) = field(fields, name)?.rsplit_once('@')?;
     revision.parse().ok().filter(|_| Some(config) == field(fields, "config"))
 }
 
-/// Values that this job overrides, a line each.
+/// Parses overrides, one per line.
 fn parse_overrides(text: &str) -> Result<OverrideValues, InvalidField> {
     overrides::parse(text.lines()).map_err(|_| InvalidField::out_of_range("overrides", "lines like learning_rate=1e-5"))
 }
 
-/// A duration in seconds.
+/// Parses a duration as in the agent's settings into seconds: `600`, `90s`, `10m`, `2h`, `1d`.
 fn parse_duration_seconds(text: &str) -> Result<u32, InvalidField> {
     let seconds = parse_duration(text).ok().and_then(|duration| u32::try_from(duration.as_secs()).ok());
     seconds.ok_or_else(|| InvalidField::out_of_range("max_runtime", "like 90m, 12h or 2d, a year at most"))

@@ -1,4 +1,4 @@
-//! Plain forms: each calls the use case that the API calls, and answers with a redirect and a word for the next page.
+//! HTML forms: each handler calls the same use case as the API, and responds with a redirect and a flash message.
 
 pub mod access;
 pub mod account;
@@ -29,10 +29,10 @@ use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::state::AppState;
 use crate::text::local_path;
 
-/// What a form sends.
+/// The fields of a form.
 pub type FormFields = BTreeMap<String, String>;
 
-/// What a form sends of which some fields have several values: they are lines then.
+/// Merges repeated fields: their values become lines.
 pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
     pairs.into_iter().fold(FormFields::new(), |mut fields, (name, value)| {
         match fields.entry(name) {
@@ -43,14 +43,15 @@ pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
     })
 }
 
-/// To the next page, which says this once.
+/// Redirects to a page that shows the message once.
 pub fn redirect_with_flash(app: &AppState, to: &str, flash: Flash) -> Response {
     let id = app.flashes.insert(flash, current_person(), app.core.now(), &*app.core.random);
     let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
 }
 
-/// Back to the form, which says what was wrong and keeps what was typed; or the page that asks for the password first.
+/// Redirects to the form, which shows the error and the submitted values, or asks for the password if the
+/// error is that it must be confirmed.
 pub fn redirect_with_problem(
     app: &AppState,
     to: &str,
@@ -64,7 +65,7 @@ pub fn redirect_with_problem(
     redirect_with_flash(app, to, Flash::Problem { form, problem: ApiError::from(refusal).to_problem(), fields })
 }
 
-/// Back to where it was asked, which says that the reader may not; or the page that asks for the password first.
+/// Redirects to the previous page with the error of a missing permission, or asks for the password first.
 pub fn redirect_denied(app: &AppState, headers: &HeaderMap, refusal: ServiceError) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
@@ -72,34 +73,33 @@ pub fn redirect_denied(app: &AppState, headers: &HeaderMap, refusal: ServiceErro
     redirect_with_problem(app, back, FormName::Action, refusal, FormFields::new())
 }
 
-/// A field without surrounding blanks; none if it is empty.
+/// Returns a field without surrounding whitespace, or `None` if it is empty.
 pub fn field<'f>(fields: &'f FormFields, name: &str) -> Option<&'f str> {
     fields.get(name).map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 
 /// Separates labels that are typed into one field.
 pub const LINES_OR_COMMAS: &[char] = &['\n', ','];
-/// Separates labels that have a field each: a value may contain commas.
+/// Separates labels with one field each, because a value may contain commas.
 pub const LINES: &[char] = &['\n'];
 
-/// Reads the fields of a form and collects every error, so that all are shown at once.
+/// Parses the fields of a form and collects all errors, so that they are shown together.
 pub struct FormParser<'f> {
     fields: &'f FormFields,
     errors: Vec<InvalidField>,
 }
 
 impl<'f> FormParser<'f> {
-    /// Of what a form has sent.
     pub const fn new(fields: &'f FormFields) -> Self {
         Self { fields, errors: Vec::new() }
     }
 
-    /// A number, if there is one.
+    /// Parses a number, if the field is not empty.
     pub fn number<T: FromStr>(&mut self, name: &'static str, allowed: &'static str) -> Option<T> {
         self.value(name, |text| text.parse().map_err(|_| InvalidField::out_of_range(name, allowed)))
     }
 
-    /// What a field holds, if it holds anything.
+    /// Parses a field with `read`, if it is not empty.
     pub fn value<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Result<T, InvalidField>) -> Option<T> {
         match read(field(self.fields, name)?) {
             Ok(value) => Some(value),
@@ -110,19 +110,18 @@ impl<'f> FormParser<'f> {
         }
     }
 
-    /// The labels of the form, as the API's `name`.
+    /// Parses the field `labels`; errors refer to the API's field `name`.
     pub fn labels(&mut self, name: &'static str, parted: &[char]) -> Labels {
         let (labels, read) = Labels::parse_entries(field(self.fields, "labels").unwrap_or_default().split(parted));
         self.errors.extend(read.err().map(|bad| InvalidField::new(name, bad)));
         labels
     }
 
-    /// Adds another error.
     pub fn push_error(&mut self, wrong: InvalidField) {
         self.errors.push(wrong);
     }
 
-    /// Refuses the form if there is any error: in reading, or in `unusable`.
+    /// Rejects the form if there is any error, found in parsing or listed in `unusable`.
     pub fn finish(mut self, unusable: Vec<InvalidField>) -> Result<(), ServiceError> {
         for wrong in unusable {
             if !self.errors.contains(&wrong) {

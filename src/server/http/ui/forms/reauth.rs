@@ -1,5 +1,6 @@
-//! Forms that take the password once more, and the second factor. The answer to such a form is a page that asks for them and holds every
-//! field, so that the form goes on without being filled in again. Nothing of it is kept on the server.
+//! Forms that require the password again, and the second factor. If it is missing, the response is a page
+//! that asks for it and contains all fields of the form, so that it does not have to be filled in again.
+//! The server stores none of them.
 
 use app::ui::flash::{Flash, FormName};
 use app::ui::pending::{PASSWORD_FIELD, PROOF_FIELDS, PendingForm};
@@ -25,18 +26,18 @@ use crate::state::AppState;
 
 type Pairs = Vec<(String, String)>;
 
-/// Marks the answer to a form that takes the password first.
+/// Marks a response to a form that requires the password.
 #[derive(Debug, Clone, Copy)]
 struct ReauthRequired;
 
-/// The answer to a form that takes the password first; [`in_place`] makes a page of it.
+/// Returns the response to a form that requires the password; [`check_reauth`] replaces it with a page.
 pub fn reauth_required() -> Response {
     let mut answer = StatusCode::FORBIDDEN.into_response();
     answer.extensions_mut().insert(ReauthRequired);
     answer
 }
 
-/// Checks a password that came with a form, and asks for one where the form takes it.
+/// Verifies the password that is submitted with a form, and asks for it if the handler requires it.
 pub async fn check_reauth(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let bytes = match json::read_body(Request::from_parts(parts.clone(), body), &()).await {
@@ -63,7 +64,7 @@ pub async fn check_reauth(State(app): State<AppState>, request: Request, next: N
     }
     let asked = parts.clone();
     parts.headers.remove(header::CONTENT_LENGTH);
-    // The form of the page that asks by itself names its password otherwise, and takes all of it.
+    // The page `/confirm` uses another name for its password, so its form is passed on unchanged.
     let body_bytes = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
     let answer = next.run(Request::from_parts(parts, Body::from(body_bytes))).await;
     if answer.extensions().get::<ReauthRequired>().is_some() {
@@ -73,7 +74,7 @@ pub async fn check_reauth(State(app): State<AppState>, request: Request, next: N
     }
 }
 
-/// The form as it was filled in: a password is kept nowhere, also not with a form that is refused.
+/// Removes the proofs from a form, so that no password is stored, not even with a rejected form.
 fn without_proof(form: &Bytes) -> Vec<u8> {
     let name = |field: &[u8]| field.split(|byte| *byte == b'=').next().unwrap_or_default().to_vec();
     let is_proof = |field: &&[u8]| PROOF_FIELDS.iter().any(|proof| name(field) == proof.as_bytes());
@@ -81,7 +82,7 @@ fn without_proof(form: &Bytes) -> Vec<u8> {
     remaining.join(&b'&')
 }
 
-/// The page that asks for the password and holds the form.
+/// Renders the page that asks for the password and contains the form.
 async fn render_reauth_page(app: &AppState, mut asked: Parts, fields: Pairs, refusal: ServiceError) -> Response {
     let uri = asked.extensions.get::<OriginalUri>().map_or(&asked.uri, |OriginalUri(whole)| whole);
     let pending = PendingForm { action: uri.path().to_owned(), fields };

@@ -1,4 +1,4 @@
-//! The login's second step.
+//! The second step of the sign-in.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ use crate::text::{local_path, percent_escaped};
 
 const ACCOUNT: &str = "/account";
 
-/// A form of the login's second step, and who sent it.
+/// The state of a form of the second step.
 struct LoginStep {
     pending: PendingLogin,
     known_browser: Option<KnownBrowser>,
@@ -45,7 +45,7 @@ impl LoginStep {
         Ok(Self { pending, known_browser: known, peer })
     }
 
-    /// Tries a second factor: wrong ones are counted, and what is refused is recorded.
+    /// Tries a second factor; counts wrong ones and records rejections.
     async fn try_factor<F>(
         self,
         app: &AppState,
@@ -64,7 +64,7 @@ impl LoginStep {
     }
 }
 
-/// `POST /ui/login/code`: a code of the app, or a recovery code.
+/// `POST /ui/login/code`: a code of an authenticator app, or a recovery code.
 pub async fn log_in_with_code(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
@@ -81,7 +81,7 @@ pub async fn log_in_with_code(
     redirect_after_step(&app, scheme, &fields, tried.await)
 }
 
-/// `POST /ui/login/passkey`: what a passkey has signed.
+/// `POST /ui/login/passkey`: the response of a passkey.
 pub async fn log_in_with_passkey(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
@@ -100,7 +100,7 @@ pub async fn log_in_with_passkey(
     redirect_after_step(&app, scheme, &fields, tried.await)
 }
 
-/// `POST /ui/login/enrol`: the first code of an app that is set up at the login.
+/// `POST /ui/login/enrol`: the first code of an authenticator app that is set up during the sign-in.
 pub async fn log_in_with_enrollment(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
@@ -116,7 +116,7 @@ pub async fn log_in_with_enrollment(
         app.core.log_in_with_enrollment(by, pending, code, browser).await
     };
     match tried.await {
-        // The codes are shown where they are managed.
+        // The account page shows the recovery codes, because they are managed there.
         Ok((opened, codes)) => {
             let shown =
                 redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
@@ -126,7 +126,7 @@ pub async fn log_in_with_enrollment(
     }
 }
 
-/// On to the page that was asked for, or back to the step.
+/// Redirects to the requested page, or back to the step after an error.
 fn redirect_after_step(
     app: &AppState,
     scheme: Scheme,
@@ -140,13 +140,13 @@ fn redirect_after_step(
     }
 }
 
-/// Logged in: the proof of the password has served.
+/// Adds the session to the response, and deletes the cookie of the sign-in.
 fn complete_login(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
     let gone = session_cookie::set_pending(scheme, "", Millis::from_secs(0));
     with_cookies(with_session_cookies(response, scheme, opened), &[gone])
 }
 
-/// Back to the step; who has waited too long begins anew.
+/// Redirects to the step, or to the start of the sign-in if it has expired.
 fn redirect_to_step(app: &AppState, step: &str, next: &str, refusal: ServiceError) -> Response {
     let over = matches!(
         refusal,

@@ -1,4 +1,4 @@
-//! Adding people, and what they may do.
+//! Creates and edits users, and resets their passwords.
 
 use app::domain::access::Role;
 use app::domain::ids::UserId;
@@ -27,7 +27,7 @@ pub async fn create(
         let create = CreateUser {
             name: field(&fields, "name").unwrap_or_default().to_owned(),
             role: parse_role(&fields)?,
-            // Blanks may be part of it.
+            // Not trimmed: a password may contain spaces.
             password: fields.get("password").filter(|password| !password.is_empty()).cloned(),
         };
         app.core.create_user(caller_from_person(&person), create).await

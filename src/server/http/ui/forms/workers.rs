@@ -1,4 +1,4 @@
-//! Create, edit, drain, resume, delete; a new token, and the end of an alarm.
+//! Creates, edits, drains, resumes and deletes workers, rotates their tokens and acknowledges alarms.
 
 use app::domain::ids::WorkerId;
 use app::domain::worker::WorkerKind;
@@ -75,7 +75,7 @@ pub async fn edit(
     let seen = field(&fields, "revision").unwrap_or_default().to_owned();
     let edited = async {
         reading.finish(invalid_edit_fields(&edit))?;
-        // Who edits what is of this revision finds what was before.
+        // Read the worker before the edit: the edit fails unless this is still its revision.
         let before = app.core.worker_for(&person, &id).await?;
         if before.allowed_networks != parse_networks(field(&fields, "networks")) {
             app.core.require_recent_auth(&person)?;
@@ -112,7 +112,7 @@ pub async fn rotate_token(
     })
 }
 
-/// To the worker's page, which shows the new token and the ways to start an agent with it.
+/// Redirects to the worker's page, which shows the new token and the ways to start an agent with it.
 fn redirect_to_new_token(app: &AppState, at: &ServerAddress, created: WorkerWithToken) -> Response {
     let persistent = created.worker.kind != Some(WorkerKind::Ephemeral);
     let worker = created_worker_view(at, created);
@@ -121,7 +121,7 @@ fn redirect_to_new_token(app: &AppState, at: &ServerAddress, created: WorkerWith
     redirect_with_flash(app, &page, Flash::Created { worker, ways })
 }
 
-/// `POST /ui/workers/{id}/settle`: somebody has seen to the alarm about two agents.
+/// `POST /ui/workers/{id}/settle`: acknowledges the alarm about two agents with one token.
 pub async fn settle_token_conflict(
     State(app): State<AppState>,
     Extension(person): Extension<Principal>,
@@ -133,13 +133,14 @@ pub async fn settle_token_conflict(
     Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::AlarmSettled)))
 }
 
-/// When a token ends, from a number of days; empty for never. What is no number is refused as out of its range.
+/// Parses the lifetime of a token in days; empty is unlimited. Anything but a number becomes 0,
+/// which is rejected as out of range.
 fn parse_token_life(fields: &FormFields) -> TokenLifetime {
     let days = field(fields, "expires_in_days").map(|text| text.parse::<u32>().unwrap_or(0));
     TokenLifetime { expires_in_seconds: days.map(|days| days.saturating_mul(86_400)), ..TokenLifetime::default() }
 }
 
-/// Networks as people type them, a line, a blank or a comma each.
+/// Splits networks at line breaks, spaces and commas.
 fn parse_networks(text: Option<&str>) -> Vec<String> {
     let parts = text.unwrap_or_default().split([',', ' ', '\n', '\r', '\t']);
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -157,7 +158,8 @@ pub async fn drain(
     Ok(redirect_undoable(&app, &id, drained.map(|_| (FlashNotice::WorkerDraining, Undo::drain(&id)))))
 }
 
-/// Why a worker is to drain, and for how many minutes what runs may go on. What is no number is refused as too many.
+/// Parses the reason of a drain, and the minutes for which running jobs may continue. Anything but a
+/// number is rejected as out of range.
 pub fn parse_drain_terms(fields: &FormFields) -> DrainWorker {
     let seconds = |minutes: &str| minutes.parse::<u32>().map_or(u32::MAX, |minutes| minutes.saturating_mul(60));
     DrainWorker {
