@@ -1,5 +1,5 @@
-//! Buttons that change something: plain forms, which the browser sends over REST and stays on the page. What came of it
-//! is said in a corner ([`crate::ui::notes`]).
+//! Buttons that change something. They are plain forms; with JavaScript, the browser calls the REST API instead, stays
+//! on the page and shows the result as a notification ([`crate::ui::notifications`]).
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::ui::locales::sentence::Text;
 use crate::ui::notifications::use_notifications;
 use crate::ui::prefs::Prefs;
 
-/// What a button does: without JavaScript it posts to `form`, with it it sends `method` to `rest`.
+/// The request of a button: with JavaScript it sends `method` to `api_url`, without JavaScript the form posts to
+/// `form_url`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionTarget {
     pub form_url: String,
@@ -27,35 +28,35 @@ pub(crate) struct ActionTarget {
     pub api_url: String,
 }
 
-/// Shows a change before the server has answered: told `true` at once, and `false` if it was refused. It outlives the
-/// button, which it may take away.
+/// Shows a change before the server has answered: called with `true` before the request is sent, and with `false` if
+/// the request fails. It outlives the button, which it may remove.
 pub(crate) type OptimisticUpdate = Arc<dyn Fn(bool) + Send + Sync>;
 
-/// What a form says, as the API takes it.
+/// Builds the JSON request body from a submitted form.
 pub(crate) type BodyBuilder = fn(&SubmitEvent) -> String;
 
-/// What is said when it is done.
+/// The notification of a successful action.
 #[derive(Debug, Clone)]
 pub(crate) struct SuccessMessage {
     pub text: Text,
     pub undo: Option<Undo>,
 }
 
-/// The form with its one button.
+/// A form with a single button, which sends the request of `deed`.
 #[component]
 pub(crate) fn ActionButton(
     deed: ActionTarget,
     label: &'static str,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(optional)] glyph: Option<Glyph>,
-    /// Without it the page itself shows what has changed.
+    /// Omitted if the page itself shows the change.
     #[prop(optional_no_strip)]
     said: Option<SuccessMessage>,
     #[prop(optional_no_strip)] turn: Option<OptimisticUpdate>,
-    /// The key that goes to the button.
+    /// The shortcut key that focuses the button.
     #[prop(optional)]
     key: Option<&'static str>,
-    /// The form's id, for fields that stand elsewhere.
+    /// The id of the form, for fields outside of it.
     #[prop(optional_no_strip)]
     id: Option<&'static str>,
     #[prop(optional_no_strip)] body: Option<BodyBuilder>,
@@ -75,7 +76,7 @@ pub(crate) fn ActionButton(
                 turn(true);
             }
             let result = browser::send(method, api_url, body).await;
-            // The news of the change arrive over the stream, and may have taken this button away already.
+            // The optimistic update or a change notification may have removed the button and disposed of this signal.
             pending.try_set(false);
             match (result, said) {
                 (Ok(()), Some(SuccessMessage { text, undo })) => notes.success(text, undo),
@@ -100,7 +101,8 @@ pub(crate) fn ActionButton(
     .into_erased()
 }
 
-/// The button that takes something back, and then takes itself away.
+/// A button that undoes a change. If `undo` has an API URL, `gone` removes the button; otherwise the browser submits
+/// the form, and the next page shows the result.
 #[component]
 pub(crate) fn UndoButton(undo: Undo, gone: OptimisticUpdate) -> impl IntoView {
     let (Undo { form: form_url, fields, rest: api_url }, label) = (undo, t().habits.undo);
@@ -119,8 +121,8 @@ pub(crate) fn UndoButton(undo: Undo, gone: OptimisticUpdate) -> impl IntoView {
     .into_erased()
 }
 
-/// A button that first says what will happen. It is a disclosure, so that asking again needs no JavaScript; an address
-/// with `?ask=` opens it.
+/// A button that explains its effect and asks for confirmation. It is a `<details>` element, so that it needs no
+/// JavaScript to open; a URL with `?ask=` opens it as well.
 #[component]
 pub(crate) fn ConfirmedAction(
     deed: ActionTarget,
@@ -130,19 +132,19 @@ pub(crate) fn ConfirmedAction(
     keep: &'static str,
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-error")] class: &'static str,
-    /// As [`ActionButton`] has it.
+    /// Passed to [`ActionButton`].
     #[prop(optional_no_strip)]
     said: Option<SuccessMessage>,
-    /// As [`ActionButton`] has it.
+    /// Passed to [`ActionButton`].
     #[prop(optional_no_strip)]
     turn: Option<OptimisticUpdate>,
-    /// The key that opens it.
+    /// The shortcut key that opens or closes the confirmation.
     #[prop(optional)]
     key: Option<&'static str>,
-    /// What an address asks with to find it open; also the id of the form, to which the fields belong.
+    /// The value of `?ask=` that opens the confirmation; also the id of the form, for fields outside of it.
     #[prop(optional)]
     ask: Option<&'static str>,
-    /// As [`ActionButton`] has it.
+    /// Passed to [`ActionButton`].
     #[prop(optional_no_strip)]
     body: Option<BodyBuilder>,
     #[prop(optional)] children: Option<Children>,
@@ -177,14 +179,15 @@ pub(crate) fn ConfirmedAction(
     .into_erased()
 }
 
-/// A form that first says what will happen. It takes no program: its page answers with a word for the next one.
+/// A form that explains its effect and asks for confirmation. It never uses the REST API: the browser submits the form,
+/// and the next page shows the result ([`crate::ui::flash`]).
 #[component]
 pub(crate) fn ConfirmedForm(
-    /// Where it is sent.
+    /// The URL to which the form posts.
     #[prop(into)]
     action: String,
     label: &'static str,
-    /// What it is called where several stand in a list.
+    /// The accessible name, which distinguishes it from others in a list.
     #[prop(optional_no_strip)]
     named: Option<String>,
     text: &'static str,
@@ -192,10 +195,10 @@ pub(crate) fn ConfirmedForm(
     #[prop(optional)] glyph: Option<Glyph>,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(default = "btn btn-sm btn-error")] confirm_class: &'static str,
-    /// Whether it is asked already.
+    /// Whether the confirmation is initially open.
     #[prop(optional)]
     open: bool,
-    /// What is sent along.
+    /// The fields of the form.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
@@ -212,40 +215,40 @@ pub(crate) fn ConfirmedForm(
     .into_erased()
 }
 
-/// Words of a list that ends with a link to all of it.
+/// A link from an excerpt to the complete list.
 #[component]
 pub(crate) fn MoreLink(
     #[prop(into)] href: String,
     label: &'static str,
-    /// `external`, if it leads to a plain page.
+    /// `external` makes the browser load the page, instead of the client-side router.
     #[prop(optional)]
     rel: Option<&'static str>,
 ) -> impl IntoView {
     view! { <a class="more-link" href=href rel=rel>{label}<Icon glyph=Glyph::Arrow/></a> }.into_erased()
 }
 
-/// A link to a page of forms ([`crate::ui::Plain`]) that looks like a button.
+/// A link that looks like a button. It bypasses the client-side router, because most of its targets are rendered on the
+/// server only.
 #[component]
 pub(crate) fn ButtonLink(
     #[prop(into)] href: String,
     label: &'static str,
     glyph: Glyph,
     #[prop(default = "btn btn-sm btn-primary")] class: &'static str,
-    /// The key that follows it.
+    /// The shortcut key that follows the link.
     #[prop(optional)]
     key: Option<&'static str>,
 ) -> impl IntoView {
     view! { <a class=class rel="external" href=href data-key=key><Icon glyph=glyph/>{label}</a> }.into_erased()
 }
 
-/// The way to submit a job, for who may.
+/// A link to the form for a new job, if the user has permission to submit jobs.
 #[component]
 pub(crate) fn TrainLink() -> impl IntoView {
     let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
     may.then(|| view! { <ButtonLink href="/train" label=t().jobs.new glyph=Glyph::Train key="c"/> }).into_erased()
 }
 
-/// The form that signs out.
 #[component]
 pub(crate) fn SignOut() -> impl IntoView {
     view! {

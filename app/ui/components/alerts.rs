@@ -1,4 +1,4 @@
-//! What somebody should look at, with the way to where it is mended.
+//! The alerts of the overview page, each with a link to the page that resolves it.
 
 use leptos::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::OverviewConcerns;
 use crate::ui::pages::jobs::jobs_url;
 
-/// The list; where nothing is to be done it says so.
+/// The list of alerts, or a message that there are none.
 #[component]
 pub(crate) fn Alerts(now: Memo<Option<OverviewView>>) -> impl IntoView {
     let words = &t().overview;
@@ -68,7 +68,6 @@ fn AlertRow(entry: AlertView) -> impl IntoView {
     .into_erased()
 }
 
-/// The sentence of an alert.
 fn alert_text(words: &OverviewConcerns, kind: AlertCode) -> Text {
     match kind {
         AlertCode::DiskFull => words.disk_full,
@@ -102,7 +101,7 @@ fn subject_name(entry: &AlertView) -> String {
     entry.name.clone().or_else(several).unwrap_or_else(|| words.this_server.to_owned())
 }
 
-/// Numbers and words of machines, behind the sentence.
+/// Returns the values that follow the sentence: a count, the requirements summary, a time, and the detail.
 fn alert_details(entry: &AlertView, clock: PageClock) -> String {
     let counts = entry.name.is_some() && entry.kind != AlertCode::Stuck;
     let count = entry.count.filter(|_| counts).map(|count| format!("{count}×"));
@@ -115,10 +114,10 @@ fn alert_details(entry: &AlertView, clock: PageClock) -> String {
     parts.into_iter().flatten().fold(String::new(), |text, part| text + " · " + &part)
 }
 
-/// Where it is mended, and whether that is a plain page.
+/// Returns the URL of the page that resolves an alert, and whether that page is rendered on the server only.
 fn alert_link(entry: &AlertView) -> (String, bool) {
     match (&entry.worker_id, &entry.job_id, entry.kind) {
-        // Where it is rotated.
+        // The panel from which the token is rotated.
         (Some(id), _, AlertCode::TokenExpired | AlertCode::TokenExpiring | AlertCode::TokenOld) => {
             (format!("/admin/workers/{id}#access"), false)
         }
@@ -133,7 +132,8 @@ fn alert_link(entry: &AlertView) -> (String, bool) {
     }
 }
 
-/// Those that wait; where a label is what no worker has, those that ask for it.
+/// Returns the query for the jobs of an alert: all pending jobs, or, if no worker has a required label, the pending
+/// jobs that require this label.
 fn waiting_jobs_query(entry: &AlertView) -> JobsQuery {
     let last = entry.summary.as_ref().and_then(|summary| summary.steps.last());
     let label = last.filter(|step| step.ask == JobRequirementCode::Label);
@@ -157,7 +157,7 @@ mod tests {
         });
     }
 
-    /// The whole entry as the page has it in English, of the words of the API.
+    /// Returns the HTML of an alert with this `kind` and `severity`.
     fn shown(kind: &str, severity: &str) -> String {
         let entry = serde_json::json!({"kind": kind, "severity": severity});
         let entry: AlertView = serde_json::from_value(entry).expect("an entry");

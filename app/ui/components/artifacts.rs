@@ -1,4 +1,4 @@
-//! The files that a job made, as a table.
+//! The files of a job as a table.
 
 use leptos::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 
-/// Files with their sizes and digests, and the way to have them.
+/// Files with their sizes, digests and download links.
 #[component]
 pub(crate) fn FileTable(#[prop(into)] caption: String, files: Vec<ArtifactView>) -> impl IntoView {
     let words = &t().job;

@@ -1,4 +1,4 @@
-//! A job's attempts: its life as lanes, and the same as a table.
+//! The attempts of a job, as a timeline and as a table.
 
 use leptos::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The panel; the log of each attempt is one click away.
+/// The panel of the attempts; each row links to the log of its attempt.
 #[component]
 pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles>>) -> impl IntoView {
     let words = t();

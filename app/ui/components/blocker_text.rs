@@ -1,10 +1,9 @@
-//! What keeps a job from a worker, and what would help, as sentences in the reader's language.
+//! Blockers, and the changes that would help, as sentences in the user's language.
 
 use crate::protocol::gpus::gpu::UnavailableReason;
 use crate::protocol::jobs::explain::{BlockerCode, BlockerView};
 use crate::ui::i18n::t;
 
-/// What does not fit.
 pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
     let words = &t().why;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
@@ -38,7 +37,7 @@ pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
     }
 }
 
-/// The nearest change that would help.
+/// Returns the nearest change that would help.
 pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
     let words = &t().why;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
@@ -69,7 +68,7 @@ pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
     }
 }
 
-/// Why it is so: GPUs that would do and are not given out, one by one, or the agent's own words.
+/// Returns the reasons of a blocker: why each matching GPU is unavailable, or what the agent reported.
 pub(crate) fn blocker_reasons(blocker: &BlockerView) -> Vec<String> {
     let words = &t().gpus;
     let each = blocker.unavailable.iter().map(|gpu| {

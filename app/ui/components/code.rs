@@ -1,4 +1,4 @@
-//! The text of a file: its lines with their numbers, and JSON in colours.
+//! The text of a file: numbered lines, with syntax highlighting for JSON.
 
 use leptos::prelude::*;
 
@@ -8,10 +8,10 @@ use crate::ui::configs::{format_for_display, is_json};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// So many lines of a file are shown.
+/// Maximum number of lines that are shown.
 const MAX_LINES: usize = 2_000;
 
-/// A file.
+/// A file, with notes if values are masked or lines are omitted.
 #[component]
 pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
     let display_text = escape_lines(&format_for_display(&name, &text)).into_owned();
@@ -34,7 +34,7 @@ pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
     .into_erased()
 }
 
-/// The pieces of each line.
+/// Splits a text into lines of tokens. Only JSON is tokenized.
 fn highlighted_lines(name: &str, text: &str) -> Vec<Vec<(JsonToken, String)>> {
     let pieces = if is_json(name) { tokenize(text) } else { vec![(JsonToken::Whitespace, text)] };
     let mut lines = vec![Vec::new()];

@@ -1,4 +1,4 @@
-//! Whether what you see is current.
+//! An indicator of whether the page shows current data.
 
 use leptos::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::live::{Staleness, StreamStatus, use_live};
 
-/// The state of the stream of news, and of what it brings; without JavaScript there is none.
+/// The state of the stream and of the data that it updates. Hidden without JavaScript.
 #[component]
 pub(crate) fn Connection() -> impl IntoView {
     let live = use_live();
@@ -34,7 +34,7 @@ pub(crate) fn Connection() -> impl IntoView {
         (StreamStatus::Offline(since), _) => words.offline_since.of(clock.format_time_with_offset(since)),
         (StreamStatus::SignedOut, _) => words.signed_out.to_owned(),
     };
-    // It is not read out each second.
+    // Hidden from screen readers, which would announce it every second.
     let wait = move || match live.status() {
         StreamStatus::Reconnecting(at) => {
             let _ticks = clock.now();
@@ -58,7 +58,7 @@ pub(crate) fn Connection() -> impl IntoView {
     .into_erased()
 }
 
-/// What a page says under which its reader's session has ended, and the way back to it.
+/// A notice with a sign-in link, shown when the user's session has ended.
 #[component]
 pub(crate) fn SignedOutNotice() -> impl IntoView {
     let live = use_live();

@@ -1,5 +1,5 @@
-//! Buttons that copy; without JavaScript they are not there, and the text beside them can be selected. A plain page's
-//! program copies what stands before the button ([`crate::ui::browser::help`]).
+//! Buttons that copy text. Without JavaScript they are hidden, and the text beside them can be selected. On a page that
+//! is rendered on the server only, a button copies the text of the element before it ([`crate::ui::browser`]).
 
 use std::time::Duration;
 
@@ -11,14 +11,13 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::schedule::after;
 
-/// Copies `text`.
 #[component]
 pub(crate) fn CopyButton(
     #[prop(into)] text: String,
-    /// What is copied, for those who do not see the button's place.
+    /// What is copied, for the accessible name.
     #[prop(into)]
     label: String,
-    /// Whether the word stands beside the icon.
+    /// Whether the button has a visible text beside its icon.
     #[prop(optional)]
     wordy: bool,
 ) -> impl IntoView {
@@ -42,7 +41,7 @@ pub(crate) fn CopyButton(
     .into_erased()
 }
 
-/// Text to copy whole: a command, a token.
+/// A text with a button that copies all of it: a command or a token.
 #[component]
 pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String) -> impl IntoView {
     view! {
@@ -54,7 +53,7 @@ pub(crate) fn CopyBlock(#[prop(into)] text: String, #[prop(into)] label: String)
     .into_erased()
 }
 
-/// A command with its name.
+/// A command with a caption.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn Command(text: String, label: &'static str) -> impl IntoView {
@@ -67,7 +66,7 @@ pub(crate) fn Command(text: String, label: &'static str) -> impl IntoView {
     .into_erased()
 }
 
-/// An id in full, to copy.
+/// An ID or a digest in full, with a button that copies it.
 #[component]
 pub(crate) fn IdText(id: String) -> impl IntoView {
     view! {

@@ -1,4 +1,4 @@
-//! The places where two texts differ, as a table: in one column, or side by side.
+//! The differences between two texts as a table, unified or side by side.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::ui::configs::diff::{DiffLine, LineChange, hunks, side_by_side};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The changes of one file.
+/// The changes of one file; `split` shows the two versions side by side.
 #[component]
 pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> impl IntoView {
     let words = &t().plain().configs;

@@ -1,4 +1,4 @@
-//! That no new jobs are taken.
+//! A notice that new jobs are rejected.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// What is told where jobs are seen and submitted, while the server's disk is almost full.
+/// Shown on pages that list or submit jobs, while the server's disk is almost full.
 #[component]
 pub(crate) fn DiskFull() -> impl IntoView {
     view! {

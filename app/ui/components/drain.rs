@@ -1,5 +1,5 @@
-//! The button that drains a worker, or takes that back, and what can be said with it. The page shows it at once: nothing
-//! is lost if it is refused.
+//! The button that drains or resumes a worker, and the options of a drain. The page shows the change before the server
+//! answers: nothing is lost if the request fails.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
 use crate::ui::schedule::on_next_frame;
 
-/// The button.
+/// Drains the worker, or resumes it if it is draining.
 #[component]
 pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     let (words, said) = (&t().worker, &t().flash);
@@ -37,7 +37,7 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     let turn = move |drains: bool| -> OptimisticUpdate {
         Arc::new(move |goes: bool| {
             worker.update(|worker| apply_drain(worker, drains == goes));
-            // The button is another one now, in the same place.
+            // The button has been replaced by another one: focus that one.
             on_next_frame(worker, || browser::focus_first(&["[data-key=d]"]));
         })
     };
@@ -73,10 +73,10 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     }
 }
 
-/// Why, and for how long what runs may go on: both may stay empty.
+/// Optional fields: a reason, and a deadline for the running jobs.
 #[component]
 pub(crate) fn DrainOptions(
-    /// The form that they belong to, if they stand beside it.
+    /// The id of the form, if the fields are outside of it.
     #[prop(optional)]
     form: Option<&'static str>,
 ) -> impl IntoView {
@@ -95,7 +95,7 @@ pub(crate) fn DrainOptions(
     .into_erased()
 }
 
-/// The same as the API takes it.
+/// Builds the request body of the API from the submitted form.
 fn drain_request_body(event: &SubmitEvent) -> String {
     let minutes: Option<u32> = browser::form_value(event, "deadline_minutes").parse().ok();
     let reason = Some(browser::form_value(event, "reason"));
@@ -103,7 +103,7 @@ fn drain_request_body(event: &SubmitEvent) -> String {
     serde_json::to_string(&terms).unwrap_or_default()
 }
 
-/// How a worker drains: why, and until when. Nothing, if nobody has said.
+/// Returns the reason and the deadline of a drain; empty if neither is set.
 pub(crate) fn describe_drain(worker: &WorkerView, clock: PageClock) -> String {
     let words = &t().worker;
     let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escape(reason)));
@@ -111,7 +111,7 @@ pub(crate) fn describe_drain(worker: &WorkerView, clock: PageClock) -> String {
     because.into_iter().chain(until).collect::<Vec<_>>().join(" · ")
 }
 
-/// Shows a worker as it will be.
+/// Changes a worker to the state that it has after the request.
 fn apply_drain(worker: &mut WorkerView, drains: bool) {
     worker.draining = drains;
     worker.status = match (worker.status, drains) {

@@ -1,4 +1,4 @@
-//! What stands where there is nothing, with the next thing to do.
+//! A placeholder for an empty list or panel.
 
 use leptos::prelude::*;
 
@@ -6,7 +6,7 @@ use super::icon::{Glyph, Icon};
 
 use crate::ui::erase::Erase;
 
-/// An empty place.
+/// An icon, a title and a text, with links to the next step as `children`.
 #[component]
 pub(crate) fn EmptyPanel(
     glyph: Glyph,

@@ -1,4 +1,4 @@
-//! One thing that happened, as a sentence; the record itself is a fold away.
+//! One event as a sentence, with its raw record in a fold.
 
 use leptos::prelude::*;
 
@@ -9,20 +9,20 @@ use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// How an event is told.
+/// How an event is described.
 pub(crate) struct EventDescription {
     pub class: &'static str,
     pub glyph: Glyph,
     pub sentence: String,
-    /// Particulars, or nothing.
+    /// Details; may be empty.
     pub note: String,
-    /// How long after the one before, if that is of interest.
+    /// The time since the previous event, if it is relevant.
     pub since: Option<String>,
-    /// By whom.
+    /// Who caused the event.
     pub actor: String,
 }
 
-/// An entry of a list `events`.
+/// An entry of a list with the class `events`.
 #[component]
 pub(crate) fn EventEntry(event: AuditTrailEvent, told: EventDescription) -> impl IntoView {
     let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
@@ -50,7 +50,7 @@ pub(crate) fn EventEntry(event: AuditTrailEvent, told: EventDescription) -> impl
     .into_erased()
 }
 
-/// Who did something; workers are told by the name that they are known by.
+/// Returns who caused an event; `name` returns the name of a worker by its ID.
 pub(crate) fn describe_actor(actor: &str, name: impl FnOnce(&str) -> String) -> String {
     let words = &t().plain().job;
     match actor.strip_prefix("worker:") {

@@ -1,4 +1,4 @@
-//! Why something failed: the first line says it, those below are what belongs to it.
+//! Why a job or an attempt failed: the first line of the error is the headline, the other lines are a block below it.
 
 use leptos::prelude::*;
 
@@ -9,14 +9,14 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::logs::view_state::LogViewState;
 
-/// What has more lines than this is folded.
+/// A block with more lines is folded.
 const FOLD_AFTER_LINES: usize = 12;
 
-/// All of it.
+/// The error in full.
 #[component]
 pub(crate) fn FailureReason(
     error: String,
-    /// Where its log says so.
+    /// The URL of the error's line in the log.
     log: Option<String>,
 ) -> impl IntoView {
     let words = &t().job;
@@ -45,7 +45,7 @@ pub(crate) fn FailureReason(
     .into_erased()
 }
 
-/// What says it, in a table; what has no room there comes with the pointer.
+/// The first line of an error, for a table. The tooltip shows it in full, because a table truncates it.
 #[component]
 pub(crate) fn FailureReasonLine(error: String) -> impl IntoView {
     let first = split_headline(&error).0.to_owned();
@@ -53,7 +53,7 @@ pub(crate) fn FailureReasonLine(error: String) -> impl IntoView {
     view! { <span class="row-sub reason-line" title=title>{first}</span> }.into_erased()
 }
 
-/// Where a line of an attempt's log stands.
+/// Returns the URL of a line in the log of an attempt.
 pub(crate) fn log_line_url(job: &JobId, attempt: AttemptNumber, line: u64) -> String {
     LogViewState { attempt: Some(attempt.0), selected_lines: Some((line, line)), ..LogViewState::default() }.href(job)
 }

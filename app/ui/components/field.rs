@@ -1,12 +1,12 @@
-//! Form fields with bound labels and hints.
+//! Form fields with labels and hints that are bound to their controls.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// A label, its control, its hint and what is wrong; the control takes `id` and, as `aria-describedby`, `<id>-hint` and
-/// `<id>-error`.
+/// A label, its control, a hint and an error. The control must have the id `id`, and an `aria-describedby` with
+/// `<id>-hint` and `<id>-error`.
 #[component]
 pub(crate) fn Field(
     id: &'static str,
@@ -30,13 +30,13 @@ pub(crate) fn Field(
     .into_erased()
 }
 
-/// The error of a field.
+/// The error of a field, with the id `<id>-error`.
 #[component]
 pub(crate) fn FieldError(id: &'static str, error: String) -> impl IntoView {
     view! { <p class="field-error" id=format!("{id}-error") role="alert">{error}</p> }.into_erased()
 }
 
-/// One choice of several, with what it means.
+/// A radio button with a label and an explanation.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn Choice(

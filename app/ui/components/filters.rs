@@ -1,11 +1,10 @@
-//! Filters as links, so that they work without JavaScript, can be shared, and go back with the back button.
+//! Filters as links, so that they work without JavaScript, can be shared, and work with the back button.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// One filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilterLink {
     pub href: String,
@@ -14,7 +13,6 @@ pub(crate) struct FilterLink {
     pub current: bool,
 }
 
-/// A row of filters.
 #[component]
 pub(crate) fn FilterBar(label: &'static str, filters: Vec<FilterLink>) -> impl IntoView {
     let links = filters.into_iter().map(|filter| {

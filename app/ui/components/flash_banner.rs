@@ -1,4 +1,4 @@
-//! What the server says once, at the top of the page after a form.
+//! The flash message of a form, shown once at the top of the next page.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::notifications::Notifications;
 
-/// The flash, unless the page itself shows it: a new worker's token, or a refusal beside its form.
+/// The flash message, unless the page itself shows it: a new token, recovery codes, or an error beside its form.
 #[component]
 pub(crate) fn FlashBanner() -> impl IntoView {
     let Some(CurrentFlash(flash)) = use_context() else { return ().into_erased() };
     let path = use_location().pathname;
     record_flash(flash);
-    // It belongs to the page it came with.
+    // A flash message belongs to the page that it was loaded with: navigation removes it.
     Effect::new(move |before: Option<String>| {
         let path = path.get();
         if before.is_some_and(|before| before != path) {
@@ -40,7 +40,7 @@ pub(crate) fn FlashBanner() -> impl IntoView {
     .into_erased()
 }
 
-/// Keeps what is said with what was said in the corner, to be read again.
+/// Adds a flash message to the history of notifications, where it can be read again.
 pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
     let Some(notes) = use_context::<Notifications>() else { return };
     Effect::new(move |_| match flash.get_untracked() {
@@ -54,7 +54,6 @@ pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
     });
 }
 
-/// The sentence for what was done.
 pub(crate) fn notice_text(notice: FlashNotice) -> Text {
     let words = &t().flash;
     match notice {
@@ -80,7 +79,7 @@ pub(crate) fn notice_text(notice: FlashNotice) -> Text {
     }
 }
 
-/// What was done, and what of it was not.
+/// The banner of a form that succeeded: what was done, and in `refused`, what was rejected.
 fn success_banner(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
     let undo = undo.map(|undo| {
         let gone: OptimisticUpdate = Arc::new(move |_| flash.set(None));

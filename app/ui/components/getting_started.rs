@@ -1,4 +1,4 @@
-//! What an empty server shows: the way to the first job.
+//! The first steps, shown until the server has a worker and a job.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use super::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The steps; those that are known to be done are ticked.
+/// The steps; those that are known to be completed have a check mark.
 #[component]
 pub(crate) fn GettingStarted(has_worker: bool, has_contact: bool) -> impl IntoView {
     let words = &t().overview;

@@ -1,4 +1,4 @@
-//! How GPUs did over time: those of a worker, those of a job, and all of them together.
+//! GPU readings over time: of a worker, of a job, and of the fleet.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -20,10 +20,10 @@ use crate::ui::live::live_signal;
 use crate::ui::pages::{Skeleton, use_backend};
 use crate::ui::view_scope::ViewScope;
 
-/// What is behind a line is drawn for so many lines at most: more would hide each other.
+/// Maximum number of GPUs for which peaks are drawn: more would hide each other.
 const MAX_PEAK_SERIES: usize = 2;
 
-/// The range that the address names.
+/// Returns the range in the URL (`?range=`).
 pub(crate) fn use_time_range() -> Memo<HistoryRange> {
     let query = use_query_map();
     Memo::new(move |_| {
@@ -32,14 +32,13 @@ pub(crate) fn use_time_range() -> Memo<HistoryRange> {
     })
 }
 
-/// The switch between them.
 #[component]
 pub(crate) fn RangeSwitch(panel: &'static str) -> impl IntoView {
     let words = &t().charts;
     view! { <Switch label=words.range key="range" panel=panel choices=vec![(None, words.hour), (Some("day"), words.day)]/> }.into_erased()
 }
 
-/// The GPUs of a worker.
+/// The GPU history of a worker.
 #[component]
 pub(crate) fn WorkerGpuCharts(id: WorkerId) -> impl IntoView {
     let port = use_backend();
@@ -49,7 +48,7 @@ pub(crate) fn WorkerGpuCharts(id: WorkerId) -> impl IntoView {
     view! { <GpuHistoryPanel ask=ask range=range topic=Some(topic) title=t().charts.gpus switches=true/> }.into_erased()
 }
 
-/// The GPUs of a job while it had them; nothing, if nothing of them is known.
+/// The GPU history of a job; nothing if there are no readings.
 #[component]
 pub(crate) fn JobGpuCharts(id: JobId) -> impl IntoView {
     let port = use_backend();
@@ -59,7 +58,7 @@ pub(crate) fn JobGpuCharts(id: JobId) -> impl IntoView {
         .into_erased()
 }
 
-/// Without a topic of its own it follows the job's feed.
+/// A panel that loads a GPU history and updates it when `topic` changes; without a topic, the job's feed updates it.
 #[component]
 fn GpuHistoryPanel<A>(
     ask: A,
@@ -124,7 +123,7 @@ fn GpuHistoryCharts(
     view! { {drawn} }.into_erased()
 }
 
-/// One chart for each sensor, with a line for each GPU that has it.
+/// Returns one chart for each sensor, with a line for each GPU that has it.
 fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
     type Column = fn(&GpuSeries) -> &Vec<Option<f64>>;
     let words = &t().gpus;
@@ -181,16 +180,16 @@ fn to_seconds(at: crate::domain::time::Timestamp) -> f64 {
     to_f64(at.0.max(0).unsigned_abs()) / 1_000.0
 }
 
-/// GPUs of the fleet, as the overview counts them.
+/// GPU counts of the fleet, from the overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FleetGpus {
     pub busy: u64,
     pub connected: u64,
-    /// Those that report their utilization.
+    /// GPUs that report their utilization.
     pub measured: u64,
 }
 
-/// All GPUs of the fleet over the last hour: how much they computed, and how many had a job.
+/// The fleet's GPUs over the last hour: their mean utilization, and the share that is allocated.
 #[component]
 pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
     let port = use_backend();
@@ -230,7 +229,8 @@ pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
     view! { <Transition>{shown}</Transition> }.into_erased()
 }
 
-/// The chart; none while no GPU was heard of. It ends with the GPUs as they are now, whether or not they are measured.
+/// Returns the fleet's chart; none while there are no readings. Its last share of allocated GPUs is computed from
+/// `now`, which includes GPUs that report no readings.
 fn utilization_chart(history: &FleetHistory, now: FleetGpus) -> Option<Chart> {
     let words = &t().charts;
     let (from, step) = (to_seconds(history.from), f64::from(history.step_seconds));

@@ -1,4 +1,5 @@
-//! GPUs as squares, of which hundreds are seen at once: the edge and its sign are the state, the level is the use.
+//! GPUs as squares, so small that hundreds fit on a page: border and icon show the state, the fill level the
+//! utilization.
 
 use leptos::prelude::*;
 
@@ -11,7 +12,7 @@ use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The GPUs of one worker, each with all that is told of it as its name.
+/// The GPUs of one worker. The tooltip and accessible name of each square describe its GPU.
 #[component]
 pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) -> impl IntoView {
     let square = |GpuEntry { gpu: shown, job }: GpuEntry| {
@@ -35,7 +36,7 @@ pub(crate) fn GpuSquares(worker: WorkerId, name: String, rows: Vec<GpuEntry>) ->
     view! { <ul class="gpu-squares">{rows.into_iter().map(square).collect_view()}</ul> }.into_erased()
 }
 
-/// What the signs mean.
+/// The legend of the squares.
 #[component]
 pub(crate) fn GpuLegend() -> impl IntoView {
     let words = &t().gpus;

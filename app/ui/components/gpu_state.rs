@@ -1,11 +1,11 @@
-//! How the state of a GPU looks: one `match`, one word, one look for the table, the tiles and their filters.
+//! How the state of a GPU is displayed: the same in tables, tiles, squares and filters.
 
 use super::icon::Glyph;
 use super::status::StatusStyle;
 use crate::protocol::status::GpuState;
 use crate::ui::i18n::t;
 
-/// The class of its edge, where it is drawn as a tile or a square.
+/// Returns the class of the border of a tile or a square.
 pub(crate) const fn edge_class(state: GpuState) -> &'static str {
     match state {
         GpuState::Busy => "is-busy",
@@ -16,7 +16,6 @@ pub(crate) const fn edge_class(state: GpuState) -> &'static str {
     }
 }
 
-/// Its look.
 pub(crate) fn gpu_state_style(state: GpuState) -> StatusStyle {
     let words = &t().gpus;
     let (class, glyph, word) = match state {

@@ -1,4 +1,4 @@
-//! The GPUs of a worker as a table: what they are, who has them, and how they were last.
+//! The GPUs of a worker as a table: model, state, job and last reading.
 
 use leptos::prelude::*;
 
@@ -15,15 +15,14 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::{format, gpu_readings};
 
-/// A GPU of a worker, as it is shown.
+/// A GPU of a worker, and its job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GpuEntry {
     pub gpu: GpuView,
-    /// The name of the job that holds it, and whose it is.
+    /// The name of the job's configuration, and the user who submitted the job.
     pub job: Option<(String, String)>,
 }
 
-/// The GPUs of a worker.
 pub(crate) fn gpu_entries(worker: &WorkerView) -> Vec<GpuEntry> {
     let name = |gpu: &GpuView| {
         let held = worker.jobs.iter().find(|job| Some(&job.job_id) == gpu.job_id.as_ref());
@@ -33,7 +32,7 @@ pub(crate) fn gpu_entries(worker: &WorkerView) -> Vec<GpuEntry> {
     worker.gpus.iter().map(row).collect()
 }
 
-/// A table of a worker's GPUs that follows its signal; nothing, if it has none.
+/// A panel with the GPUs of a worker; nothing if it has none.
 #[component]
 pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().gpus;
@@ -53,7 +52,6 @@ pub(crate) fn GpuTable(worker: RwSignal<WorkerView>) -> impl IntoView {
     view! { {shown} }.into_erased()
 }
 
-/// GPUs as a table.
 #[component]
 pub(crate) fn GpuRows(rows: Vec<GpuEntry>) -> impl IntoView {
     let words = &t().gpus;
@@ -139,7 +137,7 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
     .into_erased()
 }
 
-/// Beside a worker's status: that some of its GPUs are unavailable.
+/// A badge beside a worker's status, if some of its GPUs are unavailable and it is not offline.
 #[component]
 pub(crate) fn UnavailableBadge(worker: WorkerView) -> impl IntoView {
     let some = worker.gpus_unavailable > 0 && worker.status != WorkerStatus::Offline;

@@ -1,4 +1,4 @@
-//! GPUs as tiles: how busy each is, how it does, and who has it.
+//! GPUs as tiles: utilization, readings, and the job of each.
 
 use leptos::prelude::*;
 
@@ -14,14 +14,13 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::{format, gpu_readings};
 
-/// The GPUs of one worker.
 #[component]
 pub(crate) fn GpuTiles(worker: WorkerId, rows: Vec<GpuEntry>) -> impl IntoView {
     let tiles = rows.into_iter().map(|row| view! { <GpuTile worker=worker.clone() row=row/> });
     view! { <ul class="gpu-tiles">{tiles.collect_view()}</ul> }.into_erased()
 }
 
-/// One GPU; it leads to the job that has it, or to the GPUs of its worker.
+/// One GPU, with a link to its job or to the GPUs of its worker.
 #[component]
 fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
@@ -34,7 +33,7 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
     let why =
         shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
-    // Whose it is can be told from the model, and a tile is narrow.
+    // The model identifies the vendor, and a tile is narrow.
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
     let used = reading.utilization_percent;
     let scale = used.map(|used| {
@@ -44,7 +43,7 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
         .into_iter()
         .filter(|told| told != gpu_readings::NO_VALUE);
     let heat = sensor_texts.collect::<Vec<_>>().join(" · ");
-    // None is the usual, and the table says it.
+    // Usually there are no errors; only the table shows a zero.
     let ecc = reading.ecc_errors.filter(|errors| *errors > 0);
     let heat = (!heat.is_empty()).then(|| view! { <span class="gpu-tile-line">{heat}</span> });
     view! {
@@ -72,7 +71,7 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     .into_erased()
 }
 
-/// To the job that has it, or to the GPUs of its worker.
+/// Returns the URL of the GPU's job, or of its worker's GPUs.
 pub(super) fn gpu_link(worker: &WorkerId, gpu: &GpuView) -> String {
     match &gpu.job_id {
         Some(job) => format!("/jobs/{job}"),

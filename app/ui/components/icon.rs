@@ -1,8 +1,7 @@
-//! All icons: strokes on a grid of 16.
+//! All icons, as strokes on a grid of 16 × 16.
 
 use leptos::prelude::*;
 
-/// What an icon shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Glyph {
     Overview,
@@ -120,7 +119,7 @@ impl Glyph {
     }
 }
 
-/// An icon beside a word; it says nothing that the word does not.
+/// An icon beside a text that says the same; hidden from screen readers.
 #[component]
 pub(crate) fn Icon(glyph: Glyph, #[prop(default = "icon")] class: &'static str) -> impl IntoView {
     view! {

@@ -1,4 +1,4 @@
-//! What a job's trainer measured: the loss large, and everything else beside each other.
+//! Charts of a job's metrics: a large one of the loss, and small ones of the others.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -17,10 +17,10 @@ use crate::ui::job_feed::use_job_feed;
 use crate::ui::pages::{Skeleton, use_backend};
 use crate::ui::view_scope::ViewScope;
 
-/// How much of the past a smoothed value keeps, as the address says it; without a word there, the first.
+/// The weights of previous values in smoothing, with their values in the URL; the first is the default.
 const SMOOTHING_OPTIONS: [(&str, f64); 3] = [("0.92", 0.92), ("0.6", 0.6), ("0", 0.0)];
 
-/// How charts are drawn, as the address says.
+/// How charts are drawn, as chosen in the URL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ChartOptions {
     is_log: bool,
@@ -28,15 +28,15 @@ struct ChartOptions {
     smoothing: f64,
 }
 
-/// The smoothing that a word of the address names.
+/// Returns the weight for a value in the URL; the default if it is missing or unknown.
 fn smoothing_weight(word: Option<&str>) -> f64 {
     SMOOTHING_OPTIONS.iter().find(|(own, _)| Some(*own) == word).unwrap_or(&SMOOTHING_OPTIONS[0]).1
 }
 
-/// What is smooth by itself, or has steps that mean something.
+/// Metrics that are smooth already, or whose steps have a meaning.
 const UNSMOOTHED: [&str; 3] = ["learning_rate", "epoch", "steps_per_second"];
 
-/// The charts of the attempt that the address names; of the newest, if it names none.
+/// The charts of the attempt in the URL (`?attempt=`), or of the newest one.
 #[component]
 pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView {
     let (port, feed) = (use_backend(), use_job_feed());
@@ -111,12 +111,12 @@ fn MetricCharts(now: RwSignal<JobMetrics>, group: ChartGroup, empty: Signal<&'st
     .into_erased()
 }
 
-/// The sentence that the loss is NaN since this step.
+/// Returns the sentence that the loss has been NaN since a step.
 pub(super) fn nan_text(step: u64) -> String {
     t().charts.nan_since.of(t().format_integer(step))
 }
 
-/// A chart of each number, the loss first.
+/// Returns one chart for each metric; the loss is the first metric.
 fn metric_charts(metrics: &JobMetrics, drawn: ChartOptions) -> Vec<Chart> {
     metrics.metrics.iter().map(|series| metric_chart(metrics, series, drawn)).collect()
 }

@@ -1,4 +1,4 @@
-//! The first panel of a job's page: how it stands, and what is known about how far it is.
+//! The first panel of a job's page: its status and progress.
 
 use leptos::prelude::*;
 
@@ -14,14 +14,14 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::words::Job;
 
-/// Progress while there is some, else what the job waits for or how it ended.
+/// The progress if there is some, otherwise what the job waits for or how it ended.
 #[component]
 pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
     let words = &t().job;
     let percent =
         Signal::derive(move || detail.with(|detail| detail.progress.as_ref().and_then(|progress| progress.percent)));
     let ended = Signal::derive(move || detail.with(|detail| detail.status.is_terminal()));
-    // Where nothing moves, a dial would only take the place of what is said.
+    // Without progress, an empty progress bar and empty readings would only distract from the text.
     let still =
         Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !JobStage::new(detail).has_dial()));
     let nan_since = Memo::new(move |_| detail.with(|detail| detail.progress.as_ref()?.loss_nan_since));
@@ -49,7 +49,7 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
     .into_erased()
 }
 
-/// Why it failed, and where its log says so.
+/// Returns the error of a job, and the URL of its line in the log.
 fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
     let log = job.error_line.map(|line| log_line_url(&job.job_id, job.attempt, line));
     Some((job.error.clone()?, log))
@@ -100,7 +100,7 @@ fn progress_readings(words: &'static Job, job: &JobView) -> impl IntoView + use<
     .into_erased()
 }
 
-/// What the trainer said of the loss last.
+/// Returns the last loss that the trainer reported; `NaN` if it was not finite.
 fn loss_text(progress: &ProgressView) -> Option<String> {
     let nan = progress.loss_nan_since.map(|_| "NaN".to_owned());
     nan.or_else(|| progress.loss.map(|value| t().format_number(value)))

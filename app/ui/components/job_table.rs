@@ -1,4 +1,4 @@
-//! Jobs as a table; on a small screen its columns fold into two.
+//! Jobs as a table. On a narrow screen it has only two columns.
 
 use leptos::prelude::*;
 
@@ -60,7 +60,7 @@ fn JobRow(job: JobView) -> impl IntoView {
     .into_erased()
 }
 
-/// What the status alone does not say, in one line: the place in the queue, the attempt, why it failed.
+/// Returns what the status alone does not say, in one line: queue position, attempt, error.
 pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     let words = &t().jobs;
     let turn =
@@ -71,7 +71,7 @@ pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     (!remarks.is_empty()).then(|| view! { <FailureReasonLine error=remarks.join(" · ")/> }.into_erased())
 }
 
-/// Scale, share and step of one job.
+/// The progress bar, percentage and step of a job.
 #[component]
 pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     let label = t().job.progress_of.of(&job.config_name);

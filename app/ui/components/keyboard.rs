@@ -1,4 +1,5 @@
-//! What every page that lives in the browser has: keys, a click that closes popovers, the search for anything, the list of keys, and notes.
+//! The interactive parts of every page: keyboard shortcuts and their help, the command palette, toasts, and closing
+//! popovers on a click elsewhere.
 
 use leptos::ev;
 use leptos::prelude::*;
@@ -13,7 +14,7 @@ use crate::ui::navigation::visible_pages;
 use crate::ui::prefs::{Keys, Prefs};
 use crate::ui::shortcuts::{SHORTCUTS, ShortcutAction, interpret};
 
-/// What the filter key goes to: the first of these that the page shows. A field of its own, a form that asks, links.
+/// The elements that the filter key focuses: the first selector with a visible element.
 const FILTER_TARGETS: [&str; 5] = [
     "main [data-key='/']",
     "main input[type=search]",
@@ -22,7 +23,7 @@ const FILTER_TARGETS: [&str; 5] = [
     "main select",
 ];
 
-/// Listens to the keys, and holds what they open.
+/// Handles keyboard shortcuts, and renders the palette, the shortcut help and the toasts.
 #[component]
 pub(crate) fn GlobalShortcuts() -> impl IntoView {
     let Some(PaletteOpen(searching)) = use_context() else { return ().into_erased() };
@@ -41,7 +42,7 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
             match act {
                 ShortcutAction::Search => searching.set(true),
                 ShortcutAction::Help => help.set(true),
-                // The link of the navigation knows how.
+                // A click on the navigation link uses the router, or loads the page if it is server-rendered.
                 ShortcutAction::GoTo(key) => {
                     if let Some(place) = visible_pages(&prefs).find(|place| place.shortcut == key) {
                         browser::click(&format!(".sidebar nav a[href='{}']", place.href));
@@ -56,7 +57,7 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
                 ShortcutAction::BrowserDefault => {}
             }
         });
-        // Not `click`: what a link of the search opens would be closed by the same click.
+        // Not `click`: a confirmation that a palette link opens would be closed by the same click.
         let elsewhere = window_event_listener(ev::mousedown, |event| browser::close_popovers(&event));
         on_cleanup(move || {
             listener.remove();
@@ -71,7 +72,7 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
     .into_erased()
 }
 
-/// The list of keys.
+/// A dialog that lists all keyboard shortcuts.
 #[component]
 fn ShortcutHelp(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
     let words = &t().habits;
@@ -91,7 +92,7 @@ fn ShortcutHelp(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// Each key with what it does.
+/// Renders each shortcut with its description.
 fn shortcut_rows() -> impl IntoView {
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let words = t();

@@ -1,4 +1,4 @@
-//! Labels as chips.
+//! Labels as chips, and form fields for them.
 
 use leptos::prelude::*;
 
@@ -10,10 +10,10 @@ use crate::ui::erase::Erase;
 use crate::ui::form_errors::FormErrors;
 use crate::ui::page_query::query_string;
 
-/// A row of a table shows at most this many labels.
+/// The maximum number of labels in a table row.
 pub(crate) const MAX_IN_ROW: usize = 2;
 
-/// The labels as [`chips`], or a word where there are none.
+/// The labels as chips, or the text `none` if there are no labels.
 #[component]
 pub(crate) fn LabelChips(
     labels: Labels,
@@ -28,8 +28,8 @@ pub(crate) fn LabelChips(
     }
 }
 
-/// Labels, each with a link to the entries of a list that have it. Those above `most` are counted, and named in the
-/// count's title.
+/// Renders each label as a link to the entries of `list` that have it. Labels beyond `most` are only counted; the title
+/// of the count lists them.
 pub(crate) fn label_chips(labels: Labels, list: &'static str, most: usize) -> AnyView {
     let texts: Vec<_> = labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let hidden = texts.get(most..).filter(|hidden| !hidden.is_empty()).map(|hidden| {
@@ -66,25 +66,25 @@ mod tests {
     }
 }
 
-/// So many fields for labels stand there at least, and so many empty ones below those that are filled.
+/// The minimum number of fields, and of empty ones among them.
 #[cfg(feature = "ssr")]
 const ROW_COUNTS: (usize, usize) = (3, 1);
 
-/// The list of what [`LabelRows`] suggest.
+/// The id of the `<datalist>` of [`LabelSuggestions`].
 #[cfg(feature = "ssr")]
 const SUGGESTIONS_ID: &str = "known-labels";
 
-/// A field for each label, as `key=value`, one a line.
+/// A field for each line of `typed`, such as `key=value`, followed by empty fields.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn LabelInputs(
     name: &'static str,
     typed: String,
     label: crate::ui::locales::sentence::Phrase,
-    /// What describes the fields.
+    /// The id of the element that describes the fields.
     #[prop(default = "labels-hint")]
     hint: &'static str,
-    /// What they suggest.
+    /// The id of the `<datalist>` with suggestions.
     #[prop(default = Some(SUGGESTIONS_ID))]
     list: Option<&'static str>,
     #[prop(optional)] errors: FormErrors,
@@ -109,7 +109,7 @@ pub(crate) fn LabelInputs(
     .into_erased()
 }
 
-/// Which of the rows are wrong; the first, where none is by itself.
+/// Returns the indexes of the rows that do not parse; the first row if each row by itself does.
 #[cfg(feature = "ssr")]
 fn invalid_rows(rows: &[String]) -> Vec<usize> {
     let is_wrong = |row: &String| Labels::parse_entries(std::iter::once(row.as_str())).1.is_err();
@@ -117,7 +117,7 @@ fn invalid_rows(rows: &[String]) -> Vec<usize> {
     if wrong.is_empty() { vec![0] } else { wrong }
 }
 
-/// The labels that workers have, for fields to suggest.
+/// A `<datalist>` of the labels that workers have.
 #[cfg(feature = "ssr")]
 #[component]
 pub(crate) fn LabelSuggestions(labels: crate::protocol::workers::FleetLabels) -> impl IntoView {

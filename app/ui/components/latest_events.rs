@@ -1,4 +1,4 @@
-//! What happened last, as the audit trail has it.
+//! The newest entries of the audit log.
 
 use leptos::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::ui::audit_actions::action_sentence;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The list, with the way to all of it.
+/// A panel with the newest audit entries and a link to the audit log.
 #[component]
 pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
     let words = t();
@@ -32,7 +32,7 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
     .into_erased()
 }
 
-/// Who did it, and to what.
+/// Renders an audit entry: its action, time, actor and target.
 fn event_row(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     let AuditEntry { at, actor, action, target, .. } = entry;
     let label = action_sentence(action).map_or_else(|| escape(action).into_owned(), ToOwned::to_owned);
@@ -47,7 +47,7 @@ fn event_row(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
     .into_erased()
 }
 
-/// The target of an event, unless it has none or the actor is the target.
+/// Returns the target of an event, unless it is empty or the actor itself.
 fn target_other_than<'t>(actor: &str, target: &'t str) -> Option<&'t str> {
     (!target.is_empty() && strip_worker_prefix(actor) != target).then_some(target)
 }

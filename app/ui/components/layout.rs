@@ -1,4 +1,4 @@
-//! The frame around every page but the login: navigation at the side, at the bottom of a small screen.
+//! The layout of all pages except sign-in: navigation at the side, or at the bottom of a small screen.
 
 use leptos::prelude::*;
 use leptos_router::components::{A, Outlet};
@@ -21,14 +21,14 @@ use crate::ui::navigation::{NavGroup, NavPage, visible_pages};
 use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;
 
-/// The frame; the page goes into its middle.
+/// The layout, with the page in its [`Outlet`].
 #[component]
 pub(crate) fn Layout() -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let live = use_live();
     let is_stale = move || live.is_stale();
-    // Who only looks on has no part of the navigation for what they see there.
+    // Without this permission, the administration pages that the user may see are in the main list, without a heading.
     let administers = prefs.has_permission(Permission::AdminWorkers);
     let unread = prefs.session.as_ref().is_some_and(|session| session.unread_notices > 0);
     let activity = unread.then(|| {
@@ -86,12 +86,12 @@ pub(crate) fn Layout() -> impl IntoView {
     .into_erased()
 }
 
-/// What lives on every page: on a plain one its program finds the place by this name.
+/// Wraps a part that is interactive on every page: on a server-rendered page, `browser::mount` finds it by `name`.
 fn mount_point(name: &'static str, inside: AnyView) -> AnyView {
     view! { <div class="contents" data-mount=name>{inside}</div> }.into_erased()
 }
 
-/// Links to those of the places that belong here.
+/// Renders links to the visible pages for which `here` returns true.
 fn nav_list(prefs: &Prefs, here: impl Fn(&NavPage) -> bool) -> AnyView {
     let items = visible_pages(prefs).filter(|place| here(place)).map(|place| nav_item(place, (place.label)(t())));
     view! { <ul class="nav-list">{items.collect_view()}</ul> }.into_erased()
@@ -104,14 +104,14 @@ fn nav_item(place: &'static NavPage, label: &'static str) -> AnyView {
     let link = if *live {
         view! { <A href=href exact=href == "/" attr:class="nav-link">{inside}</A> }.into_erased()
     } else {
-        // A plain page, which the browser has to load.
+        // The router cannot navigate to a server-rendered page: the browser loads it.
         let current = use_location().pathname.get_untracked().starts_with(href).then_some("page");
         view! { <a href=href rel="external" class="nav-link" aria-current=current>{inside}</a> }.into_erased()
     };
     view! { <li>{link}</li> }.into_erased()
 }
 
-/// The mark and the name.
+/// The logo and the product name.
 #[component]
 pub(crate) fn Brand() -> impl IntoView {
     view! {
@@ -126,7 +126,7 @@ pub(crate) fn Brand() -> impl IntoView {
     .into_erased()
 }
 
-/// Account, what was said, how the pages look, and the version.
+/// The account, the notifications, a link to the preferences, the theme switch and the version.
 #[component]
 fn SidebarFooter() -> impl IntoView {
     let words = &t().nav;

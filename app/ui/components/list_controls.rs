@@ -1,4 +1,4 @@
-//! What lists share that are asked in words: the question, and the way to the pages before and after.
+//! Controls of searchable lists: the search form, and links to the previous and next page.
 
 use leptos::prelude::*;
 
@@ -7,14 +7,14 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-/// The question: a form that is loaded anew, so that what is not understood is said in the reader's language. What else the
-/// address says stays as it is.
+/// A search form. It loads the page again, so that an error in the query is shown in the user's language. `keeps` are
+/// the other query parameters, which do not change.
 #[component]
 pub(crate) fn ListSearch(
     action: &'static str,
     q: Option<String>,
     keeps: Vec<(&'static str, Option<String>)>,
-    /// What can be asked.
+    /// The placeholder of the search field.
     hint: Text,
 ) -> impl IntoView {
     let label = t().workers.search;
@@ -33,18 +33,18 @@ pub(crate) fn ListSearch(
     .into_erased()
 }
 
-/// Where a page is in the list.
+/// The position of a page in its list.
 #[derive(Clone, PartialEq)]
 pub(crate) struct PageWindow {
     pub before: u64,
     pub shown: u64,
     pub total: u64,
-    /// The cursors of its neighbours.
+    /// The cursors of the previous and the next page.
     pub previous: Option<String>,
     pub next: Option<String>,
 }
 
-/// Which part of the list is shown, and links to its neighbours; what else can be done with the list stands between.
+/// The range of the list that is shown, and links to the previous and next page, with `between` before them.
 #[component]
 pub(crate) fn ListPager(
     name: &'static str,

@@ -1,4 +1,4 @@
-//! The chosen lines of a log to take along: their address, and what they say.
+//! Buttons that copy the selected lines of a log, or a link to them.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::ui::logs::view_state::LogViewState;
 use crate::ui::notifications::use_notifications;
 use crate::ui::schedule::after;
 
-/// So long it is said that something was copied.
+/// How long a button confirms that it has copied.
 const COPIED_NOTICE: Duration = Duration::from_secs(2);
 
-/// The two buttons, as long as lines are chosen.
+/// Buttons that copy a link to the selected lines, and their text; rendered while lines are selected.
 #[component]
 pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
     let words = t();
@@ -62,7 +62,7 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
     .into_erased()
 }
 
-/// What the chosen lines say; the page may hold some of them only.
+/// Fetches the text of the selected lines; the page may hold only some of them.
 async fn selected_text(reader: LogReader) -> Result<String, Problem> {
     let mut text = String::new();
     let Some((mut from, last)) = reader.view_state.with_untracked(|wish| wish.selected_lines) else { return Ok(text) };

@@ -1,4 +1,4 @@
-//! A line of a log, in its colours.
+//! A log line in its terminal colors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::logs::highlight::{MarkedSpan, highlight};
 
-/// Text in its colours, with what is looked for marked.
+/// Styled text; `marks` are the ranges of characters that match the search.
 #[component]
 pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u32, u32)>) -> impl IntoView {
     let piece = |MarkedSpan { ink, marked, text }| match (style_class(ink), marked) {
@@ -21,7 +21,7 @@ pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u
     highlight(spans, &marks).into_iter().map(piece).collect_view().into_erased()
 }
 
-/// What a line of a log says, and what it does not.
+/// The text of a line and the number of bytes that are omitted from it; or a gap.
 #[component]
 pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
     let words = t();
@@ -34,7 +34,7 @@ pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
 }
 
 fn style_class(ink: TextStyle) -> String {
-    // On a background the text has the colour that is read on it.
+    // The class of a background color also sets a text color that is readable on it.
     let color = match (ink.background, ink.foreground) {
         (Some(back), _) => match back {
             TerminalColor::Black | TerminalColor::White | TerminalColor::Gray => "back-plain",
@@ -45,7 +45,7 @@ fn style_class(ink: TextStyle) -> String {
             TerminalColor::Magenta => "back-magenta",
         },
         (None, Some(text)) => match text {
-            // As the rest: black on black is read by nobody.
+            // The default text color, because either of these is unreadable in one of the themes.
             TerminalColor::Black | TerminalColor::White => "",
             TerminalColor::Gray => "ink-faint",
             TerminalColor::Red => "ink-red",

@@ -1,4 +1,5 @@
-//! What the parts of a log's page share: what is asked for, what is held, and what can be seen.
+//! The state that the parts of a log page share: the view state in the URL, the fetched lines, the search and the
+//! scroll position.
 
 use std::sync::Arc;
 
@@ -18,69 +19,69 @@ use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 use crate::ui::logs::viewport::{LogViewport, VisibleLines, floor_to_u64};
 use crate::ui::schedule::after;
 
-/// See the module.
+/// A handle to the shared state of a log page.
 #[derive(Clone, Copy)]
 pub(crate) struct LogReader {
-    /// Where it is looked.
+    /// The attempt whose log is shown, and the backend that provides it.
     pub log: StoredValue<AttemptLog>,
-    /// What the address asks for.
+    /// The view state in the URL.
     pub view_state: Memo<LogViewState>,
-    /// The lines that are here.
+    /// The fetched lines.
     pub cache: RwSignal<LineCache>,
-    /// What is known of what is looked for.
+    /// The state of the search; none if there is nothing to search for.
     pub search: RwSignal<Option<LogSearchState>>,
-    /// The view; none as long as nobody has measured it, and the page is as it was sent.
+    /// The size of the view; none until it is measured, while the page shows the lines that it came with.
     pub viewport: RwSignal<Option<LogViewport>>,
-    /// How far the sheet is scrolled.
+    /// The scroll position of `scroll_area`, in pixels.
     pub scroll_top: RwSignal<f64>,
-    /// Whether the end stays in view.
+    /// Whether the end of the log stays visible as the log grows.
     pub is_following: RwSignal<bool>,
-    /// What is scrolled.
+    /// The element that scrolls.
     pub scroll_area: NodeRef<Div>,
-    /// Why lines that are wanted are not told.
+    /// The error of the last request for lines, if it failed.
     pub problem: RwSignal<Option<Problem>>,
-    /// The first line that came with the page, from 0, and the first that did not.
+    /// The range of lines that came with the page, counted from 0; the end is exclusive.
     initial_lines: (u64, u64),
-    /// What is marked in the lines that are asked for.
+    /// The search terms that are marked in fetched lines.
     highlighted: StoredValue<LogSearchTerms>,
     fetch_state: StoredValue<LineFetchState>,
-    /// Counts searches: what an older one finds does not matter any more.
+    /// The number of the newest search; results of older ones are discarded.
     search_generation: StoredValue<u64>,
     live: StoredValue<LiveUpdates>,
     navigate: StoredValue<Navigate>,
 }
 
-/// How the asking for lines stands.
+/// The state of fetching lines.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineFetchState {
-    /// An answer is on its way, or it is waited after there was none.
+    /// Whether a request is in progress, or a failed one will be retried after a delay.
     in_flight: bool,
-    /// The log has grown since its end was asked for.
+    /// Whether the end of the log has to be fetched, because the log has grown or a request has failed.
     is_behind: bool,
-    /// How often in a row there was no answer.
+    /// The number of consecutive failed requests.
     failures: u32,
-    /// How often lines were asked for.
+    /// The total number of requests.
     requests: u64,
 }
 
 type Navigate = Arc<dyn Fn(&str, NavigateOptions) + Send + Sync>;
 
-/// One line as it is drawn.
+/// A line in the document.
 #[derive(Debug, Clone)]
 pub(crate) struct RenderedLine {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub number: u64,
-    /// What it says; none before it was told.
+    /// The content; none until it is fetched.
     pub cached: Option<CachedLine>,
 }
 
 impl RenderedLine {
-    /// What tells it from others, and from what it was.
+    /// Returns a key that is unique among lines and changes with the content.
     pub fn key(&self) -> (u64, u64) {
         (self.number, self.cached.as_ref().map_or(0, |held| held.revision))
     }
 
-    /// What it says.
+    /// Returns the content, if it is fetched.
     pub fn line(&self) -> Option<Arc<LogLine>> {
         self.cached.as_ref().map(|held| held.line.clone())
     }
@@ -124,39 +125,40 @@ impl LogReader {
         reader
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines in the log.
     pub fn total(self) -> u64 {
         self.cache.with(|store| store.total)
     }
 
-    /// The chosen lines: those of the address, or what was found.
+    /// Returns the first and last selected line: those in the URL, or else the current match.
     pub fn selected_lines(self) -> Option<(u64, u64)> {
         let found =
             move || self.search.with(|found| found.as_ref().and_then(|found| found.line)).map(|line| (line, line));
         self.view_state.with(|wish| wish.selected_lines).or_else(found)
     }
 
-    /// The line that the reader wants to see first; the end if there is none. It is asked once.
+    /// Returns the line to scroll to at first; none for the end of the log. Not reactive, because only the first value
+    /// matters.
     pub fn requested_line(self) -> Option<u64> {
         let chosen = untrack(move || self.selected_lines());
         chosen.map(|(line, _)| line).or_else(|| self.view_state.with_untracked(|wish| wish.first_line))
     }
 
-    /// What is drawn.
+    /// Returns the lines to render, by number, and their position in the view.
     pub fn visible_lines(self) -> VisibleLines {
         let (first, end) = self.initial_lines;
         let sent = VisibleLines { first, end, anchor: first, anchor_fraction: 0.0, anchor_offset: 0.0 };
         self.viewport.get().map_or(sent, |frame| frame.visible_lines(self.total(), self.scroll_top.get()))
     }
 
-    /// The lines that are drawn.
+    /// Returns the lines to render.
     pub fn rendered_lines(self) -> Vec<RenderedLine> {
         let VisibleLines { first, end, .. } = self.visible_lines();
         let row = |store: &LineCache, at| RenderedLine { number: at + 1, cached: store.get(at).cloned() };
         self.cache.with(|store| (first..end).map(|at| row(store, at)).collect())
     }
 
-    /// Asks for what is in view and not here, and for the end when the log has grown.
+    /// Fetches missing lines whenever the view changes, and the end whenever the log has grown.
     fn start_fetching(self) {
         let version = self.live.get_value().subscribe(&Topic::Log(self.log.with_value(|log| log.job.clone())));
         Effect::new(move |last: Option<u64>| {
@@ -172,7 +174,7 @@ impl LogReader {
             (first, end)
         });
         Effect::new(move |_| {
-            // Read, not only tracked: a memo that nobody reads never learns of changes.
+            // `get` instead of `track`: a memo that is only tracked is never computed, so it never reports a change.
             let _span = span.get();
             self.cache.track();
             self.fetch_missing();
@@ -186,7 +188,7 @@ impl LogReader {
         }
         let VisibleLines { first, end, .. } = untrack(move || self.visible_lines());
         let missing = self.cache.with_untracked(|store| store.missing_range(first, end));
-        // The last line may have grown too.
+        // Starts with the last known line, which may have grown.
         let news = is_behind.then(|| (self.cache.with_untracked(|store| store.total.saturating_sub(1)), PAGE_LINES));
         let Some((from, limit)) = missing.or(news) else { return };
         self.fetch_state.update_value(|asking| {
@@ -200,7 +202,7 @@ impl LogReader {
         spawn_local(async move {
             let asked = wish.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
             let answer = log.backend.job_log_lines(log.job.clone(), asked).await;
-            // What was told for another search is asked for again.
+            // If the search has changed since the request, the marks in these lines are outdated: fetch them again.
             let Some(is_wanted) = self.highlighted.try_with_value(|now| *now == marked) else { return };
             match answer {
                 Ok(told) => {
@@ -215,7 +217,7 @@ impl LogReader {
         });
     }
 
-    /// Lines were not told: the reader is told why, and after a pause they are asked for again.
+    /// Shows the error of a request for lines, and retries after a delay.
     fn handle_fetch_error(self, problem: Problem) {
         self.live.get_value().handle_problem(&problem);
         self.problem.set(Some(problem));
@@ -223,20 +225,20 @@ impl LogReader {
             .update_value(|asking| (asking.is_behind, asking.failures) = (true, asking.failures.saturating_add(1)));
         let LineFetchState { failures: failed, requests: tries, .. } = self.fetch_state.get_value();
         after(retry_delay(failed), self.fetch_state, move || {
-            // Unless the user asked for them before.
+            // Unless the user has retried since.
             if self.fetch_state.with_value(|asking| asking.requests == tries) {
                 self.retry();
             }
         });
     }
 
-    /// Asks for the lines that were not told, without waiting any longer.
+    /// Fetches missing lines immediately, without waiting for the delay after an error.
     pub fn retry(self) {
         self.fetch_state.update_value(|asking| asking.in_flight = false);
         self.fetch_missing();
     }
 
-    /// Scrolls to a line, which is counted from 1, if it is not in view.
+    /// Scrolls to a line, counted from 1, unless it is visible.
     pub fn scroll_to_line(self, line: u64) {
         let (Some(frame), Some(sheet)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) else {
             return;
@@ -248,7 +250,7 @@ impl LogReader {
         }
     }
 
-    /// Scrolls to the end, and stays there.
+    /// Scrolls to the end, and follows the log as it grows.
     pub fn scroll_to_end(self) {
         self.is_following.set(true);
         if let (Some(frame), Some(sheet)) = (self.viewport.get_untracked(), self.scroll_area.get_untracked()) {
@@ -256,7 +258,7 @@ impl LogReader {
         }
     }
 
-    /// Looks for something else, from what is in view on, and counts it.
+    /// Searches for the terms in the URL, from the first selected or visible line on, and counts the matches.
     pub fn start_search(self) {
         let number = self.next_generation();
         let wish = self.view_state.get_untracked();
@@ -307,7 +309,7 @@ impl LogReader {
         });
     }
 
-    /// Goes to the next line that has what is looked for, or to the one before; from the end on at the beginning.
+    /// Selects the next or the previous match; wraps around at either end of the log.
     pub fn go_to_match(self, backward: bool) {
         let wish = self.view_state.get_untracked();
         if wish.search.q.is_empty() {
@@ -331,13 +333,14 @@ impl LogReader {
         });
     }
 
-    /// Chooses a line that was found, without a step in the history.
+    /// Selects a match and scrolls to it, without a new entry in the browser's history.
     fn select_match(self, line: u64) {
         self.navigate_to(&self.view_state.get_untracked().with_line(line), true);
         self.scroll_to_line(line);
     }
 
-    /// The line that has it, from one on to the log's end, and then from its beginning.
+    /// Returns the first match in the direction of the search, from the line `from` on; if there is none, from the
+    /// opposite end of the log on.
     async fn find_wrapping(
         self,
         log: &AttemptLog,
@@ -347,7 +350,7 @@ impl LogReader {
         goes_on: impl Fn() -> bool + Copy,
     ) -> Result<Option<u64>, Problem> {
         let first = LogSearchQuery { from: Some(from), backward, ..query.clone() };
-        // Before the first line there is none.
+        // `from` is 0 if a backward search starts at the first line.
         let found = if backward && from == 0 { None } else { log.find_first(first, goes_on).await? };
         match found {
             Some(line) => Ok(Some(line)),
@@ -355,7 +358,7 @@ impl LogReader {
         }
     }
 
-    /// The first line that can be seen, from 1.
+    /// Returns the number of the first visible line, from 1.
     fn first_visible_line(self) -> u64 {
         let VisibleLines { anchor, anchor_fraction: share, anchor_offset: at, .. } = self.visible_lines();
         let row = self.viewport.get().map_or(1.0, |frame| frame.row_height);
@@ -372,7 +375,7 @@ impl LogReader {
         self.search.try_update(|found| found.as_mut().map(what)).is_some()
     }
 
-    /// From now on this is marked in the lines.
+    /// Sets the search terms to mark, and invalidates the lines if they have other marks.
     fn set_highlight(self, find: LogSearchTerms) {
         if self.highlighted.with_value(|marked| *marked != find) {
             self.highlighted.set_value(find);
@@ -380,7 +383,7 @@ impl LogReader {
         }
     }
 
-    /// Goes to another address of the same log.
+    /// Navigates to another view of the same log.
     pub fn navigate_to(self, wish: &LogViewState, replace: bool) {
         let href = self.log.with_value(|log| wish.href(&log.job));
         let navigate = self.navigate.get_value();

@@ -1,4 +1,4 @@
-//! The trainer's output: the tail with the page, then what is appended, by offset.
+//! The end of a log on the page of its job: the last part comes with the page, and new output is appended by offset.
 
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -13,10 +13,10 @@ use crate::ui::job_feed::use_job_feed;
 use crate::ui::logs::{LineContent, TailBuffer, TailLine};
 use crate::ui::schedule::on_next_frame;
 
-/// How much of a log comes with the page, and at most in one piece after it, in bytes.
+/// The maximum size of the part of a log that comes with the page, in bytes.
 pub(crate) const TAIL_BYTES: u32 = 64 * 1024;
 
-/// A log that grows, from its first piece on.
+/// A panel with the end of a log, which grows; `first` is the part that came with the page.
 #[component]
 pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().log;
@@ -38,7 +38,7 @@ pub(crate) fn LogTailPanel(job: JobId, first: LogChunk, empty: Signal<&'static s
             on_next_frame(follow, move || viewport.set_scroll_top(viewport.scroll_height()));
         }
     });
-    // Whoever scrolls up wants to read, and whoever comes back to the end wants to follow.
+    // Scrolling up stops following, and scrolling back to the end resumes it.
     let on_scroll = move |_| {
         if let Some(viewport) = viewport.get_untracked() {
             let below = viewport.scroll_height() - viewport.scroll_top() - viewport.client_height();

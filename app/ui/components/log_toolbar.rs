@@ -1,4 +1,4 @@
-//! What can be done with a log: look for something, go to a line, wrap lines, take it along.
+//! The toolbar above a log: search it, jump to a line, wrap lines, copy lines, and download it.
 
 use leptos::ev::{Event, KeyboardEvent, SubmitEvent, keydown};
 use leptos::html::Input;
@@ -13,7 +13,6 @@ use crate::ui::i18n::t;
 use crate::ui::logs::search::LogSearchState;
 use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};
 
-/// The bar above a log.
 #[component]
 pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     let words = t();
@@ -77,7 +76,7 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
             browser::submit_enclosing_form(&event);
         }
     };
-    // The address may have changed by other ways, such as back.
+    // The URL may have changed by other means, such as the back button.
     Effect::new(move |last: Option<()>| {
         let now = find.get();
         if last.is_some() {
@@ -107,8 +106,8 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
     .into_erased()
 }
 
-/// The browser's own shortcut leads to the search from within the log, where the browser would look in the few lines that are
-/// in the document.
+/// Makes Ctrl+F (⌘F on a Mac) focus the search field while the focus is in the log: the browser's own search would find
+/// only the few lines that are in the document.
 fn bind_search_shortcut(reader: LogReader, field: NodeRef<Input>) {
     let pressed = window_event_listener(keydown, move |event: KeyboardEvent| {
         let in_log =
@@ -124,8 +123,8 @@ fn bind_search_shortcut(reader: LogReader, field: NodeRef<Input>) {
     on_cleanup(move || pressed.remove());
 }
 
-/// How many lines have what is looked for, and the way from one to the next. The ways stay where they are as more is found:
-/// somebody's focus is on one of them.
+/// The number of matches, and buttons for the previous and next one. The buttons are not rendered again as matches are
+/// found, because one of them may have the focus.
 #[component]
 fn MatchNavigation(reader: LogReader) -> impl IntoView {
     let words = t();
@@ -144,7 +143,7 @@ fn MatchNavigation(reader: LogReader) -> impl IntoView {
             event.prevent_default();
             reader.go_to_match(backward);
         };
-        // Where it leads nowhere yet it is no link, which keys would press.
+        // Without an `href` it is not a link yet, and the browser does not turn these keys into clicks.
         let on_key = move |event: KeyboardEvent| {
             if matches!(event.key().as_str(), "Enter" | " ") {
                 event.prevent_default();

@@ -1,4 +1,4 @@
-//! A log of any length to scroll through: of a million lines those are in the document that can be seen.
+//! A scrollable view of a log of any length: only the visible lines, and a few around them, are in the document.
 
 use leptos::ev::{KeyboardEvent, MouseEvent, WheelEvent, resize};
 use leptos::html::Div;
@@ -14,10 +14,10 @@ use crate::ui::i18n::t;
 use crate::ui::logs::viewport::LogViewport;
 use crate::ui::schedule::on_next_frame;
 
-/// Of a page, so much is scrolled by a key: a line or two are seen again.
+/// The fraction of the view that Page Up and Page Down scroll, so that some lines stay visible.
 const PAGE_FRACTION: f64 = 0.9;
 
-/// The lines, and the button that leads to the newest. `empty` is shown while there are no lines.
+/// The lines of a log, with a button that scrolls to the newest. `empty` is shown while there are no lines.
 #[component]
 pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl IntoView {
     let words = t();
@@ -37,7 +37,7 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
             sheet.set_scroll_top(sheet.scroll_top() + pixels(way.abs().max(1.0).copysign(way)));
         }
     };
-    // A sheet that is lower than its log moves faster: what is meant for a page would leave some lines out.
+    // A very long log scrolls faster than its scroll area, so that uncorrected keys and wheel events would skip lines.
     let on_key = move |event: KeyboardEvent| {
         let page = reader.viewport.get_untracked().map_or(0.0, |frame| frame.height * PAGE_FRACTION);
         let by = match event.key().as_str() {
@@ -61,14 +61,14 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
         let scrolled = f64::from(sheet.scroll_top());
         let total = reader.cache.with_untracked(|store| store.total);
         reader.scroll_top.set(scrolled);
-        // Whoever scrolls up wants to read, and whoever comes back to the end wants to follow.
+        // Scrolling up stops following, and scrolling back to the end resumes it.
         let at_end = scrolled >= frame.max_scroll(total) - 4.0;
         if reader.is_following.get_untracked() != at_end {
             reader.is_following.set(at_end);
         }
     };
     let is_empty = Memo::new(move |_| reader.total() == 0);
-    // The style sheet alone lays the lines until they are measured, so that nothing moves then.
+    // Until the lines are measured, the style sheet positions them where they will be, so that nothing moves.
     let starts_at_end = reader.requested_line().is_none();
     let first = if starts_at_end { "log-layer at-end" } else { "log-layer" };
     view! {
@@ -100,7 +100,7 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
     .into_erased()
 }
 
-/// Measures the view, and lays the lines where they belong in it.
+/// Measures the view, and positions the lines in it according to the scroll position.
 fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLine>>) {
     let measure = move || {
         let (Some(sheet), Some(layer)) = (reader.scroll_area.get_untracked(), layer.get_untracked()) else { return };
@@ -120,7 +120,7 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
         if known.is_none() {
             let scrolled = untrack(move || initial_scroll(reader, frame));
             reader.scroll_top.set(scrolled);
-            // The sheet has its height only then.
+            // The content has its full height only in the next frame.
             on_next_frame(reader.scroll_area, move || sheet.set_scroll_top(pixels(scrolled)));
         }
         reader.viewport.set(Some(frame));
@@ -157,14 +157,14 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
             on_next_frame(layer, lay);
         }
     });
-    // Back, a jump, or what was found.
+    // The selection has changed by navigation, a jump to a line, or a search.
     let chosen = Memo::new(move |_| reader.view_state.with(|wish| wish.selected_lines));
     Effect::new(move |last: Option<()>| {
         if let (Some((line, _)), Some(())) = (chosen.get(), last) {
             reader.scroll_to_line(line);
         }
     });
-    // When there are more lines, the end is elsewhere.
+    // The end moves as the log grows.
     let total = Memo::new(move |_| reader.total());
     Effect::new(move |_| {
         let _total = total.get();
@@ -174,7 +174,7 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
     });
 }
 
-/// How far the sheet is scrolled at first: to what is asked for, and to the end if nothing is.
+/// Returns the initial scroll position: the requested line in the middle of the view, or the end of the log.
 fn initial_scroll(reader: LogReader, frame: LogViewport) -> f64 {
     let total = reader.total();
     match reader.requested_line() {
@@ -205,7 +205,7 @@ fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
     .into_erased()
 }
 
-/// That lines could not be told, and why.
+/// An error notice with a retry button, if lines could not be fetched.
 #[component]
 fn FetchErrorNotice(reader: LogReader) -> impl IntoView {
     let words = t();
@@ -226,7 +226,7 @@ fn FetchErrorNotice(reader: LogReader) -> impl IntoView {
     .into_erased()
 }
 
-/// How many lines have come since the end was in view, and the way there.
+/// A button that scrolls to the end, and shows the number of new lines since the end was last visible.
 #[component]
 fn NewLinesButton(reader: LogReader) -> impl IntoView {
     let words = &t().logs;

@@ -1,9 +1,10 @@
-//! Why no worker is left for a job, in the reader's language: "8 workers: 3 have site=graz, 0 of them have 16 GPUs."
+//! How many workers meet the requirements of a job, in the user's language: "8 workers: 3 have site=graz, 0 of them
+//! have 16 GPUs."
 
 use crate::protocol::jobs::explain::{FitStepView, FitSummaryView, JobRequirementCode};
 use crate::ui::locales::Language;
 
-/// As a sentence.
+/// Returns a summary as a sentence.
 pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> String {
     let words = &language.why;
     let steps = summary.steps.iter().enumerate().map(|(place, step)| describe_step(language, step, place == 0));
@@ -11,7 +12,7 @@ pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> Str
     words.summary.with(&[&words.workers.of(summary.workers), &steps.join(words.and_of_them)])
 }
 
-/// How many are left, of all or of those that were left before.
+/// Describes how many workers are left: of all in the first step, else of those left by the step before.
 fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> String {
     let words = &language.why;
     let number = language.format_integer(step.left);

@@ -1,4 +1,4 @@
-//! The pieces that pages are made of, one a file.
+//! The components that pages consist of.
 
 pub(crate) mod action;
 pub(crate) mod alerts;

@@ -1,9 +1,10 @@
-//! A dialog over the page.
+//! Modal dialogs.
 
 use leptos::html;
 use leptos::prelude::*;
 
-/// Shows a dialog while `is_open` says so. What is returned last belongs to its `close` event, and calls `shut`.
+/// Shows a modal dialog while `is_open` returns true. Returns its node reference, and the handler of its `close` event,
+/// which calls `shut`.
 pub(crate) fn use_modal(
     is_open: impl Fn() -> bool + 'static,
     shut: impl Fn() + 'static,
@@ -12,7 +13,7 @@ pub(crate) fn use_modal(
     Effect::new(move |_| {
         let Some(dialog) = dialog.get() else { return };
         match (is_open(), dialog.open()) {
-            // A page that is just being left has no place for it.
+            // Fails if the page is being left and the dialog is already removed from the document.
             (true, false) => drop(dialog.show_modal()),
             (false, true) => dialog.close(),
             _ => {}

@@ -1,4 +1,4 @@
-//! The top of a page: where it stands, its one heading, what can be done.
+//! The header of a page: a link to the parent page, the heading, and actions.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -7,13 +7,13 @@ use crate::ui::erase::Erase;
 use crate::ui::format::escape_html;
 use crate::ui::i18n::t;
 
-/// The document's name. `leptos_meta` 0.8 writes it into the server's page as it is, so there it must be escaped before;
-/// in the browser it is set as text.
+/// Returns the title of the document. On the server it is escaped, because `leptos_meta` 0.8 writes it into the HTML
+/// unescaped; in the browser it is set as text.
 fn document_title(text: &str) -> String {
     if cfg!(feature = "ssr") { escape_html(text) } else { text.to_owned() }
 }
 
-/// The page above: its address and name.
+/// The URL and name of the parent page.
 pub(crate) struct ParentPage {
     href: String,
     name: String,
@@ -25,7 +25,7 @@ impl<A: Into<String>, B: Into<String>> From<(A, B)> for ParentPage {
     }
 }
 
-/// A page's heading; it also names the document.
+/// The header of a page. It also sets the title of the document.
 #[component]
 pub(crate) fn PageHeader(
     #[prop(into)] title: String,

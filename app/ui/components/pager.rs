@@ -1,4 +1,4 @@
-//! The ways on and back in a list that is read from its beginning.
+//! Pagination of a list that is read from its beginning.
 
 use leptos::prelude::*;
 
@@ -6,13 +6,13 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 
-/// Links to the first and to the next part, as far as there are any; `names` are theirs, if the newest does not come first.
+/// Links to the first and to the next page, if they exist. `names` are their labels; by default, newer and older.
 #[component]
 pub(crate) fn Pager(
     label: Text,
     first: Option<String>,
     next: Option<String>,
-    /// How many there are in all, as a sentence.
+    /// The total number of entries, as a sentence.
     #[prop(optional, into)]
     total: Option<String>,
     #[prop(optional, into)] names: Option<(Text, Text)>,

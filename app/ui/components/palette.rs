@@ -1,4 +1,4 @@
-//! The search for anything, over whatever page is open. Without scripts its button leads to a page that does the same.
+//! The command palette, a search dialog over any page. Without JavaScript, its button leads to the search page.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_qu
 use crate::ui::prefs::Prefs;
 use crate::ui::schedule::after;
 
-/// How long the reader's fingers have to rest before a server is asked.
+/// The pause in typing after which the server is queried.
 const DEBOUNCE: Duration = Duration::from_millis(120);
 
-/// Whether the search is open.
+/// Whether the palette is open.
 #[derive(Clone, Copy)]
 pub(crate) struct PaletteOpen(pub RwSignal<bool>);
 
-/// The button, which is a link where nothing listens.
+/// The button that opens the palette; without JavaScript, a link to the search page.
 #[component]
 pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
     let words = &t().habits;
@@ -46,7 +46,6 @@ pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// The dialog.
 #[component]
 pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
     let (dialog, closed) = use_modal(move || searching.get(), move || searching.set(false));
@@ -141,7 +140,7 @@ fn option_id(index: usize) -> String {
     format!("palette-{index}")
 }
 
-/// Asks a server what answers the question, when the reader's fingers rest.
+/// Queries the server after a pause in typing, and sets `found`.
 fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
     let port = use_context::<SharedBackend>();
     let asked_last = StoredValue::new(0_u32);
@@ -159,7 +158,7 @@ fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
             }
             let answer = port.search(query);
             spawn_local(async move {
-                // Of an answer that failed, what is there stays: pages and choices need none.
+                // After an error the previous hits stay: pages and preferences do not need the server.
                 if let (Ok(page), true) = (answer.await, asked_last.try_get_value() == Some(number)) {
                     found.try_set(page.found);
                 }
@@ -168,7 +167,7 @@ fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
     });
 }
 
-/// One line: a link, or the button of a form.
+/// An entry of the palette: a link or a button.
 #[component]
 fn PaletteRow(
     entry: PaletteEntry,

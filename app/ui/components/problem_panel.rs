@@ -1,4 +1,4 @@
-//! What stands where something could not be shown: what is wrong, what to do, what to quote.
+//! Panels and notices for errors: what is wrong, what to do, and the request ID.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -11,7 +11,7 @@ use crate::ui::http_status::set_status;
 use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 
-/// A panel instead of what was asked for. On the server it also sets the page's status.
+/// A panel in place of content that could not be loaded. On the server it also sets the HTTP status of the page.
 #[component]
 pub(crate) fn ProblemPanel(problem: Problem) -> impl IntoView {
     let words = &t().problem;
@@ -26,9 +26,9 @@ pub(crate) fn ProblemPanel(problem: Problem) -> impl IntoView {
     let (here, login) = (use_current_url(), use_login_url());
     let next = move || match problem.status {
         401 => (login.get(), words.sign_in),
-        // What is refused stays refused: the way on is to what this person can see.
+        // A retry would not help, so the link leads to the overview page, which every user can see.
         403 | 404 => ("/".to_owned(), words.home),
-        // A plain load of the same address: it also helps when the program in the browser is stuck.
+        // The browser loads the page again, which also helps if the script in the browser is stuck.
         _ => (here.get(), words.retry),
     };
     view! {
@@ -43,7 +43,7 @@ pub(crate) fn ProblemPanel(problem: Problem) -> impl IntoView {
     .into_erased()
 }
 
-/// A refusal above a form. What is the reader's to mend needs no number.
+/// An error above a form. The request ID is shown only for errors that the user cannot correct.
 #[component]
 pub(crate) fn ProblemNotice(problem: Problem) -> impl IntoView {
     let id = problem.request_id.filter(|_| problem.status >= 500);
@@ -60,18 +60,18 @@ pub(crate) fn ProblemNotice(problem: Problem) -> impl IntoView {
     .into_erased()
 }
 
-/// What to quote to whoever looks into it.
+/// The request ID, with a button to copy it for an error report.
 #[component]
 pub(crate) fn RequestIdText(id: String) -> impl IntoView {
     let label = t().problem.request_id.of(&id);
     view! { <span class="request-id">{label.clone()}<CopyButton text=id label=label/></span> }.into_erased()
 }
 
-/// The address of a page that is never left without loading another one.
+/// The path and query of a server-rendered page, which change only when the browser loads another page.
 #[derive(Clone)]
 pub(crate) struct CurrentUrl(pub String);
 
-/// The page's address, with what it asks for.
+/// Returns the path and query of the page.
 pub(crate) fn use_current_url() -> Signal<String> {
     if let Some(CurrentUrl(address)) = use_context() {
         return Signal::stored(address);
@@ -84,7 +84,7 @@ pub(crate) fn use_current_url() -> Signal<String> {
     })
 }
 
-/// The address of the login that leads back here.
+/// Returns the URL of the sign-in page that leads back to this page.
 pub(crate) fn use_login_url() -> Signal<String> {
     let here = use_current_url();
     Signal::derive(move || format!("/login{}", query_string(&[("next", Some(here.get()))])))

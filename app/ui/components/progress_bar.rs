@@ -1,16 +1,17 @@
-//! Progress on a ruled scale, as on a tuner's dial. SVG attributes, because the page allows no inline styles.
+//! Progress bars that look like the dial of a tuner. They use SVG attributes, because the Content Security Policy
+//! allows no inline styles.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// A thin scale with its number.
+/// A thin progress bar.
 #[component]
 pub(crate) fn ProgressBar(
     #[prop(into)] percent: Signal<Option<f64>>,
     #[prop(into)] label: String,
-    /// Whether nothing moves any more.
+    /// Whether nothing is in progress; the bar then only shows a value.
     #[prop(optional)]
     over: bool,
 ) -> impl IntoView {
@@ -32,7 +33,7 @@ pub(crate) fn ProgressBar(
     .into_erased()
 }
 
-/// The large scale of a job's page, with ten marks.
+/// The large progress bar of a job page, with tick marks.
 #[component]
 pub(crate) fn LargeProgressBar(
     #[prop(into)] percent: Signal<Option<f64>>,

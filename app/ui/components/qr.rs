@@ -1,14 +1,14 @@
-//! A QR code as a picture of plain shapes.
+//! QR codes as SVG.
 
 use leptos::prelude::*;
 use qrcode::{Color, EcLevel, QrCode};
 
 use crate::ui::erase::Erase;
 
-/// The quiet zone around it, in modules (ISO/IEC 18004).
+/// The width of the quiet zone around the code, in modules (ISO/IEC 18004).
 const QUIET_ZONE: usize = 4;
 
-/// The text as a QR code; none if it is too long for one.
+/// A QR code of `text`; nothing if the text is too long.
 #[component]
 pub(crate) fn Qr(#[prop(into)] text: String, label: &'static str) -> impl IntoView {
     let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::M) else { return ().into_erased() };
@@ -22,7 +22,7 @@ pub(crate) fn Qr(#[prop(into)] text: String, label: &'static str) -> impl IntoVi
     .into_erased()
 }
 
-/// Each dark module as a square.
+/// Returns the SVG path of the dark modules.
 fn path(code: &QrCode) -> String {
     let width = code.width();
     let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);

@@ -1,6 +1,6 @@
-//! Rows of a list that are picked, and what can be done to all of them: a form that leads to a page which asks
-//! ([`crate::ui::bulk`]). Its fields are boxes in the rows, so the page itself remembers what is picked; a program only
-//! counts them, and ticks all.
+//! Selection of rows in a list, with bulk actions. The buttons of the actions submit a form that leads to a
+//! confirmation page ([`crate::ui::bulk`]). Its fields are the checkboxes in the rows, so that it needs no JavaScript;
+//! scripts only count the selected rows and select all rows.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -13,28 +13,28 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::schedule::on_next_frame;
 
-/// The form's id, by which boxes in the rows belong to it.
+/// The id of the form, to which the checkboxes in the rows refer.
 const FORM_ID: &str = "picked";
 
-/// What can be done.
+/// The button of a bulk action.
 #[derive(Debug, Clone)]
 pub(crate) struct BulkActionButton {
     pub action: BulkAction,
     pub label: Text,
     pub glyph: Glyph,
-    /// The key that goes to it.
+    /// The shortcut key that focuses the button.
     pub key: Option<&'static str>,
 }
 
-/// A list whose rows begin with [`pick_cell`], and below it what can be done once any is picked.
+/// A list whose rows begin with a [`row_checkbox`], and below it the bulk actions for the selected rows.
 #[component]
 pub(crate) fn RowSelection(
-    /// Where the page is that asks.
+    /// The URL of the confirmation page.
     to: &'static str,
-    /// The list, as it is asked for.
+    /// The URL of the list with its filters, to which the user returns.
     back: String,
     offers: Vec<BulkActionButton>,
-    /// What is told anew whenever rows come or go.
+    /// Changes whenever rows are added or removed.
     #[prop(into)]
     rows: Signal<()>,
     children: Children,
@@ -47,7 +47,7 @@ pub(crate) fn RowSelection(
             picked.set(browser::count_selected(&list));
         }
     };
-    // A browser may remember what was picked before the page was loaded.
+    // A browser may restore the selection from before the page was loaded.
     Effect::new(move |_| {
         rows.track();
         on_next_frame(list, count);
@@ -58,7 +58,7 @@ pub(crate) fn RowSelection(
             count();
         }
     };
-    // The boxes are cleared after it was said that they will be, and their button goes with them.
+    // The event fires before the checkboxes are cleared; then the reset button, which has the focus, disappears.
     let clear = move |_| {
         on_next_frame(list, move || {
             count();
@@ -84,13 +84,11 @@ pub(crate) fn RowSelection(
     .into_erased()
 }
 
-/// The box of a row.
 pub(crate) fn row_checkbox(id: String, name: &str) -> AnyView {
     view! { <input class="pick" type="checkbox" name="id" value=id form=FORM_ID aria-label=t().picking.one.of(name)/> }
         .into_erased()
 }
 
-/// The box above them, which picks all.
 pub(crate) fn select_all_checkbox() -> AnyView {
     view! { <input class="pick-all js-only" type="checkbox" autocomplete="off" aria-label=t().picking.all/> }
         .into_erased()

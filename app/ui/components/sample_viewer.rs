@@ -1,4 +1,5 @@
-//! One image as large as the window. The arrow keys go through the samples of a step and through the steps of a sample.
+//! A viewer for one sample, as large as the window. The arrow keys move between the samples of a step and between the
+//! steps of a sample.
 
 use leptos::prelude::*;
 
@@ -10,7 +11,8 @@ use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 use crate::ui::samples::{Direction, SampleImage, neighbor};
 
-/// Whether a click is for the page; one with a key pressed opens a tab or a window, as everywhere. The page takes it.
+/// Returns whether this is a left click without modifier keys, and then prevents its default action. With a modifier
+/// key, the browser opens the link in a tab or window as usual.
 fn take_plain_click(event: &leptos::ev::MouseEvent) -> bool {
     let plain = event.button() == 0 && !(event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key());
     if plain {
@@ -19,7 +21,7 @@ fn take_plain_click(event: &leptos::ev::MouseEvent) -> bool {
     plain
 }
 
-/// A sample as a tile that opens the viewer.
+/// Renders a sample as a tile that opens the viewer.
 pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>, sample: &SampleImage) -> AnyView {
     let place = all.with_untracked(|all| all.iter().position(|other| other == sample));
     let show = Callback::new(move |event| {
@@ -30,7 +32,7 @@ pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usi
     view! { <SampleTile sample=sample.clone() open=show/> }.into_erased()
 }
 
-/// The dialog; `open` is the place of its image among all.
+/// The dialog; `open` is the index in `all` of the sample that it shows.
 #[component]
 pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;

@@ -1,4 +1,4 @@
-//! Validation images: one as a tile, and the newest of a job.
+//! Samples as tiles, and the newest samples of a job.
 
 use leptos::prelude::*;
 
@@ -12,10 +12,10 @@ use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 use crate::ui::samples::{SampleImage, samples};
 
-/// How many of the newest step are shown.
+/// The maximum number of samples of the newest step that are shown.
 const MAX_SHOWN: usize = 8;
 
-/// The samples of the newest step, and the way to all of them.
+/// A panel with the samples of the newest step, and a link to all samples.
 #[component]
 pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'static str>) -> impl IntoView {
     let words = &t().job;
@@ -44,13 +44,12 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
     .into_erased()
 }
 
-/// Those of the newest step.
 fn newest_step_samples(all: &[SampleImage]) -> Vec<SampleImage> {
     let step = all.last().and_then(|sample| sample.step);
     all.iter().filter(|sample| sample.step == step).take(MAX_SHOWN).cloned().collect()
 }
 
-/// One image with its step; a click opens the file itself, unless the page does better.
+/// A sample with its step. A click opens the file, unless `open` prevents the default action.
 #[component]
 pub(crate) fn SampleTile(
     sample: SampleImage,
@@ -73,7 +72,7 @@ pub(crate) fn SampleTile(
     .into_erased()
 }
 
-/// The step and which sample, as short as it can be.
+/// Returns a short caption: the step and the key of the sample.
 pub(crate) fn caption(sample: &SampleImage) -> String {
     match sample.step {
         Some(step) => format!("{} · {}", t().job.samples_step.of(t().format_integer(step)), sample.key),

@@ -1,4 +1,4 @@
-//! Rows that stay where they are while somebody points at one or stands in one: who is about to press something presses it.
+//! Table rows that do not move while the table has the pointer or the focus, so that a click hits the intended row.
 
 use leptos::ev;
 use leptos::prelude::*;
@@ -6,8 +6,8 @@ use leptos::prelude::*;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The body of a table, and the way to the newest order, for below the table. Its rows follow `now`, but not while they are
-/// pointed at or stood in; `row` makes the row of each.
+/// Returns the body of a table, and a button for below the table that updates the rows. The rows, which `row` renders,
+/// follow `now` except while the body has the pointer or the focus.
 pub(crate) fn stable_rows<K>(
     now: Memo<Vec<K>>,
     row: impl Fn(K) -> AnyView + Clone + Send + 'static,

@@ -1,10 +1,10 @@
-//! A number that stands for itself, with its name and a remark.
+//! A tile with a value, its name and a note.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 
-/// One of a list `tiles tiles-figures`.
+/// An item of a list with the classes `tiles tiles-figures`.
 #[component]
 pub(crate) fn StatTile(
     name: &'static str,

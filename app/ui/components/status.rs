@@ -1,4 +1,4 @@
-//! Statuses as icon, word and colour: one `match` each, so that a new status does not compile until it can be shown.
+//! Statuses as icon, word and color. Each is one `match`, so that a new status does not compile until it has a style.
 
 use leptos::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Status as StatusWords;
 
-/// How a status looks: literal class names, because the style sheet is made from the words found in the source.
+/// The style of a status. Class names are literals, because the style sheet is generated from the words in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatusStyle {
     pub class: &'static str,
@@ -20,7 +20,6 @@ pub(crate) struct StatusStyle {
     pub label: Text,
 }
 
-/// How a job's status looks.
 pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> StatusStyle {
     let (class, glyph, word) = match status {
         JobStatus::Queued => ("status status-wait", Glyph::Dotted, words.queued),
@@ -35,7 +34,7 @@ pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> Status
     StatusStyle { class, glyph, label: word }
 }
 
-/// How a worker's status looks; one that never came is told apart from one that left.
+/// Returns the style of a worker's status; `was_here` distinguishes an offline worker from one that never connected.
 pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was_here: bool) -> StatusStyle {
     let (class, glyph, word) = match status {
         WorkerStatus::Connecting => ("status status-wait", Glyph::Dotted, words.connecting),
@@ -48,7 +47,7 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
     StatusStyle { class, glyph, label: word }
 }
 
-/// A worker's badge; one whose connection was lost has its own.
+/// Returns the style of a worker's status, with its own label if the connection was lost.
 fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
     let look = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
     match worker.status {
@@ -60,7 +59,7 @@ fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
     }
 }
 
-/// How an attempt's outcome looks; none while it goes on.
+/// Returns the style of an attempt's outcome; `outcome` is none while the attempt is active.
 pub(crate) fn outcome_style(words: &StatusWords, outcome: Option<&str>) -> StatusStyle {
     let (class, glyph, word) = match outcome {
         None => ("status status-active status-spin", Glyph::Spinner, words.running),
@@ -73,7 +72,7 @@ pub(crate) fn outcome_style(words: &StatusWords, outcome: Option<&str>) -> Statu
     StatusStyle { class, glyph, label: word }
 }
 
-/// The display word of a worker's type.
+/// Returns the label of a worker's type; `kind` is none until the agent has set it.
 pub(crate) fn worker_type_label(words: &StatusWords, kind: Option<WorkerType>) -> Text {
     match kind {
         Some(WorkerType::Ephemeral) => words.ephemeral,
@@ -82,7 +81,6 @@ pub(crate) fn worker_type_label(words: &StatusWords, kind: Option<WorkerType>) -
     }
 }
 
-/// The display word of a target.
 pub(crate) fn target_label(words: &StatusWords, target: Target) -> Text {
     match target {
         Target::Auto => words.target_auto,
@@ -91,7 +89,6 @@ pub(crate) fn target_label(words: &StatusWords, target: Target) -> Text {
     }
 }
 
-/// The display word of an artifact's kind.
 pub(crate) fn artifact_kind_label(words: &StatusWords, kind: ArtifactKind) -> Text {
     match kind {
         ArtifactKind::Final => words.kinds.r#final,
@@ -101,7 +98,6 @@ pub(crate) fn artifact_kind_label(words: &StatusWords, kind: ArtifactKind) -> Te
     }
 }
 
-/// A status.
 #[component]
 pub(crate) fn StatusBadge(look: StatusStyle) -> impl IntoView {
     view! {
@@ -113,13 +109,13 @@ pub(crate) fn StatusBadge(look: StatusStyle) -> impl IntoView {
     .into_erased()
 }
 
-/// A job's status.
 #[component]
 pub(crate) fn JobBadge(status: JobStatus) -> impl IntoView {
     view! { <StatusBadge look=job_status_style(&t().status, status)/> }.into_erased()
 }
 
-/// A worker's status, with a word about what it does not show: a wished drain, and an agent that trusts anybody.
+/// A worker's status, with badges for a requested drain, an agent that does not verify the server's certificate, an
+/// unhealthy host, unavailable GPUs, and problems of the token.
 #[component]
 pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
     let unverified = worker.tls_verify == Some(false);
@@ -140,7 +136,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
     .into_erased()
 }
 
-/// That a connected worker's host is fit for no new job.
+/// A badge for an unhealthy host of a worker that is not offline.
 #[component]
 fn HostHealthBadge(worker: WorkerView) -> impl IntoView {
     let why = worker.unhealthy_reason.filter(|_| worker.status != WorkerStatus::Offline);

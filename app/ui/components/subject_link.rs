@@ -1,4 +1,4 @@
-//! Who did something, or to what, as the audit trail names it.
+//! Links to the actors and targets of audit entries.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::protocol::audit::{AuditPage, strip_worker_prefix};
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 
-/// A link where there is a page of it, with the name that the trail knows it by.
+/// Renders an actor or target as a link to its page, with its name in the audit log; as text if it has no page.
 pub(crate) fn subject_link(trail: &AuditPage, name: &str) -> AnyView {
     let id = strip_worker_prefix(name);
     match subject_url(id) {
@@ -20,7 +20,8 @@ pub(crate) fn subject_link(trail: &AuditPage, name: &str) -> AnyView {
     }
 }
 
-/// The page of what an id names, and whether the browser loads it anew. A person's name is no id, and ids are letters and digits.
+/// Returns the URL of the page for an ID, and the link's `rel`: `external` if the page is server-rendered. Returns none
+/// for other names, such as those of users.
 fn subject_url(id: &str) -> Option<(String, Option<&'static str>)> {
     let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let (kind, rest) = id.split_once('_').filter(|_| plain)?;

@@ -1,4 +1,4 @@
-//! What would become of a submit: who takes it, who does not and why, and the same submit for a shell.
+//! The preview of a submit: which workers match, which do not and why, and the same submit as shell commands.
 
 use leptos::prelude::*;
 
@@ -15,10 +15,10 @@ use crate::ui::backend::{DraftPreview, SubmitCommands};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// So many workers are listed.
+/// The maximum number of workers that are listed.
 const MAX_WORKERS: usize = 30;
 
-/// The panel beside the form. Its parts are those that a browser puts in the place of the ones before.
+/// The panels beside the form. After a change of the form, the browser replaces the elements with `data-part`.
 #[component]
 pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Children) -> impl IntoView {
     let words = &t().plain().train;
@@ -71,7 +71,7 @@ fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
     .into_erased()
 }
 
-/// The verdict in a sentence.
+/// Returns the verdict as a sentence.
 fn describe_verdict(explanation: &ExplanationView) -> String {
     let words = &t().plain().train;
     let taker = explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
@@ -79,7 +79,7 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
-        // Of those that have never connected nobody knows whether they match.
+        // Workers that have never connected are not known to match.
         VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => {
             t().why.worker_unavailable.to_owned()
         }
@@ -87,7 +87,7 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
         VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),
         VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
-        // What is not submitted yet was not tried, nor has it ended.
+        // Not possible for a job that is not submitted yet.
         VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::Held => explanation.text.clone(),
     }
 }
@@ -138,7 +138,7 @@ fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
     .into_erased()
 }
 
-/// What leads to the page of a configuration's files, and out of the form.
+/// A link that leaves the form for the page with the files of a configuration.
 #[component]
 pub(crate) fn ViewFilesLink(href: String, name: String) -> impl IntoView {
     let look = t().plain().train.look;

@@ -1,26 +1,24 @@
-//! The views of one thing as links, so that each has an address.
+//! The views of one resource as links, so that each has a URL.
 
 use leptos::prelude::*;
 
 use crate::ui::erase::Erase;
 use crate::ui::locales::sentence::Text;
 
-/// A link to a view.
 pub(crate) struct TabLink {
     pub href: String,
     pub name: Text,
-    /// Whether it is the one that is shown.
+    /// Whether this view is shown.
     pub is_current: bool,
-    /// Whether it is a plain page ([`crate::ui::Plain`]).
+    /// Whether the browser has to load the view, because it is rendered on the server only.
     pub is_server_rendered: bool,
 }
 
-/// The links.
 #[component]
 pub(crate) fn TabLinks(label: Text, links: Vec<TabLink>) -> impl IntoView {
     let here_is_server_rendered = links.iter().any(|link| link.is_current && link.is_server_rendered);
     let links = links.into_iter().map(|TabLink { href, name, is_current, is_server_rendered }| {
-        // From one kind of page to the other the browser loads anew.
+        // The router navigates only between pages that are rendered in the browser.
         let loads = (is_server_rendered || here_is_server_rendered).then_some("external");
         view! { <li><a class="tab" href=href rel=loads aria-current=is_current.then_some("page")>{name}</a></li> }
     });

@@ -1,4 +1,4 @@
-//! Light, dark, or as the system says.
+//! The theme switch: light, dark, or the theme of the system.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
@@ -9,7 +9,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::prefs::{Prefs, Theme};
 
-/// Three buttons of one form.
+/// A form with one button for each theme.
 #[component]
 pub(crate) fn ThemeSwitch() -> impl IntoView {
     let words = &t().nav;

@@ -1,5 +1,5 @@
-//! Moments and spans. With JavaScript a page shows an age that ticks, without it the full moment: the style sheet
-//! shows one of the two, so neither hydration nor layout moves.
+//! Times and durations. With JavaScript, a page shows how long ago a time was, and updates it; without JavaScript, the
+//! date and time. Both are in the HTML and the style sheet shows one of them, so that hydration shifts no layout.
 
 use leptos::prelude::*;
 
@@ -8,10 +8,10 @@ use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// When something happened.
+/// The time that has passed since `at`.
 ///
-/// The moment in full is there for a pointer and a finger, and in a table with the row's link. It is no stop of the Tab
-/// key: a page has dozens, and assistive programs read `datetime`.
+/// The date and time are shown on hover and tap, and in a table while the link of the row has the focus. The element is
+/// not a Tab stop, because a page has dozens of them and assistive technology reads `datetime`.
 #[component]
 pub(crate) fn RelativeTime(at: Timestamp) -> impl IntoView {
     let clock = use_clock();
@@ -27,7 +27,7 @@ pub(crate) fn RelativeTime(at: Timestamp) -> impl IntoView {
     .into_erased()
 }
 
-/// How long something takes or took; it grows while there is no end.
+/// The duration from `from` to `until`, or to the current time.
 #[component]
 pub(crate) fn Elapsed(from: Timestamp, #[prop(optional_no_strip)] until: Option<Timestamp>) -> impl IntoView {
     let clock = use_clock();

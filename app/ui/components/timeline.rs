@@ -1,4 +1,5 @@
-//! A job's life as lanes: what it waited for, and what each attempt did. The table below says the same in words.
+//! The timeline of a job: a lane for its waiting times, and a lane for each attempt. The table below the timeline
+//! contains the same as text.
 
 use leptos::prelude::*;
 
@@ -12,7 +13,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::timeline::{JobTimeline, TimelineLane, TimelinePhase, TimelineSegment, axis_marks, coarse_now};
 
-/// A size to draw at; the style sheet shows the one that fits, so that letters keep their size.
+/// A size of the drawing. The style sheet shows the size that fits, so that text is not scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct TimelineSize {
     width: f64,
@@ -22,13 +23,13 @@ struct TimelineSize {
 
 const WIDE: TimelineSize = TimelineSize { width: 1000.0, marks: 8, class: "lanes max-sm:hidden" };
 const NARROW: TimelineSize = TimelineSize { width: 340.0, marks: 3, class: "lanes sm:hidden" };
-/// From one lane to the next.
+/// The distance from one lane to the next.
 const LANE_HEIGHT: f64 = 38.0;
-/// From the top of a lane to its bar, and how high that is.
+/// The distance from the top of a lane to its bar, and the height of the bar.
 const BAR_GEOMETRY: (f64, f64) = (17.0, 12.0);
-/// Room for what a bar says, above all lanes.
+/// The space above all lanes, for the text of a bar.
 const TOP_MARGIN: f64 = 22.0;
-/// Room for the outcome's mark at the end.
+/// The space at the end, for the icon of the outcome.
 const RIGHT_MARGIN: f64 = 20.0;
 
 impl TimelineSize {
@@ -37,7 +38,7 @@ impl TimelineSize {
     }
 }
 
-/// The lanes of a job, which grow while it goes on.
+/// The lanes of a job, which grow until it ends.
 #[component]
 pub(crate) fn Timeline(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles>>) -> impl IntoView {
     let clock = use_clock();
@@ -54,7 +55,7 @@ pub(crate) fn Timeline(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
     }
 }
 
-/// No component: what it reads of the clock is followed.
+/// A function and not a component, so that the caller tracks what it reads from the clock.
 fn draw_timeline(
     (canvas, clock): (TimelineSize, PageClock),
     job: &JobView,
@@ -107,7 +108,7 @@ fn draw_lane(
         },
     );
     let start = lane.segments.first().map_or(2.0, |segment| canvas.x_at(lanes, segment.from));
-    // Letters that would run over the edge end where their lane does.
+    // A name that would run over the edge is aligned with the end of its lane.
     let ends = start > canvas.width * 0.6;
     let bars = lane.segments.iter().map(|segment| draw_segment((canvas, clock), lanes, *segment, top)).collect_view();
     let made = checkpoints.iter().filter(|checkpoint| Some(checkpoint.attempt) == lane.attempt);
@@ -158,7 +159,7 @@ fn draw_segment(
     };
     let span = words.format_duration(segment.until - segment.from);
     let text = format!("{name} · {span} · {}", clock.format_timestamp(segment.from));
-    // However short: it was there.
+    // Even the shortest segment is visible.
     let width = (until - from).max(2.0);
     let shape = view! {
         <rect class=class x=format!("{from:.1}") y=top + BAR_GEOMETRY.0 width=format!("{width:.1}") height=BAR_GEOMETRY.1 rx="2"></rect>
@@ -166,7 +167,7 @@ fn draw_segment(
     labeled_shape(text, shape.into_erased())
 }
 
-/// A shape that says what it is, above all lanes, to whoever points at it or comes to it by key.
+/// Renders a shape with a text, which is shown above all lanes while the shape has the pointer or the focus.
 fn labeled_shape(text: String, shape: AnyView) -> AnyView {
     let label = text.clone();
     view! {

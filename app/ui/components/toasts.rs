@@ -1,4 +1,4 @@
-//! What was just done or refused, in the corner; and the list in which it can be read again.
+//! Toasts with the results of actions, and the list of past notifications.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::notifications::{Notification, Notifications, Toast, use_notifications};
 
-/// The corner. Its two parts are there before anything is said in them, or nobody would hear it.
+/// The toasts in the corner. Both live regions exist before they have content, because screen readers would not
+/// announce it otherwise.
 #[component]
 pub(crate) fn Toasts() -> impl IntoView {
     let notes = use_notifications();
@@ -59,7 +60,7 @@ fn notification_style(note: &Notification) -> (&'static str, Glyph) {
     if note.is_error { ("notice-bad", Glyph::Warning) } else { ("notice-good", Glyph::CheckCircle) }
 }
 
-/// What was said in this tab, the newest first.
+/// The notifications of this tab, newest first.
 #[component]
 pub(crate) fn NotificationsMenu() -> impl IntoView {
     let words = &t().habits;

@@ -1,4 +1,4 @@
-//! Use as bars by day, and as a map of the week. Every figure is there as text too.
+//! GPU usage as bars for each day, and as a heat map of the week. Each value is also in the page as text.
 
 use leptos::prelude::*;
 
@@ -7,10 +7,10 @@ use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The chart's height in its own units; each day is one wide.
+/// The height of the chart in SVG units; each day is one unit wide.
 const CHART_HEIGHT: f64 = 40.0;
 
-/// Bars by day: what was held, before what was there.
+/// For each day, a bar of the GPU hours allocated in front of one of the GPU hours available.
 #[component]
 pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
@@ -69,7 +69,7 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     .into_erased()
 }
 
-/// The hours of the week as a table whose cells are the darker the more was held.
+/// The hours of the week as a table; the more GPU hours were allocated, the stronger the color of the cell.
 #[component]
 pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
     let words = &t().plain().usage;
@@ -101,7 +101,7 @@ pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// Of what was there, if that is known; else of the most that was held in any hour.
+/// The share of the GPU hours available, if known; otherwise relative to `most`, the maximum of all hours.
 #[component]
 fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
     let language = t();
@@ -118,7 +118,7 @@ fn HeatmapCell(hour: UsageHour, most: f64) -> impl IntoView {
         .into_erased()
 }
 
-/// The class of a share of 1: six steps, of which the first is for nothing at all.
+/// Returns the class for a share from 0 to 1: one of six steps, of which the first means no usage.
 fn heat_class(share: f64) -> &'static str {
     match share {
         _ if share <= 0.0 => "heat-0",

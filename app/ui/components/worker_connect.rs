@@ -1,4 +1,4 @@
-//! A new worker's first page: its token, the command to run, and whether it has come.
+//! The first page of a new worker: its token, commands that start its agent, and whether the agent has connected.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::prefs::Prefs;
 
-/// After so long without contact, likely causes are listed.
+/// How long to wait for the agent before likely causes are listed.
 const TROUBLESHOOTING_DELAY: Duration = Duration::from_mins(1);
 
-/// Token and ways to start the agent, from the flash.
+/// The new token and the ways to start an agent, from the [`Flash`](crate::ui::flash::Flash).
 #[component]
 pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoView {
     let words = &t().worker;
@@ -49,7 +49,7 @@ pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoV
     .into_erased()
 }
 
-/// A way to start it. One is open at a time, which needs no program.
+/// A way to start the agent. All have the same `name`, so that the browser opens only one at a time.
 #[component]
 fn StartMethodDetails(way: StartMethod, open: bool) -> impl IntoView {
     let words = &t().worker;
@@ -71,13 +71,13 @@ fn StartMethodDetails(way: StartMethod, open: bool) -> impl IntoView {
     .into_erased()
 }
 
-/// The usual causes of no contact.
+/// Returns the likely causes if the agent does not connect.
 fn causes() -> impl Iterator<Item = Text> {
     let causes = &t().worker.causes;
     [causes.address, causes.firewall, causes.certificate, causes.token, causes.agent_ended].into_iter()
 }
 
-/// Waits for the worker's first contact and turns green with it.
+/// Shows whether the agent has registered, and turns green when it does.
 #[component]
 pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token_shown: bool) -> impl IntoView {
     let words = &t().worker;
@@ -118,7 +118,8 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
     .into_erased()
 }
 
-/// Whether an agent has registered with the token that the worker has now. One that the rotation threw out has not.
+/// Returns whether an agent has registered since the current token was created. A registration from before a rotation
+/// does not count.
 fn has_registered(worker: &WorkerView) -> bool {
     match (worker.registered_at, worker.token_created_at) {
         (Some(registered), Some(made)) => registered >= made,
@@ -126,7 +127,7 @@ fn has_registered(worker: &WorkerView) -> bool {
     }
 }
 
-/// That an agent came and was refused, and what that says about it.
+/// A notice that an agent was rejected, and why.
 #[component]
 fn RefusedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
     let words = &t().worker;
@@ -149,7 +150,7 @@ fn RefusedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
     .into_erased()
 }
 
-/// What is known of an agent that has come: from where, with what, and which it is.
+/// Describes an agent that has registered: its address, GPUs and version.
 fn describe_agent(worker: &WorkerView) -> String {
     let words = t();
     let facts = [

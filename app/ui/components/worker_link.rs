@@ -1,4 +1,4 @@
-//! The names of workers: links for whoever may see them.
+//! Names of workers, as links if the user is permitted to view the fleet.
 
 use leptos::prelude::*;
 
@@ -8,7 +8,6 @@ use crate::protocol::jobs::JobView;
 use crate::ui::erase::Erase;
 use crate::ui::permissions::has_permission;
 
-/// A worker's name.
 #[component]
 pub(crate) fn WorkerNameLink(id: WorkerId, name: String) -> impl IntoView {
     if has_permission(Permission::FleetView) {
@@ -19,7 +18,7 @@ pub(crate) fn WorkerNameLink(id: WorkerId, name: String) -> impl IntoView {
     }
 }
 
-/// The worker that has a job, or had it last; or a dash.
+/// The worker of the last attempt of a job; a dash if there is none.
 #[component]
 pub(crate) fn WorkerLink(job: JobView) -> impl IntoView {
     match (job.worker_id, job.worker_name) {

@@ -1,4 +1,4 @@
-//! Workers as a table; on a small screen its columns fold into two.
+//! The table of workers; on a small screen it has only two columns.
 
 use leptos::prelude::*;
 
@@ -22,13 +22,12 @@ use crate::ui::permissions::has_permission;
 /// A column by which the table can be sorted.
 #[derive(Debug, Clone)]
 pub(crate) struct SortColumn {
-    /// `ascending` or `descending`, if it is.
+    /// `ascending` or `descending`, if the table is sorted by this column.
     pub sorted: Option<&'static str>,
-    /// Where it is, or the other way round.
+    /// The URL of the table sorted by this column, or in the opposite order if it already is.
     pub href: String,
 }
 
-/// Those of them.
 #[derive(Debug, Clone)]
 pub(crate) struct SortColumns {
     pub name: SortColumn,
@@ -37,7 +36,7 @@ pub(crate) struct SortColumns {
     pub seen: SortColumn,
 }
 
-/// A table of workers that follows its signal. A row stays its worker's while others come.
+/// A table of workers that follows `page`. A change of other workers does not render a row again.
 #[component]
 pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> impl IntoView {
     let words = &t().workers;
@@ -46,7 +45,7 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
     let row = move |id: WorkerId| {
         let worker = Memo::new(move |last: Option<&Option<WorkerView>>| {
             let now = page.with(|page| page.workers.iter().find(|one| one.id == id).cloned());
-            // A row that is about to go keeps what it says.
+            // A row that is about to be removed still shows its last content.
             now.or_else(|| last.cloned().flatten())
         });
         view! { <tr>{move || worker.with(|worker| worker.as_ref().map(|worker| row_cells(worker, picks)))}</tr> }
@@ -75,7 +74,6 @@ pub(crate) fn WorkerTable(page: RwSignal<WorkersPage>, heads: SortColumns) -> im
     .into_erased()
 }
 
-/// The head of such a column.
 fn sortable_header(class: &'static str, head: SortColumn, label: Text) -> AnyView {
     view! { <th scope="col" class=class aria-sort=head.sorted><a class="sort" href=head.href>{label}</a></th> }
         .into_erased()
@@ -113,7 +111,7 @@ fn row_cells(worker: &WorkerView, picks: bool) -> impl IntoView + use<> {
     .into_erased()
 }
 
-/// `2 × A100-SXM4-80GB`, a part for each model, or that there is none; a dash where nothing was reported yet.
+/// Returns the GPUs by model, such as `2 × A100-SXM4-80GB`, or that there are none; a dash if nothing is reported yet.
 pub(crate) fn describe_gpus(words: &Workers, worker: &WorkerView) -> String {
     let some = |count: u32, model: &str| format!("{count}\u{a0}×\u{a0}{model}");
     let parts: Vec<_> = worker.gpu_models.iter().map(|of| some(of.count, &of.name)).collect();
@@ -125,7 +123,7 @@ pub(crate) fn describe_gpus(words: &Workers, worker: &WorkerView) -> String {
     }
 }
 
-/// When the worker was last heard of.
+/// The time of the worker's last heartbeat.
 #[component]
 pub(crate) fn LastSeen(worker: WorkerView) -> impl IntoView {
     match worker.last_heartbeat {
@@ -134,7 +132,7 @@ pub(crate) fn LastSeen(worker: WorkerView) -> impl IntoView {
     }
 }
 
-/// The job that the worker holds.
+/// The first job of a worker with its progress, and how many more it has.
 #[component]
 fn CurrentJobCell(worker: WorkerView) -> impl IntoView {
     let words = t();

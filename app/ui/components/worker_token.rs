@@ -1,4 +1,5 @@
-//! A worker's token on its page: who made it, when it was used, what it is limited to, another one, and the alarm when two agents have it.
+//! A worker's token on its page: who created it, its last use, its limits, its rotation, and an alert if two agents use
+//! it.
 
 use leptos::prelude::*;
 
@@ -12,7 +13,7 @@ use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// The alarm, and what to do about it.
+/// An alert that two agents use the token, with a button that resolves it.
 #[component]
 pub(crate) fn TokenAlarm(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().token;
@@ -39,7 +40,7 @@ fn conflict_hint(host: &str) -> String {
     if host.is_empty() { words.conflict_hint.to_owned() } else { words.conflict_hint_on.of(host) }
 }
 
-/// What is known of the token, and a form for another one.
+/// The properties of the token, and a form that rotates it.
 #[component]
 pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().token;
@@ -75,7 +76,7 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
     .into_erased()
 }
 
-/// Whose it is, what it did last, and what it is limited to.
+/// Renders who created the token, its last use, and its limits.
 fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let words = &t().token;
     let by = worker.token_created_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
@@ -103,10 +104,10 @@ fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     .into_erased()
 }
 
-/// From when on a token's end is announced in the worker's row.
+/// How long before its expiry a token gets a badge.
 const EXPIRY_WARNING: Millis = Millis::from_secs(7 * 86_400);
 
-/// Badges in a worker's row: the alarm, and a token that has ended or soon will have.
+/// Badges for a token that two agents use, and for one that has expired or expires soon.
 #[component]
 pub(crate) fn TokenBadges(worker: WorkerView) -> impl IntoView {
     let words = &t().token;

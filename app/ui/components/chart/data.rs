@@ -1,16 +1,16 @@
-//! What a chart shows, as plain numbers, and where it lies in its frame.
+//! The data of a chart as plain numbers, and their projection onto the plot area.
 
 use crate::ui::axis::{AxisRange, PlotArea, svg_path};
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 
-/// What the numbers are.
+/// The unit of a chart's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ValueUnit {
-    /// Anything.
+    /// Any values.
     #[default]
     Plain,
-    /// Anything that begins at zero.
+    /// Values whose axis starts at zero.
     Count,
     Percent,
     Gigabytes,
@@ -19,7 +19,7 @@ pub(crate) enum ValueUnit {
 }
 
 impl ValueUnit {
-    /// A value in full.
+    /// Formats a value with its unit.
     pub fn format_value(self, value: f64) -> String {
         let with = |digits, unit| format!("{}\u{a0}{unit}", t().locale.fixed(value, digits));
         match self {
@@ -32,7 +32,7 @@ impl ValueUnit {
         }
     }
 
-    /// A round one, short.
+    /// Formats a round value with its unit, as short as possible.
     pub fn format_tick(self, tick: f64) -> String {
         let with_unit = |unit| format!("{} {unit}", trim_zeros(tick));
         match self {
@@ -45,7 +45,7 @@ impl ValueUnit {
     }
 }
 
-/// A number without the zeros that its neighbours do not need either.
+/// Formats a number; below 100, without trailing zeros after the decimal point.
 fn trim_zeros(tick: f64) -> String {
     let text = t().format_number(tick);
     let point = ['.', ','];
@@ -56,52 +56,51 @@ fn trim_zeros(tick: f64) -> String {
     }
 }
 
-/// What it goes over.
+/// The quantity of the x axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Axis {
     /// Steps of a training.
     #[default]
     Steps,
-    /// Seconds since it began.
+    /// Seconds since the first metric point.
     Elapsed,
     /// Seconds since 1970.
     Clock,
 }
 
-/// One line; where its value is no number it is interrupted.
+/// One line; values that are not finite interrupt it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ChartSeries {
     pub name: String,
     pub points: Vec<(f64, f64)>,
-    /// Behind it, faintly: what was smoothed, or the highest where the line is a mean.
+    /// A faint line behind it: the values before smoothing, or the maxima if the line is a mean.
     pub background: Vec<(f64, f64)>,
 }
 
-/// A chart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Chart {
-    /// Unlike those of all others on the page.
+    /// Unique on the page.
     pub id: String,
     pub title: String,
     pub unit: ValueUnit,
     pub axis: Axis,
-    /// What it goes over, if that is more than there are points.
+    /// The range of the x axis, if it is wider than the range of the points.
     pub span: Option<AxisRange>,
-    /// The value that it reaches up to at least.
+    /// Minimum of the upper end of the y axis, for units whose axis starts at zero.
     pub min_top: Option<f64>,
     pub is_log: bool,
-    /// What was done to the lines.
+    /// A note on how the values were processed.
     pub note: Option<String>,
-    /// Where they stopped being numbers.
+    /// The position after which the values are NaN.
     pub nan_mark: Option<f64>,
     pub series: Vec<ChartSeries>,
 }
 
-/// Where values lie.
+/// The ranges of a chart's axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Plot {
     pub x: AxisRange,
-    /// Of a logarithmic chart still the values themselves.
+    /// The values themselves, even if the axis is logarithmic.
     pub y: AxisRange,
     pub is_log: bool,
 }
@@ -112,7 +111,7 @@ impl Chart {
         self.series.iter().flat_map(|line| line.points.iter().chain(&line.background)).copied().filter(known)
     }
 
-    /// Where its values lie; none if there is nothing to draw.
+    /// Returns the ranges of the axes; none if there is nothing to draw.
     pub fn plot(&self) -> Option<Plot> {
         let x = self.span.or_else(|| AxisRange::enclosing(self.finite_points().map(|(x, _)| x)))?;
         let y = AxisRange::enclosing(self.finite_points().map(|(_, y)| y))?;
@@ -129,7 +128,7 @@ impl Chart {
         Some(Plot { x, y, is_log })
     }
 
-    /// The places that can be read, in order: those of its longest line.
+    /// Returns the positions that the cursor can have, in order: those of the longest line.
     pub fn x_positions(&self) -> Vec<f64> {
         let longest = self.series.iter().max_by_key(|line| line.points.len());
         let known = longest.into_iter().flat_map(|line| &line.points).filter(|(_, y)| y.is_finite());
@@ -141,22 +140,22 @@ impl Chart {
 }
 
 impl Plot {
-    /// Of nothing.
+    /// The plot of a chart without values.
     pub const EMPTY: Self =
         Self { x: AxisRange { low: 0.0, high: 1.0 }, y: AxisRange { low: 0.0, high: 1.0 }, is_log: false };
 
-    /// Where a point lies in a frame.
+    /// Projects a point onto a plot area.
     pub fn project(self, frame: PlotArea, (x, y): (f64, f64)) -> (f64, f64) {
         let share = if self.is_log { log_fraction(self.y, y) } else { self.y.fraction(y) };
         (frame.left + frame.width * self.x.fraction(x), frame.top + frame.height * (1.0 - share))
     }
 
-    /// The `d` of a line.
+    /// Returns the `d` attribute of a line.
     pub fn path(self, frame: PlotArea, points: &[(f64, f64)]) -> String {
         svg_path(points.iter().map(|point| self.project(frame, *point)))
     }
 
-    /// What a line says at a place: its nearest point, unless that is too far away.
+    /// Returns the point of a line that is nearest to a position, unless it is more than 2 % of the x axis away.
     pub fn value_at(self, line: &ChartSeries, at: f64) -> Option<(f64, f64)> {
         let known = line.points.iter().filter(|(_, y)| y.is_finite());
         let nearest = known.min_by(|a, b| (a.0 - at).abs().total_cmp(&(b.0 - at).abs()))?;
@@ -169,18 +168,19 @@ fn log_fraction(range: AxisRange, value: f64) -> f64 {
     logs.fraction(value.ln())
 }
 
-/// The place of a grid that is nearest to a value.
+/// Returns the index of the position that is nearest to a value.
 pub(crate) fn nearest_index(grid: &[f64], value: f64) -> Option<usize> {
     (0..grid.len()).min_by(|a, b| (grid[*a] - value).abs().total_cmp(&(grid[*b] - value).abs()))
 }
 
-/// Points of cells of equal length, with an interruption where nothing was heard for longer than agents are silent.
+/// Returns the points of intervals of equal length. A period without values becomes a gap if it is longer than three
+/// heartbeats and 1.5 intervals.
 pub(crate) fn binned_points(from: f64, step: f64, values: &[Option<f64>]) -> Vec<(f64, f64)> {
     const SILENCE: f64 = 90.0;
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(values.len());
     for (place, value) in values.iter().enumerate() {
         let Some(value) = value else { continue };
-        // In the middle of its time.
+        // The middle of the interval.
         let at = from + (to_f64(place as u64) + 0.5) * step;
         if let Some((before, _)) = points.last().filter(|(before, _)| at - before > SILENCE.max(step * 1.5)) {
             points.push((f64::midpoint(*before, at), f64::NAN));

@@ -1,4 +1,4 @@
-//! A chart's numbers as a table, for whoever does not see it.
+//! The values of a chart as a table, for users who cannot see the drawing.
 
 use leptos::prelude::*;
 
@@ -9,17 +9,17 @@ use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// So many rows are read with patience.
+/// Maximum number of rows: more are tedious to read.
 const MAX_ROWS: usize = 16;
 
-/// The rows that are shown: spread over all places, the first and last among them.
+/// Returns the positions of the rows: evenly spread, with the first and the last one.
 fn sample_rows(grid: &[f64]) -> Vec<f64> {
     let last = grid.len().saturating_sub(1);
     let rows = grid.len().min(MAX_ROWS);
     (0..rows).map(|row| grid[if rows < 2 { 0 } else { row * last / (rows - 1) }]).collect()
 }
 
-/// The rows as text. They are updated only while the table is open.
+/// Returns the rows as text, updated only while the table is open.
 fn table_rows(shown: ChartSignals, open: RwSignal<bool>) -> Memo<Vec<(f64, Vec<String>)>> {
     Memo::new(move |last: Option<&Vec<(f64, Vec<String>)>>| {
         if let (Some(last), false) = (last, open.get()) {

@@ -1,4 +1,4 @@
-//! A chart as SVG: one drawing for all of them.
+//! Draws charts as SVG.
 
 use leptos::prelude::*;
 
@@ -10,8 +10,8 @@ use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 
-/// A size to draw at. Where the place differs much, two are drawn and the style sheet shows the one that fits, so that
-/// letters keep their size.
+/// A size at which a chart is drawn. Where the available width varies much, a chart is drawn in several sizes and the
+/// style sheet shows the one that fits, so that the text is not scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChartSize {
     pub width: f64,
@@ -27,7 +27,7 @@ impl ChartSize {
     }
 }
 
-/// Each line has a colour and, from the fifth on, dashes.
+/// Each line has its own color; from the fifth line on, the colors repeat with dashes.
 pub(super) const SERIES_CLASSES: [&str; 8] = [
     "curve series-1",
     "curve series-2",
@@ -39,7 +39,7 @@ pub(super) const SERIES_CLASSES: [&str; 8] = [
     "curve series-8",
 ];
 
-/// The ruled back and the lines. All rules are one path: one change of the document for all of them.
+/// The axes, the lines, and a mark where the values become NaN.
 pub(super) fn draw_plot(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
     let bottom = frame.top + frame.height;
@@ -75,10 +75,10 @@ pub(super) fn draw_plot(shown: ChartSignals, canvas: ChartSize, clock: PageClock
     .into_erased()
 }
 
-/// A place along an axis: what is written there, and where.
+/// A tick of an axis: its label and its position.
 type Tick = (String, f64);
 
-/// The rules of a picture, at their heights.
+/// Returns the ticks of the y axis, which are its grid lines.
 fn y_ticks(unit: ValueUnit, plot: Plot, canvas: ChartSize) -> Vec<Tick> {
     let values = if plot.is_log { log_ticks(plot.y) } else { ticks(plot.y, canvas.rows) };
     values
@@ -87,7 +87,8 @@ fn y_ticks(unit: ValueUnit, plot: Plot, canvas: ChartSize) -> Vec<Tick> {
         .collect()
 }
 
-/// The marks below it, at their places. Those of a clock are at the reader's full hours, as they are at its end.
+/// Returns the ticks of the x axis. On a clock axis they are at round times in the user's time zone, with its UTC
+/// offset at the end of the axis.
 fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<Tick> {
     let ticks = match axis {
         Axis::Steps => ticks(plot.x, canvas.columns),
@@ -103,7 +104,8 @@ fn x_ticks(axis: Axis, plot: Plot, canvas: ChartSize, clock: PageClock) -> Vec<T
         .collect()
 }
 
-/// Both axes. While there are as many ticks, only what changed of them is written.
+/// Both axes. All grid lines are a single path, so that one change of the DOM updates them. While the number of ticks
+/// stays the same, labels are updated in place.
 fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyView {
     let frame = canvas.plot_area();
     let bottom = frame.top + frame.height;
@@ -124,7 +126,6 @@ fn draw_axes(shown: ChartSignals, canvas: ChartSize, clock: PageClock) -> AnyVie
     .into_erased()
 }
 
-/// What is written along an axis.
 fn tick_labels(
     ticks: Memo<Vec<Tick>>,
     anchor: &'static str,
@@ -142,7 +143,7 @@ fn tick_labels(
     }
 }
 
-/// What a mark of an axis says; the zone of its hours is said once.
+/// Returns the label of a tick. Times of day have no UTC offset: the chart shows it once, in its header.
 fn tick_label(axis: Axis, x: f64, clock: PageClock) -> String {
     match axis {
         Axis::Clock => clock.format_time(timestamp_at(x)),
@@ -150,7 +151,7 @@ fn tick_label(axis: Axis, x: f64, clock: PageClock) -> String {
     }
 }
 
-/// A place of an axis in words.
+/// Formats a position of the x axis.
 pub(super) fn describe_x(axis: Axis, x: f64, clock: PageClock) -> String {
     match axis {
         Axis::Steps => t().format_integer(round_to_i64(x).max(0).unsigned_abs()),
@@ -159,7 +160,6 @@ pub(super) fn describe_x(axis: Axis, x: f64, clock: PageClock) -> String {
     }
 }
 
-/// The moment at a place of a clock's axis.
 fn timestamp_at(x: f64) -> Timestamp {
     Timestamp(round_to_i64(x).saturating_mul(1_000))
 }
@@ -169,7 +169,7 @@ fn round_to_i64(x: f64) -> i64 {
     x.round() as i64
 }
 
-/// The line at the place that is read, and a dot on each curve.
+/// A vertical line at the cursor, and a dot on each line.
 pub(super) fn crosshair(chart: &Chart, plot: Plot, canvas: ChartSize, at: f64) -> impl IntoView + use<> {
     let frame = canvas.plot_area();
     if !(plot.x.low..=plot.x.high).contains(&at) {

@@ -1,4 +1,5 @@
-//! Charts: drawn as SVG, read by pointer or keys at the same place in all charts of a group, and as a table.
+//! Charts: drawn as SVG, with a table of their values. A cursor, moved by pointer or keys, shows the values at one
+//! position in all charts of a group.
 
 pub(crate) mod data;
 mod data_table;
@@ -27,29 +28,30 @@ pub(crate) const HALF: &[ChartSize] = &[
     ChartSize { width: 540.0, height: 160.0, columns: 4, rows: 3, class: "chart chart-wider" },
     ChartSize { width: 340.0, height: 150.0, columns: 3, rows: 3, class: "chart chart-narrow" },
 ];
-/// One of many.
+/// One of many in a grid.
 pub(crate) const SMALL: &[ChartSize] =
     &[ChartSize { width: 300.0, height: 125.0, columns: 3, rows: 3, class: "chart" }];
-/// A low one, as wide as the page.
+/// A low chart, as wide as the page.
 pub(crate) const STRIP: &[ChartSize] = &[
     ChartSize { width: 1_060.0, height: 120.0, columns: 8, rows: 2, class: "chart chart-large" },
     ChartSize { width: 640.0, height: 120.0, columns: 5, rows: 2, class: "chart chart-middle" },
     ChartSize { width: 340.0, height: 110.0, columns: 3, rows: 2, class: "chart chart-narrow" },
 ];
 
-/// What the charts of a group share. It outlives them: they are drawn again with every news.
+/// The state that the charts of a group share. It outlives the charts, which are rendered again if the set of charts
+/// changes.
 #[derive(Clone, Copy)]
 pub(crate) struct ChartGroup {
-    /// The place that is read.
+    /// The position at which values are shown; if none, the last values are shown.
     cursor: RwSignal<Option<f64>>,
-    /// The chart that has the focus.
+    /// The ID of the chart that has the focus.
     focused: RwSignal<String>,
-    /// Whether keys are heard.
+    /// Whether charts react to keys and can have the focus.
     is_hydrated: RwSignal<bool>,
 }
 
 impl ChartGroup {
-    /// A group of which nothing is read.
+    /// A group without a cursor.
     pub fn new() -> Self {
         let alive = RwSignal::new(false);
         Effect::new(move |_| alive.set(true));
@@ -57,12 +59,13 @@ impl ChartGroup {
     }
 }
 
-/// What a chart shows now. Its nodes stay and follow it: to make them anew with every reading costs hundreds of them.
+/// The present data of a chart. Its DOM nodes are updated in place: each new reading would otherwise create hundreds of
+/// them.
 #[derive(Clone, Copy)]
 struct ChartSignals {
     chart: Memo<Chart>,
     plot: Memo<Plot>,
-    /// Its lines: the name, and whether something is drawn behind.
+    /// The name of each line, and whether it has a background.
     lines: Memo<Vec<(String, bool)>>,
 }
 
@@ -77,7 +80,7 @@ impl ChartSignals {
         Self { chart, plot, lines }
     }
 
-    /// What a line says at a place, or last.
+    /// Returns the value of a line near a position, or its last value.
     fn value_text_at(self, number: usize, at: Option<f64>) -> String {
         let plot = self.plot.get();
         self.chart
@@ -85,17 +88,17 @@ impl ChartSignals {
     }
 }
 
-/// The chart at this place of several; an empty one if there are fewer.
+/// Returns the chart with an index; an empty one if there are fewer.
 pub(crate) fn nth_chart(all: Memo<Vec<Chart>>, place: usize) -> Memo<Chart> {
     Memo::new(move |_| all.with(|all| all.get(place).cloned().unwrap_or_default()))
 }
 
-/// Which charts there are: while these are the same, the charts are followed and not made anew.
+/// Returns the IDs of the charts: while they stay the same, charts are updated and not rendered again.
 pub(crate) fn chart_ids(all: Memo<Vec<Chart>>) -> Memo<Vec<String>> {
     Memo::new(move |_| all.with(|all| all.iter().map(|chart| chart.id.clone()).collect()))
 }
 
-/// A chart with its title, what is read, and its numbers; nothing while there is nothing to draw.
+/// A chart with its title, legend, and table of values; nothing while there is nothing to draw.
 #[component]
 pub(crate) fn ChartView(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSize]) -> impl IntoView {
     let is_drawn = Memo::new(move |_| chart.with(|chart| chart.plot().is_some()));
@@ -109,7 +112,7 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
     let axis = Memo::new(move |_| chart.with(|chart| chart.axis));
     let reads = move || match group.cursor.get() {
         Some(x) => describe_cursor(axis.get(), x, clock),
-        // Whose hours the axis has.
+        // The UTC offset of the labels on the axis.
         None if axis.get() == Axis::Clock => clock.format_utc_offset(clock.now_untracked()),
         None => String::new(),
     };
@@ -158,13 +161,12 @@ fn chart_figure(chart: Memo<Chart>, group: ChartGroup, sizes: &'static [ChartSiz
     .into_erased()
 }
 
-/// The place that is read, in words.
 fn describe_cursor(axis: Axis, x: f64, clock: PageClock) -> String {
     let place = describe_x(axis, x, clock);
     if axis == Axis::Steps { t().charts.at_step.of(place) } else { place }
 }
 
-/// What a line says at a place, or last.
+/// Returns the value of a line near a position, or its last value.
 fn value_text(chart: &Chart, plot: Plot, line: &ChartSeries, at: Option<f64>) -> String {
     let read = match at {
         Some(at) => plot.value_at(line, at),
@@ -181,7 +183,7 @@ fn value_readout(shown: ChartSignals, number: usize, group: ChartGroup) -> AnyVi
     view! { <span class="chart-value">{move || shown.value_text_at(number, group.cursor.get())}</span> }.into_erased()
 }
 
-/// All that it shows, in a sentence.
+/// Returns a text alternative: the first, last, lowest and highest value of each line.
 fn describe_chart(chart: &Chart) -> String {
     let line_summary = |line: &ChartSeries| {
         let values = || line.points.iter().map(|(_, y)| *y).filter(|y| y.is_finite());
@@ -254,14 +256,14 @@ fn draw_chart(shown: ChartSignals, canvas: ChartSize, group: ChartGroup, clock: 
     .into_erased()
 }
 
-/// Where a key leads.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CursorMove {
     To(usize),
     Clear,
 }
 
-/// Where a key leads from one of so many places; none if it means nothing here.
+/// Returns the effect of a key for a cursor at index `now` of `number` positions; none if the key has no effect.
 fn cursor_move(key: &str, now: Option<usize>, number: usize) -> Option<CursorMove> {
     let last = number.checked_sub(1)?;
     let now = now.unwrap_or(last);

@@ -1,4 +1,4 @@
-//! A line so small that it stands beside a number.
+//! A line chart so small that it fits beside a number.
 
 use leptos::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 
-/// Percents over time, and the area below; nothing if nothing is known. Where nothing was heard is a gap.
+/// Percentages over time, with the area below the line; nothing if no value is known. Missing values are gaps.
 #[component]
 pub(crate) fn Sparkline(values: Vec<Option<u8>>, label: String) -> impl IntoView {
     let known = || values.iter().flatten();
@@ -32,7 +32,7 @@ fn points(values: &[Option<u8>]) -> impl Iterator<Item = (f64, f64)> {
     (0_u64..).zip(values).map(move |(place, value)| (to_f64(place) + 0.5, value.map_or(f64::NAN, height)))
 }
 
-/// Each stretch between gaps, closed at the bottom.
+/// Returns the path of the area: each segment between gaps, closed at the bottom.
 fn area(values: &[Option<u8>]) -> String {
     let points: Vec<_> = points(values).collect();
     let stretches = points.split(|(_, y)| y.is_nan()).filter(|stretch| !stretch.is_empty());

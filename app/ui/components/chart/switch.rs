@@ -1,21 +1,21 @@
-//! A choice that stands in the address: links, each with all else that the address says.
+//! A choice that is stored in the URL: links that preserve the other query parameters.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use crate::ui::erase::Erase;
 
-/// What can be chosen: the value in the address, none for what is meant without, and its word.
+/// A choice: its value in the URL, none for the default, and its label.
 pub(crate) type SwitchOption = (Option<&'static str>, &'static str);
 
-/// Links that set one key of the address; `panel` is the id of what they are about.
+/// Links that set one query parameter; `panel` is the id of the element that they affect and scroll to.
 #[component]
 pub(crate) fn Switch(
     label: &'static str,
     key: &'static str,
     panel: &'static str,
     choices: Vec<SwitchOption>,
-    /// Whether the label is seen: where the choices do not say what they are of.
+    /// Whether the label is visible, for choices that do not explain themselves.
     #[prop(optional)]
     labelled: bool,
 ) -> impl IntoView {
