@@ -169,7 +169,7 @@ test('two people do not overwrite what the other has stored', async ({ page, ser
   await put(server, 'c', { 'config.json': '{"seed": 2}' });
   await page.getByLabel('Text: config.json').fill('{"seed": 3}');
   await page.getByRole('button', { name: 'Save' }).click();
-  await expect(page.getByRole('main').getByRole('alert')).toContainText('Revision 2 was stored while you were editing.');
+  await expect(page.getByRole('main').getByRole('alert')).toContainText('Revision 2 was saved while you were editing.');
   await expect(page.getByRole('main').getByRole('alert').getByRole('link')).toHaveAttribute('href', '/configs/c?revision=2&against=1');
   await expect(page.getByLabel('Text: config.json')).toHaveValue('{"seed": 3}');
   await expectAccessible(page);

@@ -52,7 +52,7 @@ pub(crate) fn Connection() -> impl IntoView {
     };
     view! {
         <span class="js-only">
-            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span>{word}{wait}</span>
+            <span class=class title=hint role="status"><span class="link-dot" aria-hidden="true"></span><span class="link-word">{word}</span>{wait}</span>
         </span>
     }
     .into_erased()
