@@ -144,6 +144,8 @@ mod tests {
             JobsQuery { phase: Some(JobPhase::Ended), q: Some("flux".to_owned()), since, ..JobsQuery::default() };
         assert_eq!(from_params::<JobsQuery>(&params), expected);
         assert_eq!(query_string(&JobsQuery::default()), "");
+        let empty = JobsQuery { q: Some(String::new()), user: Some("a=".to_owned()), ..JobsQuery::default() };
+        assert_eq!(query_string(&empty), "?user=a%3D");
         assert_eq!(query_string(&expected), "?phase=ended&q=flux&since=2024-01-15T10%3A30%3A00Z");
     }
 }
