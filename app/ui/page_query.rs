@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 /// Parameters with a time, which users may type in UTC without seconds and zone.
 const TIMES: [&str; 3] = ["since", "until", "ended_since"];
 
-/// Returns `?a=1&b=2`, or an empty string for a query without parameters.
+/// `?a=1&b=2`, without empty parameters; empty if none is left.
 pub(crate) fn query_string(query: &impl Serialize) -> String {
-    // Structs of strings, numbers and enums can always be serialized.
+    // Structs of texts, numbers and words can always be serialized.
     let pairs = serde_urlencoded::to_string(query).unwrap_or_default();
-    if pairs.is_empty() { pairs } else { format!("?{pairs}") }
+    // An equals sign of a value is encoded.
+    let pairs: Vec<_> = pairs.split('&').filter(|pair| !pair.is_empty() && !pair.ends_with('=')).collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
 /// Reads the query from a page's address. Empty, unknown and invalid parameters are ignored.
