@@ -70,7 +70,11 @@ impl ModelWorker {
         if let ModelConnection::Listening(newest) = self.connection
             && ended.is_none_or(|ended| ended == newest)
         {
-            (self.connection, self.last_contact) = (ModelConnection::Lost, now);
+            self.connection = ModelConnection::Lost;
+            // An older agent may have been silent for minutes while its stream was open.
+            if self.host.older {
+                self.last_contact = now;
+            }
         }
     }
 
