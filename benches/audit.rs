@@ -1,4 +1,4 @@
-//! How fast the audit trail is verified: `simpletuner audit verify`, the program in `dist/`, on a database with many
+//! How fast the audit log is verified: `simpletuner audit verify`, the program in `dist/`, on a database with many
 //! entries.
 //!
 //! `cargo run --release --no-default-features --features ssr --example audit [sqlite|postgres]`; `SIMPLETUNER_DIST` names

@@ -1,5 +1,5 @@
 //! What the worst of 1,000 generated patterns costs: compiling it, and searching a log of random letters with lines of
-//! 8 kB until the budget of one request is spent or the pattern is given up.
+//! 8 kB until the budget of one request is used up or the pattern is given up.
 //!
 //! `cargo run --release --no-default-features --features ssr --example log_search`
 
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-/// Those that were seen to take seconds, and those that people write.
+/// Patterns that took seconds, and typical ones.
 const KNOWN: [&str; 10] = [
     "[a-z][a-z0-9 ]{600}[A-Z]",
     "[a-z][a-z0-9 ]{3000}[A-Z]",

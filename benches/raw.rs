@@ -60,7 +60,7 @@ where
 {
     let (began, mut commits) = (Instant::now(), 0_u32);
     while began.elapsed() < SPAN {
-        // As long as an entry of the audit trail.
+        // As long as an entry of the audit log.
         let row = |id: usize| format!("({id}, '{id:0>160}')");
         let values: Vec<String> = (*next..*next + rows).map(row).collect();
         *next += rows;

@@ -102,7 +102,7 @@ pub struct AuditEntry {
 /// An event of a job or a worker, read from the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AuditTrailEvent {
+pub struct AuditLogEvent {
     /// When it happened.
     pub at: Timestamp,
     /// The event: `job.submitted`, `job.requeued`, `worker.online`, ….
@@ -163,5 +163,5 @@ pub struct AuditFault {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobEvents {
     /// The events.
-    pub events: Vec<AuditTrailEvent>,
+    pub events: Vec<AuditLogEvent>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
 /// A topic, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `progress:j_…`, `log:j_…`, `configs`, `gpus`,
-/// `secrets`, `account`, `trail`.
+/// `secrets`, `account`, `audit`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.
@@ -29,7 +29,7 @@ pub enum Topic {
     /// The receiver's own password, tokens, sessions and secrets.
     Account,
     /// The audit log, and so everything that users can change: users, secrets, settings.
-    AuditTrail,
+    AuditLog,
     /// A user's access: password, tokens, sessions, role and secrets. That user receives it as [`Topic::Account`].
     Access(UserId),
 }
@@ -47,7 +47,7 @@ impl std::fmt::Display for Topic {
             Self::Gpus => f.write_str("gpus"),
             Self::Secrets => f.write_str("secrets"),
             Self::Account => f.write_str("account"),
-            Self::AuditTrail => f.write_str("trail"),
+            Self::AuditLog => f.write_str("audit"),
             Self::Access(id) => write!(f, "access:{id}"),
         }
     }
@@ -64,7 +64,7 @@ impl Topic {
                 "gpus" => Some(Self::Gpus),
                 "secrets" => Some(Self::Secrets),
                 "account" => Some(Self::Account),
-                "trail" => Some(Self::AuditTrail),
+                "audit" => Some(Self::AuditLog),
                 _ => None,
             },
             Some(("worker", id)) => WorkerId::parse(id).ok().map(Self::Worker),

@@ -182,12 +182,12 @@ pub struct BulkSummary {
     /// The number of items that already had the requested state.
     pub unchanged: u64,
     /// The items for which the action was rejected.
-    pub refused: Vec<BulkRefusal>,
+    pub refused: Vec<BulkRejection>,
 }
 
 /// An item for which the action was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BulkRefusal {
+pub struct BulkRejection {
     /// The item's name.
     pub name: String,
     /// The reason, in the user's language.
@@ -212,7 +212,7 @@ impl BulkSummary {
             so_already => words.both.with(&[&text, &words.unchanged.of(so_already)]),
         };
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for BulkRefusal { name, reason: why } in &self.refused {
+        for BulkRejection { name, reason: why } in &self.refused {
             reasons.entry(why).or_default().push(name);
         }
         let line = |(why, names): (&str, Vec<&str>)| words.refused.with(&[&names.join(words.between), &why]);

@@ -67,7 +67,7 @@ fn what_becomes_of_a_job_depends_on_how_it_is_and_whose() {
 
 #[test]
 fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
-    let refused = |name: &str, why: &str| BulkRefusal { name: name.to_owned(), reason: why.to_owned() };
+    let refused = |name: &str, why: &str| BulkRejection { name: name.to_owned(), reason: why.to_owned() };
     let tally = BulkSummary {
         done: vec!["w_1".to_owned(), "w_2".to_owned()],
         unchanged: 1,

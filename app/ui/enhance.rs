@@ -65,7 +65,7 @@ fn start_live_refresh() {
 fn page_topics() -> &'static [Topic] {
     let reads_trail = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
     if reads_trail {
-        &[Topic::AuditTrail]
+        &[Topic::AuditLog]
     } else {
         &[Topic::Account, Topic::Configs, Topic::Jobs, Topic::Secrets, Topic::Workers]
     }

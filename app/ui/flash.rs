@@ -32,7 +32,7 @@ pub enum Flash {
         /// The form.
         form: FormName,
         /// The reason.
-        #[serde(with = "whole")]
+        #[serde(with = "problem_with_params")]
         problem: Problem,
         /// The submitted values without secrets, to fill the form again.
         fields: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ pub enum Flash {
 
 /// Serializes a problem together with its parameters, from which pages build their own
 /// sentences; its own format flattens them.
-mod whole {
+mod problem_with_params {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -172,7 +172,7 @@ pub enum FormName {
     /// `POST /ui/account/recovery-codes`, `POST /ui/users/{id}/factors/remove`.
     Factor,
     /// `POST /ui/users`, `POST /ui/users/{id}`.
-    Person,
+    User,
     /// `POST /ui/secrets`.
     Secret,
     /// `POST /ui/configs`, `POST /ui/configs/{name}`.
@@ -204,7 +204,7 @@ pub enum FlashNotice {
     /// An API token was revoked.
     TokenRevoked,
     /// The alarm about two agents with one token was acknowledged.
-    AlarmSettled,
+    TokenConflictResolved,
     /// The user's password was changed.
     PasswordChanged,
     /// An admin set the password of a user.
@@ -214,15 +214,15 @@ pub enum FlashNotice {
     /// The user confirmed their password.
     Confirmed,
     /// A user was created or changed.
-    PersonChanged,
+    UserChanged,
     /// A second factor was added.
     FactorAdded,
     /// A second factor was removed.
     FactorRemoved,
     /// A secret was stored.
-    SecretKept,
+    SecretSaved,
     /// A secret was deleted.
-    SecretGone,
+    SecretDeleted,
     /// A revision of a configuration was stored.
     ConfigStored,
 }

@@ -106,7 +106,7 @@ impl Agent {
                 text = rest.to_owned();
                 if told["type"] == "job_submit" {
                     let job = told["job_id"].as_str().unwrap_or_default().to_owned();
-                    // Who does not want them any more has ended.
+                    // The receiver has ended.
                     let _ = offers.send(Offer { job, attempt: told["attempt"].as_u64().unwrap_or_default(), at });
                 }
             }

@@ -44,7 +44,7 @@ pub async fn until_idle(server: &Server, number: usize) {
     }
 }
 
-/// Submits at random gaps while a thousand agents listen; whoever gets one ends it at once.
+/// Submits at random gaps while a thousand agents listen; the agent that gets one ends it at once.
 pub async fn dispatch(server: &Server) {
     const AGENTS: usize = 1_000;
     const SUBMITS: usize = 1_000;

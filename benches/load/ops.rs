@@ -28,7 +28,7 @@ pub async fn metrics(server: &Server) {
     );
 }
 
-/// What it costs to find out who asks, beside a thousand API tokens: an answer for somebody against one for anybody, each
+/// The cost of authentication beside a thousand API tokens: an authenticated response against a public one, each
 /// after the other. The first says who it is as well, so this is no less than it costs.
 pub async fn access(server: &Server) {
     const TOKENS: usize = 1_000;

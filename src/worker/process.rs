@@ -129,7 +129,7 @@ pub fn find_by_environment(entry: &str) -> Vec<ProcId> {
 pub fn has_environment_entry(pid: i32, entry: &str) -> Option<bool> {
     ProcId::from_pid(pid).filter(|process| process.is_alive())?;
     match fs::read(format!("/proc/{pid}/environ")) {
-        // It is exiting and has no environment any more.
+        // It is exiting and no longer has an environment.
         Ok(environ) if environ.is_empty() => None,
         Ok(environ) => Some(environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())),
         // It belongs to another user; the agent's processes do not.

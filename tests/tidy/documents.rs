@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{report, root};
+use super::{report, root, sources};
 
 const MAX_WORDS: [(&str, usize); 2] = [("README.md", 1_000), ("ARCHITECTURE.md", 2_500)];
 const GLOSSARY: &str = "docs/GLOSSARY.md";
@@ -61,6 +61,57 @@ fn documents_use_no_word_that_the_glossary_forbids() {
         broken.extend(found.iter().map(|word| format!("{name}: {word:?}: see \"Do not use\" in {GLOSSARY}")));
     }
     report(&broken);
+}
+
+fn all_sources() -> impl Iterator<Item = (String, String)> {
+    ["app", "benches", "build", "src", "tests"].into_iter().flat_map(sources)
+}
+
+/// Words of the glossary's list that comments may use: the code's own name for a sign-in, `log in` as in "the log in bytes", and
+/// receivers that are gone.
+const FINE_IN_COMMENTS: [&str; 7] = ["login", "logins", "log in", "logs in", "is gone", "are gone", "refusal"];
+
+#[test]
+fn comments_use_no_word_that_the_glossary_forbids() {
+    let mut forbidden = forbidden(&read(GLOSSARY));
+    forbidden.retain(|phrase| !FINE_IN_COMMENTS.contains(&phrase.join(" ").as_str()));
+    let mut broken = Vec::new();
+    for (path, text) in all_sources() {
+        for (number, line) in (1..).zip(text.lines()) {
+            let comment =
+                line.trim_start().strip_prefix("//").or_else(|| line.split_once(" // ").map(|(_, text)| text));
+            let found = comment.map(|comment| found(comment, &forbidden)).unwrap_or_default();
+            broken.extend(
+                found.iter().map(|word| format!("{path}:{number}: {word:?}: see \"Do not use\" in {GLOSSARY}")),
+            );
+        }
+    }
+    report(&broken);
+}
+
+/// The names of types and traits in the glossary's table of names in code.
+#[test]
+fn names_of_the_glossary_exist() {
+    let glossary = read(GLOSSARY);
+    let (_, rest) = glossary.split_once("## Names in code").expect("the table");
+    let table = rest.split("\n## ").next().unwrap_or_default();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let names: Vec<String> = rows.flat_map(|cell| cell.split('`').step_by(2)).map(str::to_owned).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let mut text: String = all_sources().map(|(_, text)| text).collect();
+    for script in ["end2end/demo-fleet.ts", "end2end/host.ts"] {
+        text += &read(script);
+    }
+    let is_declared = |name: &str| {
+        ["struct", "enum", "trait", "interface"].iter().any(|kind| {
+            text.match_indices(&format!("{kind} {name}")).any(|(at, found)| {
+                text[at + found.len()..].chars().next().is_some_and(|next| !next.is_alphanumeric() && next != '_')
+            })
+        })
+    };
+    let missing: Vec<String> =
+        names.into_iter().filter(|name| !is_declared(name)).map(|name| format!("{name} is not declared")).collect();
+    report(&missing);
 }
 
 #[test]

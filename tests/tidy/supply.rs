@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{report, root};
 
-/// Where commands stand that somebody runs.
+/// Files with commands that are run.
 const PLACES: [&str; 7] = ["scripts", "scripts/bench", "deploy", "deploy/docker", "deploy/start", "docs", "."];
 /// What of cargo resolves versions. cargo-fuzz and cargo-cyclonedx have no such option: their scripts ask `cargo metadata`
 /// first.

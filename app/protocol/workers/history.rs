@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::AuditTrailEvent;
+use crate::protocol::audit::AuditLogEvent;
 use crate::protocol::status::WorkerStatus;
 
 /// Query string of both: limit and cursor.
@@ -91,7 +91,7 @@ pub struct WorkerAttemptStats {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerEvents {
     /// The events, newest first.
-    pub events: Vec<AuditTrailEvent>,
+    pub events: Vec<AuditLogEvent>,
     /// Cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

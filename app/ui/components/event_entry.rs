@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::icon::{Glyph, Icon};
 use crate::domain::text::{escape, escape_lines};
-use crate::protocol::audit::AuditTrailEvent;
+use crate::protocol::audit::AuditLogEvent;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -24,7 +24,7 @@ pub(crate) struct EventDescription {
 
 /// An entry of a list with the class `events`.
 #[component]
-pub(crate) fn EventEntry(event: AuditTrailEvent, told: EventDescription) -> impl IntoView {
+pub(crate) fn EventEntry(event: AuditLogEvent, told: EventDescription) -> impl IntoView {
     let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
     let raw = escape_lines(&format!("{}\n{raw}", event.event)).into_owned();
     let note = (!told.note.is_empty()).then(|| view! { <p class="text-muted wrap-anywhere">{told.note}</p> });

@@ -69,13 +69,13 @@ pub(crate) fn notice_text(notice: FlashNotice) -> Text {
         FlashNotice::PasswordReset => words.password_reset,
         FlashNotice::SessionEnded => words.session_ended,
         FlashNotice::Confirmed => words.confirmed,
-        FlashNotice::PersonChanged | FlashNotice::WorkerChanged => words.changed,
+        FlashNotice::UserChanged | FlashNotice::WorkerChanged => words.changed,
         FlashNotice::FactorAdded => words.factor_added,
         FlashNotice::FactorRemoved => words.factor_removed,
-        FlashNotice::SecretKept => words.secret_kept,
-        FlashNotice::SecretGone => words.secret_deleted,
+        FlashNotice::SecretSaved => words.secret_kept,
+        FlashNotice::SecretDeleted => words.secret_deleted,
         FlashNotice::ConfigStored => words.config_stored,
-        FlashNotice::AlarmSettled => t().token.conflict_settled,
+        FlashNotice::TokenConflictResolved => t().token.conflict_settled,
     }
 }
 

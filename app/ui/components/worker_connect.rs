@@ -98,7 +98,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if came.get() { words.connected } else { words.waiting }}</p>
                 <p class="text-muted">{move || if came.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
-                {move || refused.get().map(|agent| view! { <RefusedAgentNotice agent=agent/> })}
+                {move || refused.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
                     <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
                 })}
@@ -129,7 +129,7 @@ fn has_registered(worker: &WorkerView) -> bool {
 
 /// A notice that an agent was rejected, and why.
 #[component]
-fn RefusedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
+fn RejectedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
     let words = &t().worker;
     let RefusedAgentView { at, reason, from } = agent;
     let why = match reason.as_str() {

@@ -15,7 +15,7 @@ use crate::ui::i18n::t;
 
 /// An alert that two agents use the token, with a button that resolves it.
 #[component]
-pub(crate) fn TokenAlarm(worker: RwSignal<WorkerView>) -> impl IntoView {
+pub(crate) fn TokenConflictAlert(worker: RwSignal<WorkerView>) -> impl IntoView {
     let words = &t().token;
     let (conflict, id) = (
         Memo::new(move |_| worker.with(|worker| worker.token_conflict.clone())),

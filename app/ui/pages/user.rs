@@ -69,7 +69,7 @@ fn UserContent(person: UserDetail) -> impl IntoView {
 #[component]
 fn AccessForm(form: String, user: UserView) -> impl IntoView {
     let words = &t().plain().people;
-    let (problem, _) = form_problem(FormName::Person);
+    let (problem, _) = form_problem(FormName::User);
     let role = user.role.as_str();
     let let_in = || view! { <input type="hidden" name="let_in" value="on"/> };
     let door = if user.disabled {

@@ -168,7 +168,7 @@ const USER_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("passwor
 #[component]
 fn AddUserForm() -> impl IntoView {
     let words = &t().plain().people;
-    let (problem, typed) = form_problem(FormName::Person);
+    let (problem, typed) = form_problem(FormName::User);
     let name = typed.get("name").cloned().unwrap_or_default();
     let role = typed.get("role").and_then(|role| Role::parse(role)).unwrap_or(Role::Researcher);
     let errors = FormErrors::from_problem(problem, &USER_FIELDS);

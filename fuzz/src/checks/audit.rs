@@ -1,4 +1,4 @@
-//! The audit trail: a trail with its fields as given is clean, no two entries are hashed alike, and whatever is done to one
+//! The audit log: a log with its fields as given is clean, no two entries are hashed alike, and whatever is done to one
 //! row is found. A line each: how many entries, what is done to which, and fields.
 
 use std::collections::BTreeMap;

@@ -35,7 +35,7 @@ const CHECKS: &[Check] = &[
     body::<StatusReport>,
     body::<ProgressReport>,
     body::<DisconnectRequest>,
-    // Of people and scripts.
+    // Of users and scripts.
     body::<SubmitJob>,
     body::<SetPriority>,
     body::<CreateWorker>,

@@ -280,7 +280,9 @@ async fn open_core(database_url: Option<&SecretString>, policy: &ServerPolicy, d
     let checkpoints =
         AuditCheckpointFile::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
     Ok(Core {
-        job_token_key: access::load_job_token_key(&*store, &*random).await.map_err(ExitError::from_service_error)?,
+        token_signing_key: access::load_token_signing_key(&*store, &*random)
+            .await
+            .map_err(ExitError::from_service_error)?,
         last_job_id: Mutex::default(),
         store,
         notifier: ChangeNotifier::default(),

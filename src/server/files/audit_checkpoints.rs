@@ -1,6 +1,6 @@
 //! Detection of a forged audit log: a key beside the database, and a file of signatures made with it.
 //!
-//! The file is append-only. It and the key can be stored where nobody with write access to the database can reach them.
+//! The file is append-only. It and the key can be stored out of reach of everyone with write access to the database.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -176,7 +176,7 @@ impl AuditCheckpointFile {
     }
 }
 
-/// Parses shipped lines, which were stored where nobody changes them: each may have a prefix of a log collector. They count
+/// Parses shipped lines, which were stored out of reach: each may have a prefix of a log collector. They count
 /// whatever key has signed them.
 pub fn parse_shipped(text: &str, database: &str) -> SignedLines {
     let bare: Vec<&str> = text.lines().map(|line| line.find('{').map_or(line, |at| &line[at..])).collect();

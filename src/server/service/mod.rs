@@ -170,7 +170,7 @@ pub struct Core {
     /// Free disk space.
     pub disk_space: DiskSpaceGuard,
     /// The key from which job tokens are derived.
-    pub job_token_key: Vec<u8>,
+    pub token_signing_key: Vec<u8>,
     /// The source of the last job's id.
     pub last_job_id: Mutex<(Timestamp, Entropy)>,
 }

@@ -206,7 +206,7 @@ impl<'t> UnitOfWork<'t> {
             detail: detail.to_string(),
             request_id: self.caller.request_id.clone(),
         };
-        self.notify(Topic::AuditTrail);
+        self.notify(Topic::AuditLog);
         Ok(self.tx.append_audit(entry).await?)
     }
 

@@ -223,7 +223,7 @@ impl TestServer {
             finalizer: UploadFinalizer::default(),
             policy: *policy,
             vault: Vault::new(directory.path().join("secrets.key")),
-            job_token_key: b"key".to_vec(),
+            token_signing_key: b"key".to_vec(),
             last_job_id: Mutex::default(),
             server: name.to_owned(),
             leadership: Leadership::default(),

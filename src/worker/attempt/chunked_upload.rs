@@ -30,7 +30,7 @@ pub enum FileUploadError {
     /// The trainer has removed the file.
     #[error("it was deleted from the worker's disk")]
     Vanished,
-    /// The file cannot be read, or is no regular file any more.
+    /// The file cannot be read, or is no longer a regular file.
     #[error("cannot read it: {0}")]
     Unreadable(io::Error),
     /// The orchestrator rejects it.

@@ -93,7 +93,7 @@ mod tests {
         let temp = tempfile::tempdir()?;
         let dir = AttemptDir::from_path(temp.path());
         let persisted = PersistedState::new(&dir, AttemptState::default());
-        // Simulates a hung disk: a writer of a pipe blocks until somebody reads.
+        // Simulates a hung disk: a writer of a pipe blocks until it is read.
         nix::unistd::mkfifo(&dir.join("state.json.new"), Mode::S_IRWXU)?;
         {
             let mut older = pin!(persisted.update(false, |state| state.log_acked = 1));

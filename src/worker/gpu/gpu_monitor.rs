@@ -174,7 +174,7 @@ impl GpuMonitor {
         }
     }
 
-    /// Withholds a GPU while these processes use it.
+    /// Reports a GPU as in use while these processes use it.
     pub(super) fn record_foreign_use(&self, uuid: &str, processes: &[GpuProcess]) {
         let mut state = self.shared.state();
         state.health.record_foreign_use(uuid, processes);

@@ -117,7 +117,7 @@ fn start_init(dir: &AttemptDir, plan: &SandboxPlan) -> Result<u8, LaunchFailure>
     Ok(exit::OK)
 }
 
-/// In its own user namespace a process is who it was, and nobody else.
+/// In its own user namespace a process keeps its user, and has no other.
 fn map_user(file: &str, id: u32) -> Result<(), String> {
     let write = |name: &str, text: &str| {
         fs::write(format!("/proc/self/{name}"), text)

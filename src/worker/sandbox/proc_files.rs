@@ -11,7 +11,7 @@ use nix::unistd::geteuid;
 /// Writable by mode alone: writing there takes a capability, or changes nothing outside of the writer.
 const HARMLESS: [&str; 2] = ["mtrr", "pressure"];
 
-/// The directories, and the files that somebody may write, that belong to no process.
+/// The directories, and the writable files, that belong to no process.
 pub fn kernel_entries(proc: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
     let is_kernels = |entry: &fs::DirEntry| {
@@ -21,7 +21,7 @@ pub fn kernel_entries(proc: &Path) -> Vec<PathBuf> {
     entries.filter(is_kernels).map(|entry| entry.path()).collect()
 }
 
-/// Whether this process, which has no capability any more, could change no setting of the kernel through `/proc`: root owns them,
+/// Whether this process, which has lost its capabilities, could change no setting of the kernel through `/proc`: root owns them,
 /// and needs none. Containers have them read-only.
 pub fn kernel_is_protected(proc: &Path) -> bool {
     let is_harmless = |path: &Path| HARMLESS.iter().any(|name| path.ends_with(name));

@@ -49,7 +49,7 @@ impl LaunchFailure {
 /// Writes a report to a pipe.
 ///
 /// # Errors
-/// If nobody reads it any more.
+/// If it is no longer read.
 pub fn send(mut pipe: impl Write, report: &SandboxReport) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');

@@ -92,7 +92,7 @@ const UNSUPPORTED_CALLS: &[c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
-/// A file with this mode runs as its owner, whoever starts it, also outside the sandbox. Mask and value.
+/// A file with this mode runs as its owner, also outside the sandbox. Mask and value.
 const SETUID_MASK: (u64, u64) = (0o4000, 0o4000);
 
 /// Calls that set a mode, and the index of that argument.

@@ -106,7 +106,7 @@ pub struct AgentSession {
     reach: Arc<watch::Sender<OrchestratorReach>>,
     /// A heartbeat was rejected since the last registration: the agent must register again.
     must_register: Arc<watch::Sender<bool>>,
-    /// Notified when a heartbeat was answered, whatever the answer. Earlier heartbeats wake nobody.
+    /// Notified when a heartbeat was answered, whatever the answer. Earlier heartbeats wake no waiter.
     heartbeat_answered: Arc<Notify>,
     /// See [`close`].
     decline_requests: watch::Receiver<u32>,

@@ -33,7 +33,7 @@ impl Cgroup {
     }
 
     fn create_below(parent: &Path, key: &AttemptKey) -> io::Result<Self> {
-        // Never the name of another attempt's group, past or future: whoever knows the name may kill the processes in
+        // Never the name of another attempt's group, past or future: a process that knows the name may kill the processes in
         // it.
         let unique = clock::random_secret()?;
         let path = parent.join(format!("{JOB_CGROUP_PREFIX}{}-{}-{}", key.job_id, key.attempt, &unique[..8]));

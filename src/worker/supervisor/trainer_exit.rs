@@ -18,7 +18,7 @@ pub struct ReportedExit(Arc<Mutex<ReportPipe>>);
 
 #[derive(Debug)]
 struct ReportPipe {
-    /// `None` once nobody is left who could report.
+    /// `None` once no process is left that could report.
     pipe: Option<File>,
     unread: Vec<u8>,
     ended: Option<TrainerExit>,

@@ -1,4 +1,4 @@
-//! The GPUs of a host: their telemetry, their users, and what withholds them from jobs. A file simulates them.
+//! The GPUs of a host: their telemetry, their users, and what makes them unavailable to jobs. A file simulates them.
 
 use std::io;
 use std::path::PathBuf;

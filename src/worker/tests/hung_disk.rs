@@ -42,7 +42,7 @@ fn lease(dir: &AttemptDir) -> io::Result<LeaseRecord> {
     dir.read_json("lease.json")?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// From here on the supervisor cannot read, and nobody renews its lease. Waits until the trainer is dead, in time.
+/// From here on the supervisor cannot read, and its lease is not renewed. Waits until the trainer is dead, in time.
 async fn dead_on_a_hung_disk(dir: &AttemptDir, running: &SupervisorRecord) -> io::Result<()> {
     let end = lease(dir)?.end_boot_ms;
     for name in ["lease.json", "stop.json"] {

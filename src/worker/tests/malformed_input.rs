@@ -1,4 +1,4 @@
-//! Input that nobody should send.
+//! Malformed input.
 
 use std::io;
 

@@ -309,7 +309,7 @@ async fn a_confined_trainer_is_adopted_stopped_and_its_end_is_told() -> io::Resu
 #[tokio::test]
 async fn a_host_that_cannot_confine_as_its_owner_wants_takes_no_job() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    // A kernel that makes no namespaces, and has no Landlock for whoever is root without it.
+    // A kernel that makes no namespaces, and has no Landlock for root without it.
     let host = confined("full", "")?.with_wrapper(&[
         "unshare",
         "--user",

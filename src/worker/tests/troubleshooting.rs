@@ -1,4 +1,4 @@
-//! The agent's error messages equal the headings of the documentation, which people search for.
+//! The agent's error messages equal the headings of the documentation, which users search for.
 
 use std::io;
 

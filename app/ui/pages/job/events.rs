@@ -10,7 +10,7 @@ use super::tabs::JobTab;
 use crate::domain::ids::JobId;
 use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::{AuditTrailEvent, JobEvents};
+use crate::protocol::audit::{AuditLogEvent, JobEvents};
 use crate::protocol::jobs::JobView;
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
@@ -88,7 +88,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
 }
 
 /// Describes an event. An unknown one is shown by its code.
-fn event_sentence(event: &AuditTrailEvent, names: &WorkerNames) -> String {
+fn event_sentence(event: &AuditLogEvent, names: &WorkerNames) -> String {
     let words = &t().plain().job;
     let detail = |key: &str| match &event.detail[key] {
         Value::String(text) => text.clone(),

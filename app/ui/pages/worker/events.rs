@@ -12,7 +12,7 @@ use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
 use crate::domain::time::Timestamp;
-use crate::protocol::audit::AuditTrailEvent;
+use crate::protocol::audit::AuditLogEvent;
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::history::{PageQuery, WorkerEvents};
 use crate::ui::audit_actions::action_sentence;
@@ -54,7 +54,7 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
         view! { <EmptyPanel glyph=Glyph::Search title=words.no_events text=words.no_events_hint/> }.into_erased()
     } else {
         let name = worker.name.clone();
-        let entry = |event: AuditTrailEvent| {
+        let entry = |event: AuditLogEvent| {
             let (class, glyph) = event_style(&event.event);
             let description = EventDescription {
                 class,
@@ -103,7 +103,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
 }
 
 /// Selected details of an event; all others are in its record.
-fn event_details(event: &AuditTrailEvent) -> Vec<String> {
+fn event_details(event: &AuditLogEvent) -> Vec<String> {
     let (language, words, clock) = (t(), &t().plain().worker, use_clock());
     let detail = &event.detail;
     let text = |key: &str| detail[key].as_str().map(|text| escape(text).into_owned());
@@ -170,7 +170,7 @@ mod tests {
 
     fn told(event: &str, detail: Value) -> Vec<String> {
         let (event, actor) = (event.to_owned(), "system".to_owned());
-        Owner::new().with(|| event_details(&AuditTrailEvent { at: Timestamp(0), event, actor, detail }))
+        Owner::new().with(|| event_details(&AuditLogEvent { at: Timestamp(0), event, actor, detail }))
     }
 
     #[test]

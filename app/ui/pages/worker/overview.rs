@@ -16,7 +16,7 @@ use crate::ui::components::icon::Glyph;
 use crate::ui::components::progress_bar::ProgressBar;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_connect::{FirstContact, NewTokenPanel};
-use crate::ui::components::worker_token::{TokenAlarm, TokenPanel};
+use crate::ui::components::worker_token::{TokenConflictAlert, TokenPanel};
 use crate::ui::empty_state::no_jobs_text;
 use crate::ui::erase::Erase;
 use crate::ui::flash::StartMethod;
@@ -50,7 +50,7 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
         {move || unhealthy_reason.get().map(|why| view! {
             <p class="mb-4 max-w-prose text-muted wrap-anywhere">{words.unhealthy_because.of(&why)}</p>
         })}
-        <TokenAlarm worker=worker/>
+        <TokenConflictAlert worker=worker/>
         <div class="space-y-6">
             {arrives}
             <GpuPanel worker=worker/>

@@ -65,7 +65,7 @@ impl Audience {
             Topic::Configs => may(P::ConfigView),
             Topic::Secrets => may(P::JobSubmit),
             Topic::Account => may(P::AccountManage) || may(P::JobSubmit),
-            Topic::AuditTrail => may(P::AdminAudit),
+            Topic::AuditLog => may(P::AdminAudit),
             Topic::Access(_) => false,
         })
     }

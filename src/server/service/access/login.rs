@@ -75,7 +75,7 @@ pub struct PendingLogin {
 impl Core {
     /// Returns the browser of this device cookie if this user has logged in with it before.
     pub async fn known_browser(&self, name: &str, cookie: Option<&str>) -> Result<Option<KnownBrowser>, ServiceError> {
-        let known = cookie.and_then(|cookie| tokens::verify_device_cookie(&self.job_token_key, cookie, self.now()));
+        let known = cookie.and_then(|cookie| tokens::verify_device_cookie(&self.token_signing_key, cookie, self.now()));
         let Some((user, number)) = known else { return Ok(None) };
         let same = self.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
         Ok(same.then(|| KnownBrowser(format!("device {number}"))))
@@ -150,7 +150,7 @@ impl Core {
         let (Some(user), Some(password)) = (user.filter(|user| user.disabled_at.is_none()), password) else {
             return Ok(None);
         };
-        let same = tokens::verify_pending_login(&self.job_token_key, cookie, &user.id, until, &password);
+        let same = tokens::verify_pending_login(&self.token_signing_key, cookie, &user.id, until, &password);
         Ok(same.then_some(PendingLogin { user, password_hash: password }))
     }
 
@@ -182,7 +182,7 @@ impl Core {
     /// Returns the cookie that proves the correct password.
     fn pending_cookie(&self, pending: &PendingLogin) -> String {
         tokens::pending_login_cookie(
-            &self.job_token_key,
+            &self.token_signing_key,
             &pending.user.id,
             self.now() + PENDING_LOGIN_LIFETIME,
             &pending.password_hash,
@@ -234,7 +234,7 @@ impl Core {
                 if opened.token.is_none() {
                     record_login(unit, &opened.user, browser, id).await?;
                 }
-                let (key, number) = (&unit.core.job_token_key, unit.core.random.bytes());
+                let (key, number) = (&unit.core.token_signing_key, unit.core.random.bytes());
                 let device = tokens::device_cookie(key, &opened.user.id, unit.now + DEVICE_LIFETIME, &number);
                 Ok(NewSession { cookie: cookie.clone(), max_age: accounts.session_max_age, device, name })
             })

@@ -32,7 +32,7 @@ pub use self::blocklist::Blocklist;
 pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
 use self::rate_limits::RateLimits;
 pub use self::sessions::ReauthProof;
-pub use self::setup::load_job_token_key;
+pub use self::setup::load_token_signing_key;
 use super::Core;
 use super::error::ServiceError;
 use crate::store::access::{LastUsed, ResolvedCredential, StoredSession};

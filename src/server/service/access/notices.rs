@@ -116,7 +116,7 @@ pub(super) async fn record_login(
     let forget = Timestamp(unit.now.0 - DEVICE_LIFETIME.0);
     unit.tx.record_login_network(&user.id, &network, unit.now, forget).await?;
     let known = browser.device.as_deref();
-    let known = known.and_then(|cookie| tokens::verify_device_cookie(&unit.core.job_token_key, cookie, unit.now));
+    let known = known.and_then(|cookie| tokens::verify_device_cookie(&unit.core.token_signing_key, cookie, unit.now));
     let familiarity = LoginFamiliarity {
         has_logged_in: !before.is_empty(),
         is_known_browser: known.is_some_and(|(owner, _)| owner == user.id),

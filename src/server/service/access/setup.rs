@@ -22,7 +22,7 @@ use crate::tokens;
 
 /// The setting with the digest of the setup code.
 pub(super) const SETUP_CODE_SETTING: &str = "setup_code";
-const JOB_TOKEN_KEY_SETTING: &str = "job_token_key";
+const TOKEN_SIGNING_KEY_SETTING: &str = "token_signing_key";
 /// Owner and name of the bootstrap token.
 const BOOTSTRAP_NAMES: (&str, &str) = ("admin", "bootstrap");
 
@@ -126,16 +126,16 @@ async fn put_bootstrap_token(
 
 /// Loads, at start, the key from which job tokens are derived; creates it once per database. Servers that start at the same
 /// time get the same key.
-pub async fn load_job_token_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, ServiceError> {
+pub async fn load_token_signing_key(store: &dyn Store, random: &dyn Random) -> Result<Vec<u8>, ServiceError> {
     let fresh = tokens::hex(&random.bytes::<32>());
     let found = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&found);
     let write = store.write(Box::new(move |tx| {
         let (fresh, note) = (fresh.clone(), Arc::clone(&note));
         Box::pin(async move {
-            let kept = tx.setting(JOB_TOKEN_KEY_SETTING).await?;
+            let kept = tx.setting(TOKEN_SIGNING_KEY_SETTING).await?;
             if kept.is_none() {
-                tx.put_setting(JOB_TOKEN_KEY_SETTING, Some(&fresh)).await?;
+                tx.put_setting(TOKEN_SIGNING_KEY_SETTING, Some(&fresh)).await?;
             }
             *note.lock().expect("no panic while it is held") = kept.unwrap_or(fresh).into_bytes();
             Ok(())

@@ -112,7 +112,7 @@ impl Core {
         .await
     }
 
-    /// Sets a user's password without the old one. Whoever controlled the account may have created sessions and API tokens, so
+    /// Sets a user's password without the old one. An attacker who controlled the account may have created sessions and API tokens, so
     /// all of them are revoked.
     pub async fn reset_password(
         self: &Arc<Self>,

@@ -102,7 +102,7 @@ async fn job_offer(
         config: if older { json_object(&config, CONFIG_FILE) } else { Map::new() },
         dataloader: older.then(|| json_file(&config, &data_loader_file(&config)?)).flatten(),
         upload_endpoint: format!("{base}/artifacts"),
-        upload_token: tokens::job_token(&core.job_token_key, &job.id, lease.attempt),
+        upload_token: tokens::job_token(&core.token_signing_key, &job.id, lease.attempt),
         hf_token: if older { hub_token(core, tx, job).await } else { None },
         provider: older.then(|| "kubeflow".to_owned()),
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },

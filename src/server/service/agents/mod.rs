@@ -175,7 +175,8 @@ impl Core {
         load_desired(self, &mut *tx, &stored, &[]).await
     }
 
-    /// Records a heartbeat and the attempts it claims; returns the desired state.
+    /// Processes the claims of a heartbeat, and returns the desired state. The contact was recorded when the request was
+    /// authenticated (`record_contact`).
     pub async fn heartbeat(
         self: &Arc<Self>,
         caller: Caller,

@@ -187,7 +187,7 @@ async fn put_config_in(
     Ok(config_view(&config))
 }
 
-/// Fails unless the caller may change this configuration: whoever runs it trusts its owner.
+/// Fails unless the caller may change this configuration: a user who runs it trusts its owner.
 fn check_may_change(unit: &UnitOfWork<'_>, config: &StoredConfig) -> Result<(), ServiceError> {
     if config.owner.as_deref() == Some(unit.owner()) || unit.has_permission(Permission::ConfigManage) {
         return Ok(());

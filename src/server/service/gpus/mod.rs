@@ -1,6 +1,6 @@
 //! GPU reports of agents: inventory at registration, telemetry with heartbeats.
 //!
-//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether an agent withholds a GPU is the worker's state,
+//! Telemetry is kept in memory ([`GpuReadings`]) and costs no commit. Whether a GPU is unavailable is the worker's state,
 //! and is written only when it changes.
 
 pub mod history;

@@ -101,7 +101,7 @@ async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<()
         resumed_from_step: None,
         progress: None,
     };
-    let token = tokens::job_token(&unit.core.job_token_key, &after.id, after.attempt);
+    let token = tokens::job_token(&unit.core.token_signing_key, &after.id, after.attempt);
     unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
     if worker.has_older_agent() {
         record_hub_token(unit, &after, &worker.id).await?;

@@ -2,7 +2,7 @@ use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::text::natural_cmp;
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
-use app::protocol::audit::{AuditTrailEvent, JobEvents};
+use app::protocol::audit::{AuditLogEvent, JobEvents};
 use app::protocol::configs::ConfigDetail;
 use app::protocol::status::ArtifactKind;
 
@@ -49,8 +49,8 @@ impl Core {
     }
 }
 
-fn event_view(entry: StoredAuditEntry) -> AuditTrailEvent {
-    AuditTrailEvent {
+fn event_view(entry: StoredAuditEntry) -> AuditLogEvent {
+    AuditLogEvent {
         at: entry.at,
         event: entry.action,
         actor: entry.actor,

@@ -2,7 +2,7 @@
 
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::{Millis, Timestamp};
-use app::protocol::audit::{AuditFilters, AuditQuery, AuditTrailEvent};
+use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
 use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
 use super::overview::{DAY, failure_streak};
@@ -46,7 +46,7 @@ impl Core {
         let filters = AuditFilters { target: Some(id.to_string()), ..AuditFilters::default() };
         let PageQuery { limit, cursor } = query.clone();
         let page = self.audit_page(&AuditQuery { filters, limit, cursor }).await?;
-        let events = page.entries.into_iter().map(|entry| AuditTrailEvent {
+        let events = page.entries.into_iter().map(|entry| AuditLogEvent {
             at: entry.at,
             event: entry.action,
             actor: entry.actor,

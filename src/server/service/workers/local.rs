@@ -69,7 +69,7 @@ async fn current_token(unit: &mut UnitOfWork<'_>, stored: &StoredWorker) -> Resu
 
 async fn derive_token(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<String, ServiceError> {
     let turn = unit.tx.setting(&rotation_setting(worker)).await?.unwrap_or_default();
-    Ok(tokens::local_token(&unit.core.job_token_key, worker, &turn))
+    Ok(tokens::local_token(&unit.core.token_signing_key, worker, &turn))
 }
 
 /// The setting that changes with each rotation.

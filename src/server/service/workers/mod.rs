@@ -252,7 +252,7 @@ pub async fn remove_worker(
     Ok(())
 }
 
-/// Ends the leases of a removed worker: offers are requeued, running attempts are lost.
+/// Ends the leases of a worker that is offline or removed: offers are requeued, running attempts are lost.
 pub async fn lose_leases(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
     withdraw_offers(unit, worker).await?;
     let stored = unit.tx.worker(worker).await?;

@@ -34,7 +34,7 @@ impl<D: Database> LazyReader<D> {
 }
 
 impl DbConnection<'_> {
-    /// Returns whether a transaction is open: from then on, all reads are of its snapshot.
+    /// Returns whether a transaction is open: after that, all reads are of its snapshot.
     pub fn has_begun(&self) -> bool {
         match self {
             Self::Sqlite(_) | Self::Postgres(_) => true,

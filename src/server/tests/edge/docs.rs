@@ -91,3 +91,17 @@ fn guides_contain_the_actual_numbers() {
         assert!(holds, "the guide says: {words}");
     }
 }
+
+#[test]
+fn filters_of_the_job_list_are_in_the_guide() {
+    let api = include_str!("../../../../docs/API.md");
+    let (_, rest) = api.split_once("* **Filters.** `GET /api/queue` accepts ").expect("the list");
+    let listed = rest.split("* **").next().unwrap_or_default();
+    let description: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/openapi.json")).expect("a description");
+    let parameters = description["paths"]["/api/queue"]["get"]["parameters"].as_array().expect("parameters");
+    let names = parameters.iter().filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]);
+    let missing: Vec<_> =
+        names.filter(|name| !listed.contains(&format!("`{}`", name.as_str().unwrap_or_default()))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -85,7 +85,7 @@ async fn listener_gets_changes_of_visible_jobs_only() {
     for topic in [format!("job:{own}"), format!("log:{own}"), "jobs".to_owned(), "workers".to_owned()] {
         assert!(told.contains(&topic), "{topic}: {told:?}");
     }
-    let others = |topic: &&String| topic.contains(&hers) || topic.starts_with("worker:") || *topic == "trail";
+    let others = |topic: &&String| topic.contains(&hers) || topic.starts_with("worker:") || *topic == "audit";
     assert_eq!(told.iter().find(others), None, "{told:?}");
 }
 
@@ -96,7 +96,7 @@ async fn requested_topics_are_filtered_by_permission() {
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.restricted_token("eve").await);
     let job = submit_as(&server, &ada).await;
     let (worker, _) = server.create_worker("gpu-1").await;
-    let query = format!("?topics=job:{job},log:{job},worker:{worker},trail,gpus,configs");
+    let query = format!("?topics=job:{job},log:{job},worker:{worker},audit,gpus,configs");
     let mut events = listen_as(&server, &eve, &query).await;
     events.next().await.expect("the first message");
     server.app.core.notifier.notify([Topic::Log(JobId::parse(&job).expect("an id")), Topic::Gpus]);
@@ -121,8 +121,8 @@ async fn viewer_gets_all_job_changes_and_admin_everything() {
     let (seen, all) = (topics_until(&mut viewer, "configs").await, topics_until(&mut admin, "configs").await);
     let has = |told: &[String], topic: &str| told.iter().any(|one| one == topic);
     let (job, worker) = (format!("job:{job}"), format!("worker:{worker}"));
-    assert!(has(&seen, &job) && has(&seen, &worker) && !has(&seen, "trail"), "{seen:?}");
-    assert!(has(&all, &job) && has(&all, &worker) && has(&all, "trail"), "{all:?}");
+    assert!(has(&seen, &job) && has(&seen, &worker) && !has(&seen, "audit"), "{seen:?}");
+    assert!(has(&all, &job) && has(&all, &worker) && has(&all, "audit"), "{all:?}");
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn role_change_ends_the_stream() {
     let mut resumed = listen_as(&server, &lea, &format!("?after={after}")).await;
     server.put_config("last").await;
     let told = topics_until(&mut resumed, "configs").await;
-    assert!(told.contains(&job) && !told.iter().any(|topic| topic == "trail"), "{told:?}");
+    assert!(told.contains(&job) && !told.iter().any(|topic| topic == "audit"), "{told:?}");
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ async fn job_token(server: &TestServer, job: &JobId, query: &str) -> String {
     let named = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(AttemptNumber));
     let mut tx = server.app.core.read().await.expect("a database");
     let newest = tx.job(job).await.expect("readable").map(|job| job.attempt).unwrap_or_default();
-    tokens::job_token(&server.app.core.job_token_key, job, named.unwrap_or(newest))
+    tokens::job_token(&server.app.core.token_signing_key, job, named.unwrap_or(newest))
 }
 
 impl TestServer {

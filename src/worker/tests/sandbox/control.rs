@@ -15,7 +15,7 @@ const HELD_ANYWAY: &[&str] = &[
     // A machine without systemd has neither.
     "system-bus",
     "systemd-run",
-    // The kernel gives a port to one only, and whoever has not the job's secret is not heard.
+    // The kernel gives a port to one only, and a process without the job's secret is ignored.
     "webhook-port",
     "webhook-port-of-all",
     "webhook",

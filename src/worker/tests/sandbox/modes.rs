@@ -1,4 +1,4 @@
-//! Modes and terminals that a trainer could leave to, or take from, whoever is outside, and processes of its own user there.
+//! Modes and terminals that a trainer could leave to, or take from, processes outside, and processes of its own user there.
 
 use std::io;
 

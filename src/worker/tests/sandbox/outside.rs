@@ -22,7 +22,7 @@ pub struct AttackTargets {
 }
 
 impl AttackTargets {
-    /// Of the same user as the trainer of the first person, where trainers have users of their own.
+    /// Of the same user as the trainer of the first job, where trainers have users of their own.
     pub fn create(level: &str) -> io::Result<Self> {
         let dir = tempfile::tempdir()?;
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
@@ -35,7 +35,7 @@ impl AttackTargets {
             chown(&home, Some(SOMEBODY), Some(SOMEBODY))?;
         }
         let user = if is_root && level == "full" { FIRST_USER.uid + 1 } else { own };
-        // The trainer has no capabilities, and whoever has more than another is out of its reach for that alone.
+        // The trainer has no capabilities, and a process that has more than another is out of its reach for that alone.
         let as_trainers = "setpriv --bounding-set -all --inh-caps -all python3";
         let begun = if is_root && user == own { as_trainers } else { "python3" };
         let mut words = begun.split(' ');
@@ -51,7 +51,7 @@ impl AttackTargets {
         Ok(Self { dir, process, terminal: line.trim().to_owned() })
     }
 
-    /// Puts the agent's own files where it has them, and a program that makes whoever runs it root.
+    /// Puts the agent's own files where it has them, and a program that makes its caller root.
     pub fn install_agent_files(host: &TestHost) -> io::Result<()> {
         std::fs::create_dir(host.path().join(".ssh"))?;
         for name in [".ssh/id_ed25519", "worker.env"] {
@@ -80,7 +80,7 @@ impl AttackTargets {
     }
 }
 
-/// By which nobody else calls anything.
+/// A name that nothing else has.
 fn name(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().replace('.', "simpletuner")
 }
@@ -88,7 +88,7 @@ fn name(dir: &Path) -> String {
 impl Drop for AttackTargets {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // Nobody asks how it ended.
+        // Its exit status is not needed.
         let _ = self.process.wait();
     }
 }

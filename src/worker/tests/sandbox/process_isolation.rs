@@ -103,7 +103,7 @@ async fn a_path_is_read_only_unless_its_owner_says_otherwise() -> io::Result<()>
         let given = host.path().join("given");
         std::fs::create_dir(&given)?;
         std::fs::write(given.join("given"), "x")?;
-        // Whoever the trainer is: what stops it is not the mode.
+        // For every user: what stops it is not the mode.
         let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
         open(&given, 0o777)?;
         open(&given.join("given"), 0o666)?;

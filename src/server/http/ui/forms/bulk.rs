@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::status::BulkAction;
-use app::ui::bulk::{BulkRefusal, BulkSummary, BulkTarget, job_name};
+use app::ui::bulk::{BulkRejection, BulkSummary, BulkTarget, job_name};
 use app::ui::flash::FormName;
 use app::ui::localized_problem::localize;
 use app::ui::prefs::Locale;
@@ -71,7 +71,7 @@ async fn summarize(
         }
     }
     let names = target_names(core, person, action, &refused).await.unwrap_or_default();
-    let one = |(id, why): (String, String)| BulkRefusal { name: names.get(&id).cloned().unwrap_or(id), reason: why };
+    let one = |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
     tally.refused = refused.into_iter().map(one).collect();
     tally
 }

@@ -29,7 +29,7 @@ pub async fn put(
         app.core.put_secret(caller_from_person(&person), &person, name, put).await
     };
     match stored.await {
-        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretKept }),
+        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretSaved }),
         Err(refusal) => {
             redirect_with_problem(&app, PAGE_URL, FormName::Secret, refusal, echo_fields(&fields, &["name"]))
         }
@@ -49,7 +49,7 @@ pub async fn remove(
         app.core.remove_secret(caller_from_person(&person), &person, &name, shared).await
     };
     match removed.await {
-        Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretGone }),
+        Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretDeleted }),
         Err(refusal) => redirect_with_problem(&app, PAGE_URL, FormName::Action, refusal, FormFields::new()),
     }
 }

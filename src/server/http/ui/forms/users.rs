@@ -33,9 +33,9 @@ pub async fn create(
         app.core.create_user(caller_from_person(&person), create).await
     };
     match added.await {
-        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::PersonChanged }),
+        Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::UserChanged }),
         Err(refusal) => {
-            redirect_with_problem(&app, PAGE_URL, FormName::Person, refusal, echo_fields(&fields, &["name", "role"]))
+            redirect_with_problem(&app, PAGE_URL, FormName::User, refusal, echo_fields(&fields, &["name", "role"]))
         }
     }
 }
@@ -53,8 +53,8 @@ pub async fn edit(
         app.core.edit_user(caller_from_person(&person), id, edit).await
     };
     match edited.await {
-        Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PersonChanged }),
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::Person, refusal, FormFields::new()),
+        Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::UserChanged }),
+        Err(refusal) => redirect_with_problem(&app, &page, FormName::User, refusal, FormFields::new()),
     }
 }
 

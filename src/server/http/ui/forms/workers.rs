@@ -130,7 +130,7 @@ pub async fn settle_token_conflict(
     let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
     let settled = app.core.edit_worker(caller_from_person(&person), id.clone(), edit, None).await;
-    Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::AlarmSettled)))
+    Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::TokenConflictResolved)))
 }
 
 /// Parses the lifetime of a token in days; empty is unlimited. Anything but a number becomes 0,

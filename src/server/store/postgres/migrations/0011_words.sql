@@ -11,3 +11,4 @@ ALTER TABLE secrets RENAME COLUMN given_at TO delivered_at;
 ALTER TABLE sessions RENAME COLUMN proved_at TO reauthenticated_at;
 -- The same terms in what agents reported last, until they report again.
 UPDATE workers SET capability = replace(replace(capability, '"unfit":', '"unhealthy_reason":'), '"withheld":', '"unavailable":');
+UPDATE settings SET key = 'token_signing_key' WHERE key = 'job_token_key';

@@ -61,7 +61,7 @@ struct EventsQuery {
 
 const EVENTS: OperationDoc = OperationDoc {
     description: "Events name changed topics: `workers`, `worker:ID`, `jobs`, `job:ID`, `progress:ID`, `log:ID`, `configs`, `gpus`, `secrets`, \
-             `account` (the caller's own), `trail`. Request the changed data separately. Only topics that the caller may see are sent, \
+             `account` (the caller's own), `audit`. Request the changed data separately. Only topics that the caller may see are sent, \
              even if others are requested by name. The first event is sent immediately and contains the version to resume from.",
     headers: &[LAST_EVENT_ID_HEADER],
     problems: &["too_many_event_streams"],
