@@ -35,3 +35,23 @@ claim_target() {
         flock -u 9
     done
 }
+
+# Compilers include source paths in messages; this makes them the same on every machine. Paths of the
+# checkout are already relative: mapping them here would change the flags of every dependency, and each
+# checkout would rebuild them all. Release builds of benchmarks need the same flags, or they would rebuild the dependencies.
+remap_paths() {
+    local host rust each pair flags= c=
+    host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+    rust=$(rustc --print sysroot)
+    for pair in "$CARGO_TARGET_DIR=/target" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$rust=/rust"; do
+        flags+=" --remap-path-prefix=$pair"
+        c+=" -ffile-prefix-map=$pair"
+    done
+    # These are added to the flags in .cargo/config.toml; RUSTFLAGS would replace them.
+    for each in "CARGO_TARGET_${host}_RUSTFLAGS" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS; do
+        export "$each=${!each:-}$flags"
+    done
+    export CFLAGS="${CFLAGS:-}$c" CXXFLAGS="${CXXFLAGS:-}$c"
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+    export SOURCE_DATE_EPOCH
+}
