@@ -52,7 +52,8 @@ fn found(text: &str, forbidden: &[Vec<String>]) -> Vec<String> {
 fn documents_use_no_word_that_the_glossary_forbids() {
     let forbidden = forbidden(&read(GLOSSARY));
     assert!(forbidden.len() > 30, "{forbidden:?}");
-    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .map(|name| root().join(name));
     let below = ["docs", "docs/decisions", "docs/screens"].into_iter().flat_map(in_directory);
     let mut broken = Vec::new();
     for document in top.into_iter().chain(below) {
@@ -179,7 +180,8 @@ fn source_paths(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn source_paths_in_documents_exist() {
-    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name));
+    let top = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .map(|name| root().join(name));
     let below = ["docs", "docs/decisions"].into_iter().flat_map(in_directory);
     let mut broken = Vec::new();
     for document in top.into_iter().chain(below) {

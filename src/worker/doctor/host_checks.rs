@@ -213,12 +213,16 @@ pub fn check_job_limits(limits: &JobLimits) -> Diagnostic {
     }
 }
 
-/// Checks the sandbox level, and why it is not higher.
-pub fn check_sandbox(host: &Sandbox) -> Diagnostic {
+/// Checks the sandbox level, and why it is not higher. Only a host with GPUs needs CUDA.
+pub fn check_sandbox(host: &Sandbox, has_gpus: bool) -> Diagnostic {
     let (least, most) = (host.min_level.as_str(), host.max_level.as_str());
-    let users = if host.isolates_users { ", each user's as a separate operating system user" } else { "" };
+    let isolates_users = match host.min_level {
+        SandboxLevel::Files => host.isolates_users_at_files,
+        SandboxLevel::None | SandboxLevel::Full => host.isolates_users,
+    };
+    let users = if isolates_users { ", each user's as a separate operating system user" } else { "" };
     let found = format!("jobs run at sandbox level {least}{users}; this host supports {most}");
-    if let Some(why) = host.cuda_block_reason() {
+    if let Some(why) = host.cuda_block_reason().filter(|_| has_gpus) {
         let remedy = "let other users read the trainer's files, or set --sandbox-min full";
         return Diagnostic::fail("sandbox", format!("{found}: {why}"), remedy);
     }

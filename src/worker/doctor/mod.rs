@@ -84,8 +84,9 @@ fn report(args: DoctorArgs, matches: &ArgMatches) -> Result<Vec<Diagnostic>, Fat
     let parts_are_well = url.is_ok() && token.is_ok() && trust.is_ok() && work_dir.is_ok() && command.is_ok();
     let hardware = match AgentConfig::from_args(args.agent, matches) {
         Ok(config) => {
-            lines.push(host_checks::check_sandbox(&host_facts::inspect_sandbox(&config)));
             let hardware = gpu::detect(&config.gpu, &config.hostname);
+            let sandbox = host_facts::inspect_sandbox(&config);
+            lines.push(host_checks::check_sandbox(&sandbox, !hardware.gpus.is_empty()));
             let jobs = config.max_jobs.resolve(hardware.gpus.len());
             let limits = limits::HostLimits::inspect(&config.work_dir, config.job_limits, jobs);
             lines.push(host_checks::check_job_limits(&limits.to_report()));
