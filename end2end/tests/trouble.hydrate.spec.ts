@@ -120,11 +120,17 @@ test('a page says when it will try to reconnect', async ({ page, server, complai
 });
 
 test('lines that cannot be fetched are asked for again, by hand and by itself', async ({ page, server, complaints }) => {
+  // While only the button may fetch them again, the delays of automatic retries do not end.
+  await page.addInitScript(() => {
+    const set = window.setTimeout;
+    window.setTimeout = ((act: TimerHandler, delay?: number) => set(act, 'holdRetries' in window && (delay ?? 0) >= 1_000 ? 2 ** 30 : delay)) as typeof set;
+  });
   const { host, offer } = await running(server);
   let offset = await host.log(offer, Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join(''));
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}/log`);
   await live(page);
+  await page.evaluate(() => Object.assign(window, { holdRetries: true }));
   await page.route('**/logs/lines*', (route) => route.fulfill(problem(500, 'It failed.')));
   await page.getByRole('log').focus();
   await page.keyboard.press('Home');
@@ -137,6 +143,7 @@ test('lines that cannot be fetched are asked for again, by hand and by itself', 
   await expect(page.locator('#L1')).toContainText('line 1');
   await expect(missing).toHaveCount(0);
 
+  await page.evaluate(() => Reflect.deleteProperty(window, 'holdRetries'));
   await page.getByRole('log').focus();
   await page.keyboard.press('End');
   await expect(page.locator('#L5000')).toContainText('line 5000');
