@@ -78,13 +78,14 @@ async function work(host: Host, chance: () => number, ended: { count: number }):
   }
 }
 
-async function report(host: Host, chance: () => number): Promise<never> {
+/** Heartbeats; of a host that drains, without readings, so that its GPUs stay as they were reported. */
+async function report(host: Host, chance: () => number, isDraining = false): Promise<never> {
   for (;;) {
     const reading = (uuid: string) => {
       const load = 60 + 40 * chance();
       return { uuid, utilization_percent: load, memory_used_gb: load * 0.6, temperature_celsius: 40 + load * 0.4, power_watts: load * 4, power_limit_watts: 450 };
     };
-    await host.tell(host.gpus.map(reading));
+    await host.tell(isDraining ? [] : host.gpus.map(reading));
     await sleep(10_000);
   }
 }
@@ -100,11 +101,15 @@ test('demo', async ({ server }) => {
   ];
   const ended = { count: 0 };
   const busy = [...more, fleet.hosts[1]!];
-  void Promise.all([...busy.map((host) => work(host, chance, ended)), ...[...busy, fleet.hosts[0]!].map((host) => report(host, chance))]);
+  void Promise.all([
+    ...busy.map((host) => work(host, chance, ended)),
+    ...[...busy, fleet.hosts[0]!].map((host) => report(host, chance)),
+    report(fleet.hosts[2]!, chance, true),
+  ]);
   const jobs: string[] = [];
   for (let n = 0; n < JOBS; n += 1) {
     const body = {
-      config_name: CONFIGS[n % CONFIGS.length], target: 'worker', priority: Math.floor(chance() * 4) * 5,
+      config_name: CONFIGS[n % CONFIGS.length], target: 'worker', priority: Math.floor(chance() * 3) * 5,
       worker_labels: LABELS[Math.floor(chance() * LABELS.length)], retry_on_failure: chance() < 0.1,
     };
     jobs.push((await post(server, '/api/queue/submit', body, tokens[n % tokens.length])).job_id!);
