@@ -176,7 +176,7 @@ mod tests {
             assert_eq!(all.try_acquire("a", quota, second(0)), Ok(()));
             all.refund("a", quota);
         }
-        all.refund("nobody", quota);
+        all.refund("unknown", quota);
         assert_eq!(
             (all.try_acquire("a", quota, second(0)), all.try_acquire("a", quota, second(0)).is_err()),
             (Ok(()), true)

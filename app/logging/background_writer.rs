@@ -170,7 +170,7 @@ mod tests {
         assert!(queue.counters.dropped_lines.load(Ordering::Relaxed) > 0);
         queue.flush(Duration::from_millis(1));
         drop(reader);
-        queue.push(b"nobody reads this");
+        queue.push(b"never read");
         // The thread continues after a failed write.
         while queue.counters.dropped_lines.load(Ordering::Relaxed) > 0 {
             queue.push(b"x");

@@ -1,4 +1,4 @@
-//! What a sentence is: text, text with places for what is told, or text about a number.
+//! Sentences: plain text, text with placeholders, or text that depends on a number.
 
 use std::fmt::Display;
 
@@ -100,7 +100,7 @@ mod tests {
     fn places_are_filled_in_any_order() {
         assert_eq!(Phrase("{1} of {0}").with(&[&"a", &2]), "2 of a");
         assert_eq!(Phrase("{0}, {0}").of("x"), "x, x");
-        // What is told is told as it is, and what is not told leaves nothing.
+        // Values are inserted unchanged, and a missing value leaves nothing.
         assert_eq!(Phrase("<{0}>").of("{1}"), "<{1}>");
         assert_eq!(Phrase("{1}{x").of("a"), "");
     }

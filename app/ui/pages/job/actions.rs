@@ -193,6 +193,6 @@ mod tests {
              &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
              &secret=HF_TOKEN&secret=X_KEY"
         );
-        assert!(!clone_url(&all, "eve").contains("secret"), "whoever submits it again chooses secrets of their own");
+        assert!(!clone_url(&all, "eve").contains("secret"), "another user chooses secrets of their own");
     }
 }
