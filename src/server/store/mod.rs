@@ -90,29 +90,6 @@ pub trait Tx:
 {
 }
 
-impl<T> Tx for T where
-    T: workers::WorkerQueries
-        + jobs::JobQueries
-        + jobs::attempts::AttemptQueries
-        + artifacts::ArtifactQueries
-        + artifacts::checkpoints::CheckpointQueries
-        + configs::ConfigQueries
-        + access::AccessQueries
-        + secrets::SecretQueries
-        + access::factors::FactorQueries
-        + access::passkeys::PasskeyQueries
-        + access::notices::NoticeQueries
-        + audit::AuditQueries
-        + system::servers::ServerQueries
-        + commit_group::CommitGroup
-        + cache::read::ReadState
-        + jobs::retention::RetentionQueries
-        + system::schema::SchemaQueries
-        + usage::UsageQueries
-        + Send
-{
-}
-
 /// Why a database operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {

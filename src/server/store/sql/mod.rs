@@ -102,6 +102,8 @@ macro_rules! bound {
     }};
 }
 
+impl crate::store::Tx for SqlSession<'_> {}
+
 impl<'c> SqlSession<'c> {
     pub fn new(db: DbConnection<'c>, shared: Arc<StoreContext>) -> Self {
         let (pending, topics) = (WriteBatch::default(), BTreeSet::new());
