@@ -17,6 +17,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -192,39 +193,44 @@ async fn serve_connection<S>(
         HttpVersion::Http1 => {
             let mut http = http1::Builder::new();
             let http = http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-            let mut http = pin!(http.serve_connection(io, answer));
-            tokio::select! {
-                ended = http.as_mut() => ended,
-                () = shutdown.cancelled() => {
-                    http.as_mut().graceful_shutdown();
-                    http.await
-                }
-                () = first_request_missed(&requests, patience) => return close_idle(peer),
-            }
+            // hyper closes idle connections by itself.
+            drive(http.serve_connection(io, answer), &requests, patience, None, &shutdown).await
         }
         HttpVersion::Http2 => {
-            let mut http = pin!(http2::builder(MAX_HEAD_BYTES).serve_connection(io, answer));
-            tokio::select! {
-                ended = http.as_mut() => ended,
-                () = shutdown.cancelled() => {
-                    http.as_mut().graceful_shutdown();
-                    http.await
-                }
-                () = first_request_missed(&requests, patience) => return close_idle(peer),
-                () = idled(&requests, patience.idle) => {
-                    http.as_mut().graceful_shutdown();
-                    http.await
-                }
-            }
+            let http = http2::builder(MAX_HEAD_BYTES).serve_connection(io, answer);
+            drive(http, &requests, patience, Some(patience.idle), &shutdown).await
         }
     };
-    if let Err(error) = ended {
-        tracing::trace!(%error, "connection closed");
+    match ended {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::trace!(%error, "connection closed"),
+        None => tracing::debug!(host = %peer.0, "closing an idle connection"),
     }
 }
 
-fn close_idle(peer: Peer) {
-    tracing::debug!(host = %peer.0, "closing an idle connection");
+/// Drives a connection until it ends. Returns none if it has to be closed because it is idle.
+async fn drive<E>(
+    connection: impl GracefulConnection<Error = E>,
+    requests: &OpenRequests,
+    patience: ConnectionTimeouts,
+    idle: Option<Duration>,
+    shutdown: &CancellationToken,
+) -> Option<Result<(), E>> {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return Some(ended),
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            return Some(connection.await);
+        }
+        () = first_request_missed(requests, patience) => {}
+        () = idled(requests, idle) => {
+            connection.as_mut().graceful_shutdown();
+            // A client that does not answer would keep it open.
+            return tokio::time::timeout(patience.idle, connection).await.ok();
+        }
+    }
+    None
 }
 
 /// Returns if no request came in time.
@@ -235,8 +241,9 @@ async fn first_request_missed(requests: &OpenRequests, patience: ConnectionTimeo
     }
 }
 
-/// Returns when no request was open for this time, or up to twice as long.
-async fn idled(requests: &OpenRequests, idle: Duration) {
+/// Returns when no request was open for this time, or up to twice as long; never without a limit.
+async fn idled(requests: &OpenRequests, idle: Option<Duration>) {
+    let Some(idle) = idle else { return std::future::pending().await };
     let mut last = None;
     loop {
         tokio::time::sleep(idle).await;

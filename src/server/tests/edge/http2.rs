@@ -16,6 +16,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -139,4 +140,30 @@ async fn idle_connection_is_closed_and_one_with_an_open_stream_is_not() {
     ended.await.expect("a task").expect("closed by the server");
     go_on.notify_one();
     assert_eq!(stream.frame().await.expect("a frame").expect("data").into_data().expect("data"), "1");
+}
+
+/// The payload of the ping by which hyper's `h2` waits for a client before it closes a connection.
+const SHUTDOWN_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
+
+#[tokio::test]
+async fn idle_connection_is_closed_although_its_client_does_not_agree() {
+    const PREFACE_AND_SETTINGS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    const PING: u8 = 6;
+    let (_directory, pair, tls) = certificate();
+    let address = serve(Router::new(), &tls, Duration::from_millis(50)).await;
+    let socket = TcpStream::connect(address).await.expect("connected");
+    let mut stream = connect_over(socket, &pair.chain, &["h2"]).await.expect("a handshake");
+    stream.write_all(PREFACE_AND_SETTINGS).await.expect("sent");
+    // Answers every ping that asks whether it lives, but not the one before the end.
+    let mut head = [0; 9];
+    while stream.read_exact(&mut head).await.is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; usize::try_from(length).expect("small")];
+        stream.read_exact(&mut payload).await.expect("a frame");
+        if head[3] == PING && payload != SHUTDOWN_PING {
+            head[4] = 1;
+            stream.write_all(&head).await.expect("sent");
+            stream.write_all(&payload).await.expect("sent");
+        }
+    }
 }
