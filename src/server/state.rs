@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flashes::Flashes;
 use crate::http::access::AuthMode;
 use crate::http::ui::render_limiter::RenderLimiter;
-use crate::service::Core;
+use crate::service::Services;
 use crate::tls::Tls;
 
 /// A shared handle to the parts of this server.
@@ -22,7 +22,7 @@ use crate::tls::Tls;
 pub struct AppState(Arc<AppParts>);
 
 pub struct AppParts {
-    pub core: Arc<Core>,
+    pub services: Arc<Services>,
     /// How users authenticate.
     pub mode: AuthMode,
     /// Cancelled when the server stops: ends all streams.

@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::sync::CancellationToken;
 
 use self::destination::AuditDestination;
-use crate::service::Core;
+use crate::service::Services;
 
 /// Bytes of lines per request.
 const MAX_BATCH_BYTES: u64 = 64 << 10;
@@ -28,7 +28,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 const CURSOR_FILE: &str = "audit-shipped";
 
 pub struct AuditShipper {
-    core: Arc<Core>,
+    services: Arc<Services>,
     target: AuditDestination,
     cursor: PathBuf,
     timeout: Duration,
@@ -36,15 +36,15 @@ pub struct AuditShipper {
 
 impl AuditShipper {
     /// Creates a shipper for the checkpoints of a data directory with a timeout per try.
-    pub fn new(core: Arc<Core>, target: AuditDestination, data: &Path, timeout: Duration) -> Self {
-        Self { core, target, cursor: data.join(CURSOR_FILE), timeout }
+    pub fn new(services: Arc<Services>, target: AuditDestination, data: &Path, timeout: Duration) -> Self {
+        Self { services, target, cursor: data.join(CURSOR_FILE), timeout }
     }
 
     /// Ships checkpoints until shutdown, with retries.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut wait = MIN_RETRY_DELAY;
         loop {
-            let changed = self.core.audit_signer.files().appended().notified();
+            let changed = self.services.audit.signer.files().appended().notified();
             let next = match self.send_all().await {
                 Ok(()) => {
                     wait = MIN_RETRY_DELAY;
@@ -72,7 +72,7 @@ impl AuditShipper {
     /// Ships all waiting checkpoints in batches.
     pub async fn send_all(&self) -> io::Result<()> {
         let sent = self.send_batches().await;
-        self.core.metrics.shipping.record_try(sent.is_ok(), self.core.now());
+        self.services.context.metrics.shipping.record_try(sent.is_ok(), self.services.context.now());
         sent
     }
 
@@ -88,13 +88,13 @@ impl AuditShipper {
             tokio::time::timeout(self.timeout, sending).await.unwrap_or_else(|_| Err(late()))?;
             from += text.len() as u64;
             self.save_cursor(from).await?;
-            self.core.metrics.shipping.record_sent(text.lines().count() as u64);
+            self.services.context.metrics.shipping.record_sent(text.lines().count() as u64);
         }
     }
 
     /// Returns the next whole lines. If the file is shorter than the position, it was replaced and is sent from the start.
     async fn next_batch(&self, from: &mut u64) -> io::Result<String> {
-        let mut file = match fs::File::open(self.core.audit_signer.files().path()).await {
+        let mut file = match fs::File::open(self.services.audit.signer.files().path()).await {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             file => file?,
         };

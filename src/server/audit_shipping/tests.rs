@@ -17,16 +17,16 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn shipper(server: &TestServer, target: &str) -> AuditShipper {
     let target = target.parse().expect("a place");
-    AuditShipper::new(Arc::clone(&server.app.core), target, server.directory.path(), TIMEOUT)
+    AuditShipper::new(Arc::clone(&server.app.services), target, server.directory.path(), TIMEOUT)
 }
 
 async fn sign(server: &TestServer, name: &str) {
     server.create_worker(name).await;
-    server.app.core.sign_audit().await.expect("a database");
+    server.app.services.audit.sign_audit().await.expect("a database");
 }
 
 async fn shipped_text(server: &TestServer) -> String {
-    fs::read_to_string(server.app.core.audit_signer.files().path()).await.expect("there")
+    fs::read_to_string(server.app.services.audit.signer.files().path()).await.expect("there")
 }
 
 async fn alerts(server: &TestServer) -> String {
@@ -47,13 +47,13 @@ async fn file_gets_each_line_once_after_a_restart() {
         assert_eq!(fs::read_to_string(&file).await.expect("there"), shipped_text(&server).await);
     }
     // An incomplete line is not sent until it is complete.
-    fs::write(server.app.core.audit_signer.files().path(), shipped_text(&server).await + "torn")
+    fs::write(server.app.services.audit.signer.files().path(), shipped_text(&server).await + "torn")
         .await
         .expect("writable");
     let before = fs::read_to_string(&file).await.expect("there");
     shipper(&server, &target).send_all().await.expect("writable");
     assert_eq!(fs::read_to_string(&file).await.expect("there"), before);
-    let lines = server.app.core.metrics.shipping.lines.load(std::sync::atomic::Ordering::Relaxed);
+    let lines = server.app.services.context.metrics.shipping.lines.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(lines, before.lines().count() as u64);
 }
 
@@ -143,7 +143,7 @@ async fn failing_webhook_raises_an_alert_and_gets_everything_later() {
     let failed = shipper.send_all().await.expect_err("it says no").to_string();
     assert!(failed.contains("503") && !failed.contains("/audit"), "{failed}");
     assert!(alerts(&server).await.contains("audit_not_shipped"));
-    assert_eq!(server.app.core.metrics.shipping.failures.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(server.app.services.context.metrics.shipping.failures.load(std::sync::atomic::Ordering::Relaxed), 1);
     hook.0.lock().expect("no panic").0 = false;
     shipper.send_all().await.expect("it takes it");
     let all = shipped_text(&server).await;

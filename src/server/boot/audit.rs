@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use crate::audit_shipping::AuditShipper;
 use crate::cli::ServerArgs;
-use crate::service::Core;
+use crate::service::Services;
 
 /// Creates the shipper of audit checkpoints, if one is configured.
-pub fn build_shipper(args: &ServerArgs, core: &Arc<Core>, data: &Path) -> Option<Arc<AuditShipper>> {
+pub fn build_shipper(args: &ServerArgs, services: &Arc<Services>, data: &Path) -> Option<Arc<AuditShipper>> {
     let target = args.ops.audit_ship.clone()?;
     let timeout = Duration::from_secs(args.ops.audit_ship_timeout.into());
-    Some(Arc::new(AuditShipper::new(Arc::clone(core), target, data, timeout)))
+    Some(Arc::new(AuditShipper::new(Arc::clone(services), target, data, timeout)))
 }
 
 /// Signs the end of this server's chain, and ships the checkpoint.
-pub async fn close_audit(core: &Arc<Core>, shipper: Option<&AuditShipper>) {
-    if let Err(refusal) = core.sign_audit().await {
+pub async fn close_audit(services: &Arc<Services>, shipper: Option<&AuditShipper>) {
+    if let Err(refusal) = services.audit.sign_audit().await {
         tracing::warn!(error = ?refusal, "audit: failed to sign the last entries");
-    } else if let Err(refusal) = core.close_audit().await {
+    } else if let Err(refusal) = services.audit.close_audit().await {
         tracing::warn!(error = ?refusal, "audit: failed to sign the end of the chain");
     }
     if let Some(shipper) = shipper

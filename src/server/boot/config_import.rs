@@ -7,12 +7,12 @@ use std::sync::Arc;
 use app::protocol::configs::ConfigBundle;
 
 use super::exit::ExitError;
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::configs::{ConfigPrecondition, MAX_BUNDLE};
 use crate::service::unit_of_work::Caller;
 
 /// Imports every subdirectory that contains a `config.json`. An invalid one is logged and skipped.
-pub async fn import_configs(core: &Arc<Core>, directory: &Path) -> Result<(), ExitError> {
+pub async fn import_configs(services: &Arc<Services>, directory: &Path) -> Result<(), ExitError> {
     for path in subdirectories(directory)? {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let bundle = match read_bundle(&path) {
@@ -22,7 +22,7 @@ pub async fn import_configs(core: &Arc<Core>, directory: &Path) -> Result<(), Ex
                 continue;
             }
         };
-        match core.put_config(Caller::system(), name.clone(), bundle, ConfigPrecondition::Any).await {
+        match services.configs.put_config(Caller::system(), name.clone(), bundle, ConfigPrecondition::Any).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration import: imported"),
             Err(refusal) => {
                 let why = crate::http::problem::ApiError::from(refusal).to_problem().detail;

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::operator::local_url;
 use crate::cli::ServerArgs;
 use crate::cli::worker::agent_program;
-use crate::service::Core;
+use crate::service::Services;
 use crate::tls::Tls;
 
 /// Whether jobs may run on the server's own host.
@@ -74,7 +74,7 @@ impl LocalAgent {
     }
 
     /// Keeps an agent running until the server stops.
-    pub async fn run(self, core: Arc<Core>, mode: LocalWorkerMode, shutdown: CancellationToken) {
+    pub async fn run(self, services: Arc<Services>, mode: LocalWorkerMode, shutdown: CancellationToken) {
         if mode == LocalWorkerMode::Off || (mode == LocalWorkerMode::Auto && !self.can_run_jobs().await) {
             return;
         }
@@ -84,7 +84,7 @@ impl LocalAgent {
         while !shutdown.is_cancelled() {
             let pin = self.tls.as_ref().map(Tls::fingerprint);
             // Read on every start, because the token may have been rotated.
-            match core.local_worker(&name).await.map(|token| self.run_command(&name, &token, pin).spawn()) {
+            match services.workers.local_worker(&name).await.map(|token| self.run_command(&name, &token, pin).spawn()) {
                 Ok(Ok(child)) => wait_or_stop(child, &shutdown, self.key_changed(pin)).await,
                 Ok(Err(error)) => tracing::error!(%error, "local worker: failed to start the agent"),
                 Err(refusal) => {

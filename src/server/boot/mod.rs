@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use app::domain::disk_watermark::DiskFloor;
@@ -33,32 +33,18 @@ use self::connections::ConnectionLimiter;
 use self::exit::ExitError;
 use self::local_agent::LocalAgent;
 use self::operator::OperatorAccess;
-use crate::change_notifier::ChangeNotifier;
 use crate::cli::exposed_secrets;
 use crate::cli::{SecretString, ServerArgs};
 use crate::clock::{Clock, SlewedClock};
 use crate::disk::PathDisk;
-use crate::files::artifacts::ArtifactStore;
 use crate::files::audit_checkpoints::AuditCheckpointFile;
-use crate::files::logs::LogStore;
-use crate::files::uploads::UploadStore;
 use crate::flashes::Flashes;
 use crate::http::access::AuthMode;
 use crate::http::ui::render_limiter::RenderLimiter;
-use crate::metrics::Metrics;
 use crate::random::{OsRandom, Random};
-use crate::service::access::Authenticator;
-use crate::service::agents::presence::Presence;
-use crate::service::agents::token_conflict::TakeoverTracker;
-use crate::service::artifacts::upload_finalizer::UploadFinalizer;
-use crate::service::audit::checkpoint::AuditSigner;
-use crate::service::audit::refusals::AuditRateLimiter;
-use crate::service::gpus::GpuReadings;
-use crate::service::gpus::history::GpuHistoryStore;
-use crate::service::jobs::dispatch;
+use crate::service::access::Blocklist;
 use crate::service::system::disk_space::DiskSpaceGuard;
-use crate::service::system::leadership::Leadership;
-use crate::service::{Core, ServerPolicy, access};
+use crate::service::{ServerPolicy, ServiceParts, Services, access};
 use crate::state::{AppParts, AppState};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
@@ -121,37 +107,40 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     let data = create_data_dir(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| ExitError::failed(error.to_string()))?;
-    let mut core = open_core(args.database_url.as_ref(), &policy::from_args(args), &data).await?;
-    if let Some(file) = &args.secret_key_file {
-        core.vault = Vault::new(file.clone());
-    }
-    core.authenticator.blocklist = args.accounts.blocklist().map_err(ExitError::config)?;
-    core.disk_space =
-        DiskSpaceGuard::new(Arc::new(PathDisk(data.clone())), args.ops.disk_min_free, args.ops.disk_min_free_running);
-    let core = Arc::new(core);
-    core.store.set_hooks(dispatch::store_hooks(&core));
-    core.sync_clock_at_start().await.map_err(ExitError::from_service_error)?;
+    let parts = open_parts(args.database_url.as_ref(), policy::from_args(args), &data).await?;
+    let parts = ServiceParts {
+        vault: args.secret_key_file.clone().map_or(parts.vault, Vault::new),
+        blocklist: args.accounts.blocklist().map_err(ExitError::config)?,
+        disk_space: DiskSpaceGuard::new(
+            Arc::new(PathDisk(data.clone())),
+            args.ops.disk_min_free,
+            args.ops.disk_min_free_running,
+        ),
+        ..parts
+    };
+    let services = Arc::new(open_services(parts, &data)?);
+    services.system.sync_clock_at_start().await.map_err(ExitError::from_service_error)?;
     // Before anything is recorded: every chain must begin with a signature.
-    core.sign_audit().await.map_err(ExitError::from_service_error)?;
-    restore_marker::complete_restore(&core, &data).await?;
-    let setup_code = prepare_first_login(args, &core).await?;
+    services.audit.sign_audit().await.map_err(ExitError::from_service_error)?;
+    restore_marker::complete_restore(&services, &data).await?;
+    let setup_code = prepare_first_login(args, &services).await?;
     if let Some(directory) = &args.configs_dir {
-        config_import::import_configs(&core, directory).await?;
+        config_import::import_configs(&services, directory).await?;
     }
-    core.renew_leadership().await.map_err(ExitError::from_service_error)?;
-    core.warm_cache().await.map_err(ExitError::from_service_error)?;
+    services.system.renew_leadership().await.map_err(ExitError::from_service_error)?;
+    services.system.warm_cache().await.map_err(ExitError::from_service_error)?;
     let listener = bind(args).await?;
     let watched = match args.ops.metrics_addr {
         Some(address) => Some(bind_to(address, "--metrics-addr").await?),
         None => None,
     };
     let address = listener.local_addr().map_err(|error| ExitError::failed(error.to_string()))?;
-    let tls = open_tls(wanted, args, &data, &core)?;
+    let tls = open_tls(wanted, args, &data, &services)?;
     let app = AppState::new(AppParts {
-        core: Arc::clone(&core),
+        services: Arc::clone(&services),
         mode: if args.single_user { AuthMode::SingleUser } else { AuthMode::Accounts },
         shutdown: shutdown.clone(),
-        epoch: tokens::hex(&core.random.bytes::<6>()),
+        epoch: tokens::hex(&services.context.random.bytes::<6>()),
         address: address.to_string(),
         tls: tls.clone(),
         trusted_proxies: args.edge.trusted_proxies.clone(),
@@ -166,8 +155,8 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
         tracing::warn!("no users yet; create the first admin with the one-time setup code: {page}");
     }
     let tasks = TaskTracker::new();
-    loops::start(&core, &tasks, &shutdown);
-    let shipper = audit::build_shipper(args, &core, &data);
+    loops::start(&services, &tasks, &shutdown);
+    let shipper = audit::build_shipper(args, &services, &data);
     if let Some(shipper) = shipper.clone() {
         let shutdown = shutdown.clone();
         tasks.spawn(async move { shipper.run(shutdown).await });
@@ -175,14 +164,14 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     tasks.spawn(shutdown.clone().run_until_cancelled_owned(sweep_flashes(app.clone())));
     banner::log_address(&app, tls.as_ref(), address);
     if let Some(tls) = &tls {
-        let follow = tls.clone().watch_files(Arc::clone(&core.clock), tls::RELOAD_INTERVAL);
+        let follow = tls.clone().watch_files(Arc::clone(&services.context.clock), tls::RELOAD_INTERVAL);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow));
     }
-    let operator = OperatorAccess::publish(&core, &data, address, tls.as_ref());
+    let operator = OperatorAccess::publish(&services, &data, address, tls.as_ref());
     tasks.spawn(operator.keep_current(shutdown.clone()));
     if let Some(account) = account {
         let local = LocalAgent::new(args, account, address, tls.clone(), &data);
-        tasks.spawn(local.run(Arc::clone(&core), args.local.local, shutdown.clone()));
+        tasks.spawn(local.run(Arc::clone(&services), args.local.local, shutdown.clone()));
     }
     let room = Arc::new(ConnectionLimiter::from_args(args));
     if let Some(listener) = watched {
@@ -194,20 +183,20 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     serve::serve(listener, http::router(app), tls.as_ref(), &room, &shutdown).await;
     tasks.close();
     tasks.wait().await;
-    if let Err(refusal) = core.flush_last_used().await {
+    if let Err(refusal) = services.access.flush_last_used().await {
         tracing::warn!(error = ?refusal, "shutdown: failed to flush the last uses of tokens and sessions");
     }
-    if let Err(refusal) = core.flush_presence().await {
+    if let Err(refusal) = services.agents.flush_presence().await {
         tracing::warn!(error = ?refusal, "shutdown: failed to flush worker contact times");
     }
-    if let Err(refusal) = core.save_gpu_history().await {
+    if let Err(refusal) = services.gpus.save_gpu_history().await {
         tracing::warn!(error = ?refusal, "shutdown: failed to flush GPU history");
     }
-    audit::close_audit(&core, shipper.as_deref()).await;
-    if let Err(refusal) = core.resign().await {
+    audit::close_audit(&services, shipper.as_deref()).await;
+    if let Err(refusal) = services.system.resign().await {
         tracing::warn!(error = ?refusal, "shutdown: failed to notify other servers; they detect it automatically");
     }
-    core.store.close().await;
+    services.context.store.close().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -216,7 +205,7 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
 async fn sweep_flashes(app: AppState) {
     loop {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        app.flashes.sweep(app.core.now());
+        app.flashes.sweep(app.services.context.now());
     }
 }
 
@@ -255,7 +244,7 @@ fn warn_if_readable(data: &Path) {
 }
 
 /// Loads the certificate for TLS.
-fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, core: &Core) -> Result<Option<Tls>, ExitError> {
+fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, services: &Services) -> Result<Option<Tls>, ExitError> {
     tls::install_crypto_provider();
     let pair = match wanted {
         TlsMode::Off => return Ok(None),
@@ -264,51 +253,47 @@ fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, core: &Core) -> Res
             let hostname = gethostname::gethostname();
             let names =
                 self_signed::subject_names(args.host, self_signed::interface_addresses(), &hostname.to_string_lossy());
-            self_signed::load_or_create(&data.join("tls"), &names, core.now()).map_err(ExitError::config)?
+            self_signed::load_or_create(&data.join("tls"), &names, services.context.now()).map_err(ExitError::config)?
         }
     };
-    Tls::open(pair, &*core.clock).map(Some).map_err(ExitError::config)
+    Tls::open(pair, &*services.context.clock).map(Some).map_err(ExitError::config)
 }
 
-async fn open_core(database_url: Option<&SecretString>, policy: &ServerPolicy, data: &Path) -> Result<Core, ExitError> {
+/// Opens what the services of a server on this data directory need.
+async fn open_parts(
+    database_url: Option<&SecretString>,
+    policy: ServerPolicy,
+    data: &Path,
+) -> Result<ServiceParts, ExitError> {
     let (random, clock): (Arc<dyn Random>, Arc<dyn Clock>) = (Arc::new(OsRandom), Arc::new(SlewedClock::new()));
-    let chain = format!("c_{}", tokens::hex(&random.bytes::<8>()));
+    let server = format!("c_{}", tokens::hex(&random.bytes::<8>()));
     let store =
-        open_store(database_url, data, &chain).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
-    let files = |error: String| ExitError::config(format!("cannot use the data directory {}: {error}", data.display()));
+        open_store(database_url, data, &server).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
     let database = if database_url.is_some() { "postgres" } else { "sqlite" };
     let checkpoints =
-        AuditCheckpointFile::open(data, database, random.bytes()).map_err(|error| files(error.to_string()))?;
-    Ok(Core {
+        AuditCheckpointFile::open(data, database, random.bytes()).map_err(|error| unusable(data, &error))?;
+    Ok(ServiceParts {
         token_signing_key: access::load_token_signing_key(&*store, &*random)
             .await
             .map_err(ExitError::from_service_error)?,
-        last_job_id: Mutex::default(),
         store,
-        notifier: ChangeNotifier::default(),
-        presence: Presence::default(),
-        gpu_readings: GpuReadings::default(),
-        gpu_history: GpuHistoryStore::open(data),
-        takeovers: TakeoverTracker::default(),
-        authenticator: Authenticator::default(),
-        audit_limiter: AuditRateLimiter::default(),
-        audit_signer: AuditSigner::new(checkpoints),
-        clock: Arc::clone(&clock),
+        clock,
         random,
-        logs: LogStore::open(data.join("logs")).map_err(|error| files(error.to_string()))?,
-        log_searches: policy.usage_limits.new_log_searches(),
-        event_streams: policy.usage_limits.new_event_streams(),
-        artifacts: ArtifactStore::open(&data.join("artifacts")).map_err(|error| files(error.to_string()))?,
-        uploads: UploadStore::open(data.join("uploads")).map_err(|error| files(error.to_string()))?,
-        finalizer: UploadFinalizer::default(),
-        policy: *policy,
+        policy,
+        server,
         vault: Vault::new(secret_key_path(data)),
-        server: chain,
-        leadership: Leadership::default(),
-        file_bytes: crate::service::artifacts::file_usage::FileUsageCache::default(),
-        metrics: Metrics::new(clock.now()),
         disk_space: DiskSpaceGuard::new(Arc::new(PathDisk(data.to_owned())), DiskFloor::Bytes(0), DiskFloor::Bytes(0)),
+        blocklist: Blocklist::default(),
+        checkpoints,
     })
+}
+
+fn open_services(parts: ServiceParts, data: &Path) -> Result<Services, ExitError> {
+    Services::open(parts, data).map_err(|error| unusable(data, &error))
+}
+
+fn unusable(data: &Path, error: &dyn std::fmt::Display) -> ExitError {
+    ExitError::config(format!("cannot use the data directory {}: {error}", data.display()))
 }
 
 /// Returns the path of the encryption key for secrets: beside the data directory, with the same name.
@@ -349,15 +334,15 @@ pub fn read_bootstrap_token(args: &ServerArgs) -> Result<Option<String>, ExitErr
 }
 
 /// Makes sure that an admin can sign in: returns a setup code if there is no user yet.
-async fn prepare_first_login(args: &ServerArgs, core: &Arc<Core>) -> Result<Option<String>, ExitError> {
+async fn prepare_first_login(args: &ServerArgs, services: &Arc<Services>) -> Result<Option<String>, ExitError> {
     if let Some(token) = read_bootstrap_token(args)? {
-        core.apply_bootstrap_token(&token).await.map_err(ExitError::from_service_error)?;
+        services.access.apply_bootstrap_token(&token).await.map_err(ExitError::from_service_error)?;
     }
     if args.single_user {
         tracing::info!("single-user mode: everyone on the loopback address is admin");
         return Ok(None);
     }
-    core.issue_setup_code().await.map_err(ExitError::from_service_error)
+    services.access.issue_setup_code().await.map_err(ExitError::from_service_error)
 }
 
 async fn bind(args: &ServerArgs) -> Result<TcpListener, ExitError> {

@@ -7,21 +7,20 @@ use axum::Router;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
-use super::{open_core, restore_marker};
+use super::{open_parts, open_services, restore_marker};
 use crate::boot::exit::ExitError;
 use crate::cli::SecretString;
 use crate::flashes::Flashes;
 use crate::http;
 use crate::http::access::AuthMode;
 use crate::http::ui::render_limiter::RenderLimiter;
-use crate::service::jobs::dispatch;
-use crate::service::{Core, ServerPolicy};
+use crate::service::{ServerPolicy, Services};
 use crate::state::{AppParts, AppState};
 use crate::store::sqlite;
 use crate::tokens;
 
 pub struct OfflineServer {
-    core: Arc<Core>,
+    services: Arc<Services>,
     /// The router that handles requests.
     pub router: Router,
     /// The token that authenticates requests.
@@ -46,14 +45,13 @@ impl OfflineServer {
                 data.display()
             )));
         }
-        let core = Arc::new(open_core(database_url, &ServerPolicy::default(), data).await?);
-        core.store.set_hooks(dispatch::store_hooks(&core));
-        restore_marker::hold_if_restored(&core, data).await?;
+        let services = Arc::new(open_services(open_parts(database_url, ServerPolicy::default(), data).await?, data)?);
+        restore_marker::hold_if_restored(&services, data).await?;
         let app = AppState::new(AppParts {
-            core: Arc::clone(&core),
+            services: Arc::clone(&services),
             mode: AuthMode::Accounts,
             shutdown: CancellationToken::new(),
-            epoch: tokens::hex(&core.random.bytes::<6>()),
+            epoch: tokens::hex(&services.context.random.bytes::<6>()),
             address: "localhost".to_owned(),
             tls: None,
             trusted_proxies: Vec::new(),
@@ -63,19 +61,19 @@ impl OfflineServer {
             settings: Vec::new(),
             leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        Ok(Self { token: core.issue_operator_token(), router: http::router(app), core })
+        Ok(Self { token: services.access.issue_operator_token(), router: http::router(app), services })
     }
 
     #[cfg(test)]
-    pub const fn core(&self) -> &Arc<Core> {
-        &self.core
+    pub const fn services(&self) -> &Arc<Services> {
+        &self.services
     }
 
     /// Closes it; all changes are on disk.
     pub async fn close(self) {
         // If this fails, the next server signs the entries.
-        let _ = self.core.sign_audit().await;
-        let _ = self.core.close_audit().await;
-        self.core.store.close().await;
+        let _ = self.services.audit.sign_audit().await;
+        let _ = self.services.audit.close_audit().await;
+        self.services.context.store.close().await;
     }
 }

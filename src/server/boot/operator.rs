@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::operator_file::{OperatorEndpoint, OperatorFile};
 use crate::http::edge::client_addr::Scheme;
-use crate::service::Core;
+use crate::service::Services;
 use crate::tls::Tls;
 
 pub struct OperatorAccess {
@@ -18,16 +18,16 @@ pub struct OperatorAccess {
 
 impl OperatorAccess {
     /// Writes the file. If this fails, the server runs anyway, and commands on this host need a token.
-    pub fn publish(core: &Core, data: &Path, address: SocketAddr, tls: Option<&Tls>) -> Self {
+    pub fn publish(services: &Services, data: &Path, address: SocketAddr, tls: Option<&Tls>) -> Self {
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         let operator = Self {
             file: OperatorFile::new(data, &host, address.port()),
             endpoint: OperatorEndpoint {
                 url: local_url(address, tls.is_some()),
                 fingerprint: tls.map(Tls::fingerprint),
-                token: core.issue_operator_token(),
+                token: services.access.issue_operator_token(),
                 host,
-                started_at: core.now(),
+                started_at: services.context.now(),
             },
             tls: tls.cloned(),
         };
@@ -100,12 +100,12 @@ mod tests {
         let tls = Tls::open(pair.clone(), &SystemClock).expect("a certificate");
         let server = TestServer::start_with_tls(tls.clone()).await;
         let address = "0.0.0.0:8001".parse().expect("an address");
-        let operator = OperatorAccess::publish(&server.app.core, data.path(), address, Some(&tls));
+        let operator = OperatorAccess::publish(&server.app.services, data.path(), address, Some(&tls));
         let host = gethostname::gethostname().to_string_lossy().into_owned();
         let note = || find_endpoint(data.path(), &host).expect("believable");
         let first = note().expect("written");
         assert_eq!((first.url.as_str(), first.fingerprint), ("https://127.0.0.1:8001", Some(tls.fingerprint())));
-        assert!(server.app.core.authenticate_operator(&first.token, Some("root")).is_some());
+        assert!(server.app.services.access.authenticate_operator(&first.token, Some("root")).is_some());
 
         let stop = CancellationToken::new();
         let kept = tokio::spawn(operator.keep_current(stop.clone()));

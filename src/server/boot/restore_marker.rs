@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::exit::ExitError;
-use crate::service::Core;
+use crate::service::Services;
 
 /// The file that marks a restored database. No backup includes it.
 pub const MARKER_FILE: &str = "restored";
@@ -20,10 +20,10 @@ pub fn write_marker(data: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error if the database rejects the change.
-pub async fn hold_if_restored(core: &Arc<Core>, data: &Path) -> Result<bool, ExitError> {
+pub async fn hold_if_restored(services: &Arc<Services>, data: &Path) -> Result<bool, ExitError> {
     let restored = data.join(MARKER_FILE).exists();
     if restored {
-        core.hold_all().await.map_err(ExitError::from_service_error)?;
+        services.jobs.hold_all().await.map_err(ExitError::from_service_error)?;
     }
     Ok(restored)
 }
@@ -32,8 +32,8 @@ pub async fn hold_if_restored(core: &Arc<Core>, data: &Path) -> Result<bool, Exi
 ///
 /// # Errors
 /// Returns an error if the database rejects the change, or the directory is not writable.
-pub async fn complete_restore(core: &Arc<Core>, data: &Path) -> Result<(), ExitError> {
-    if hold_if_restored(core, data).await? {
+pub async fn complete_restore(services: &Arc<Services>, data: &Path) -> Result<(), ExitError> {
+    if hold_if_restored(services, data).await? {
         fs::remove_file(data.join(MARKER_FILE))
             .map_err(|error| ExitError::config(format!("{}: {error}", data.display())))?;
     }

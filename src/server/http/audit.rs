@@ -38,7 +38,7 @@ async fn list(
     Query(query): Query<AuditQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<AuditPage>, ApiError> {
-    Ok(if_none_match.listed(app.core.audit_page(&query).await?))
+    Ok(if_none_match.listed(app.services.audit.audit_page(&query).await?))
 }
 
 const EXPORT: OperationDoc = OperationDoc {
@@ -49,7 +49,7 @@ const EXPORT: OperationDoc = OperationDoc {
 
 /// Streams one line of JSON per entry. If the database fails while streaming, the response is aborted.
 async fn export(State(app): State<AppState>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
-    let entries = trail::export(app.core.store.clone(), &filters, app.core.now())?;
+    let entries = trail::export(app.services.context.store.clone(), &filters, app.services.context.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
     let failed = |refusal| {
         tracing::error!(error = ?refusal, "audit: export aborted");
@@ -71,5 +71,5 @@ const VERIFY: OperationDoc = OperationDoc {
 };
 
 async fn verify(State(app): State<AppState>) -> Result<Json<AuditVerification>, ApiError> {
-    Ok(Json(app.core.verify_audit().await?))
+    Ok(Json(app.services.audit.verify_audit().await?))
 }

@@ -68,7 +68,7 @@ pub async fn drain(
 }
 
 async fn run_bulk(app: &AppState, principal: &Principal, request: BulkRequest) -> Result<Json<BulkResults>, ApiError> {
-    let outcomes = app.core.run_bulk(caller_from_person(principal), principal, request).await?;
+    let outcomes = app.services.bulk.run_bulk(caller_from_person(principal), principal, request).await?;
     Ok(Json(BulkResults { results: outcomes.into_iter().map(to_result).collect() }))
 }
 

@@ -34,7 +34,7 @@ pub fn routes(app: &AppState) -> Routes {
 const LIST: OperationDoc = OperationDoc::new("listConfigs", "Lists configurations, by name.");
 
 async fn list(State(app): State<AppState>) -> Result<Json<ConfigsPage>, ApiError> {
-    Ok(Json(app.core.configs().await?))
+    Ok(Json(app.services.configs.configs().await?))
 }
 
 const SHOW: OperationDoc = OperationDoc {
@@ -47,7 +47,7 @@ async fn show(
     Path(name): Path<String>,
     if_none_match: IfNoneMatch,
 ) -> Result<TaggedResponse<ConfigDetail>, ApiError> {
-    let config = app.core.config(&name).await?;
+    let config = app.services.configs.config(&name).await?;
     Ok(if_none_match.tagged(Some(&config.config.revision.to_string()), config))
 }
 
@@ -62,7 +62,7 @@ async fn revisions(
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
 ) -> Result<Json<RevisionsPage>, ApiError> {
-    Ok(Json(app.core.revisions(&principal, &name).await?))
+    Ok(Json(app.services.configs.revisions(&principal, &name).await?))
 }
 
 const SHOW_REVISION: OperationDoc = OperationDoc {
@@ -75,7 +75,7 @@ async fn show_revision(
     State(app): State<AppState>,
     Path((name, revision)): Path<(String, u32)>,
 ) -> Result<Json<ConfigDetail>, ApiError> {
-    Ok(Json(app.core.config_at(&name, revision).await?))
+    Ok(Json(app.services.configs.config_at(&name, revision).await?))
 }
 
 const PUT: OperationDoc = OperationDoc {
@@ -104,7 +104,7 @@ async fn put(
     Body(bundle): Body<ConfigBundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
     let seen = if new { ConfigPrecondition::Absent } else { seen.into() };
-    Ok(Json(app.core.put_config(caller_from_person(&principal), name, bundle, seen).await?))
+    Ok(Json(app.services.configs.put_config(caller_from_person(&principal), name, bundle, seen).await?))
 }
 
 const DELETE: OperationDoc = OperationDoc {
@@ -119,6 +119,6 @@ async fn delete(
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.delete_config(caller_from_person(&principal), name, seen.into()).await?;
+    app.services.configs.delete_config(caller_from_person(&principal), name, seen.into()).await?;
     Ok(Json(ReportResponse { success: true }))
 }

@@ -29,7 +29,7 @@ pub async fn lines(
     Path(id): Path<String>,
     Query(query): Query<LogLinesQuery>,
 ) -> Result<Json<LogLines>, ApiError> {
-    Ok(Json(app.core.log_lines(&principal.name, &job_id(&id)?, query).await?))
+    Ok(Json(app.services.logs.log_lines(&principal.name, &job_id(&id)?, query).await?))
 }
 
 pub const SEARCH: OperationDoc = OperationDoc {
@@ -46,5 +46,5 @@ pub async fn search(
     Path(id): Path<String>,
     Query(query): Query<LogSearchQuery>,
 ) -> Result<Json<LogMatches>, ApiError> {
-    Ok(Json(app.core.search_log(&principal.name, &job_id(&id)?, query).await?))
+    Ok(Json(app.services.logs.search_log(&principal.name, &job_id(&id)?, query).await?))
 }

@@ -24,5 +24,5 @@ async fn show(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<OverviewView>, ApiError> {
-    Ok(Json(app.core.overview(&principal).await?))
+    Ok(Json(app.services.system.overview(&principal).await?))
 }

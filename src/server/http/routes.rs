@@ -190,12 +190,15 @@ async fn check_permission(
     let Some(person) = request.extensions().get::<Principal>() else {
         return ApiError::not_authenticated().into_response();
     };
-    let permitted = app.core.authorize(person, needs, job.as_ref()).await;
+    let permitted = app.services.access.authorize(person, needs, job.as_ref()).await;
     if let Err(ServiceError::PermissionDenied(permission)) = &permitted {
         let wanted = access::request_target(&request);
         let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
         let detail = json!({"reason": "permission_denied", "permission": permission});
-        app.core.record_refusal(caller_from_person(person), RefusalKind::AccessDenied, peer, &wanted, detail).await;
+        app.services
+            .audit
+            .record_refusal(caller_from_person(person), RefusalKind::AccessDenied, peer, &wanted, detail)
+            .await;
     }
     match permitted {
         Ok(()) => next.run(request).await,

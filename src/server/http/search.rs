@@ -30,5 +30,5 @@ async fn search(
     Extension(principal): Extension<Principal>,
     Query(query): Query<SearchQuery>,
 ) -> Result<Json<SearchPage>, ApiError> {
-    Ok(Json(app.core.search(&principal, &query).await?))
+    Ok(Json(app.services.search.search(&principal, &query).await?))
 }

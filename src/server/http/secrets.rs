@@ -32,7 +32,7 @@ async fn list(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<SecretsPage>, ApiError> {
-    Ok(Json(app.core.secrets_page(&principal).await?))
+    Ok(Json(app.services.secrets.secrets_page(&principal).await?))
 }
 
 const PUT: OperationDoc = OperationDoc {
@@ -57,7 +57,7 @@ async fn put(
     Body(put): Body<PutSecret>,
 ) -> Result<Json<SecretView>, ApiError> {
     check_can_share(&app, &principal, put.shared)?;
-    Ok(Json(app.core.put_secret(caller_from_person(&principal), &principal, &name, put).await?))
+    Ok(Json(app.services.secrets.put_secret(caller_from_person(&principal), &principal, &name, put).await?))
 }
 
 const REMOVE: OperationDoc = OperationDoc {
@@ -74,7 +74,7 @@ async fn remove(
     Query(query): Query<SecretQuery>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     check_can_share(&app, &principal, query.shared)?;
-    app.core.remove_secret(caller_from_person(&principal), &principal, &name, query.shared).await?;
+    app.services.secrets.remove_secret(caller_from_person(&principal), &principal, &name, query.shared).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -86,7 +86,7 @@ pub fn check_can_share(
 ) -> Result<(), crate::service::error::ServiceError> {
     if shared {
         principal.require(Permission::SecretManage)?;
-        app.core.require_recent_auth(principal)?;
+        app.services.access.require_recent_auth(principal)?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ async fn show(
     Extension(principal): Extension<Principal>,
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<UsageReport>, ApiError> {
-    Ok(Json(app.core.usage(&principal, &query, UTC).await?))
+    Ok(Json(app.services.usage.usage(&principal, &query, UTC).await?))
 }
 
 const EXPORT: OperationDoc = OperationDoc {
@@ -49,7 +49,7 @@ async fn export(
     Extension(principal): Extension<Principal>,
     Query(query): Query<UsageQuery>,
 ) -> Result<Response, ApiError> {
-    let report = app.core.usage(&principal, &query, UTC).await?;
+    let report = app.services.usage.usage(&principal, &query, UTC).await?;
     Ok(csv::csv_response("usage.csv", csv_lines(&report)))
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::error::ServiceError;
 
 /// Expires unanswered offers, and plans as a fallback.
@@ -37,69 +37,95 @@ const REFUSALS_INTERVAL: Duration = Duration::from_mins(1);
 const AUDIT_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Starts all loops; they end with the token. Those that judge workers or clean up only work on the leader.
-pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken) {
-    tasks.spawn(follow_changes(Arc::clone(core), shutdown.clone()));
-    tasks.spawn(run_every("leadership", LEADERSHIP_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.renew_leadership().await
+pub fn start(services: &Arc<Services>, tasks: &TaskTracker, shutdown: &CancellationToken) {
+    tasks.spawn(follow_changes(Arc::clone(services), shutdown.clone()));
+    tasks.spawn(run_every(
+        "leadership",
+        LEADERSHIP_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move { services.system.renew_leadership().await },
+    ));
+    tasks.spawn(run_every("clock", CLOCK_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
+        services.system.sync_clock().await.map(drop)
     }));
-    tasks.spawn(run_every("clock", CLOCK_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.sync_clock().await.map(drop)
+    tasks.spawn(run_while_leading(
+        "offers",
+        OFFERS_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move {
+            let expired = services.jobs.sweep_offers().await?;
+            if expired > 0 {
+                tracing::info!(offers = expired, "offers: withdrew unanswered offers");
+            }
+            Ok(())
+        },
+    ));
+    tasks.spawn(run_while_leading(
+        "health",
+        HEALTH_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move {
+            let checked = services.agents.check_health().await?;
+            if checked != crate::service::agents::liveness::HealthPass::default() {
+                tracing::info!(
+                    offline = checked.offline,
+                    removed = checked.removed,
+                    "health check: marked workers offline or removed them"
+                );
+            }
+            Ok(())
+        },
+    ));
+    tasks.spawn(run_every(
+        "presence",
+        PRESENCE_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move { services.agents.flush_presence().await },
+    ));
+    tasks.spawn(run_every("disk", DISK_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
+        services.context.refresh_disk_space()
     }));
-    tasks.spawn(run_while_leading("offers", OFFERS_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        let expired = core.sweep_offers().await?;
-        if expired > 0 {
-            tracing::info!(offers = expired, "offers: withdrew unanswered offers");
-        }
-        Ok(())
-    }));
-    tasks.spawn(run_while_leading("health", HEALTH_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        let checked = core.check_health().await?;
-        if checked != crate::service::agents::liveness::HealthPass::default() {
-            tracing::info!(
-                offline = checked.offline,
-                removed = checked.removed,
-                "health check: marked workers offline or removed them"
-            );
-        }
-        Ok(())
-    }));
-    tasks.spawn(run_every("presence", PRESENCE_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.flush_presence().await
-    }));
-    tasks.spawn(run_every("disk", DISK_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.refresh_disk_space()
-    }));
-    tasks.spawn(run_every("used", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.flush_last_used().await
+    tasks.spawn(run_every("used", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
+        services.access.flush_last_used().await
     }));
     tasks.spawn(run_while_leading(
         "sessions",
         SESSIONS_INTERVAL,
         shutdown.clone(),
-        Arc::clone(core),
-        |core| async move {
-            core.sweep_sessions().await?;
-            core.sweep_idempotency_keys().await
+        Arc::clone(services),
+        |services| async move {
+            services.access.sweep_sessions().await?;
+            services.jobs.sweep_idempotency_keys().await
         },
     ));
-    tasks.spawn(run_every("refused", REFUSALS_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.flush_suppressed().await;
-        Ok(())
-    }));
+    tasks.spawn(run_every(
+        "refused",
+        REFUSALS_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move {
+            services.audit.flush_suppressed().await;
+            Ok(())
+        },
+    ));
     tasks.spawn(run_every(
         "audit checkpoints",
         AUDIT_INTERVAL,
         shutdown.clone(),
-        Arc::clone(core),
-        |core| async move { core.sign_audit().await },
+        Arc::clone(services),
+        |services| async move { services.audit.sign_audit().await },
     ));
     tasks.spawn(run_while_leading(
         "job retention",
         AUDIT_INTERVAL,
         shutdown.clone(),
-        Arc::clone(core),
-        |core| async move {
-            let given_up = core.prune_jobs().await?;
+        Arc::clone(services),
+        |services| async move {
+            let given_up = services.jobs.prune_jobs().await?;
             if given_up > 0 {
                 tracing::info!(jobs = given_up, "retention: removed expired jobs or their files");
             }
@@ -107,26 +133,34 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
         },
     ));
     // Each server has its own directory, or they share one: then it is soon empty.
-    tasks.spawn(run_every("uploads", AUDIT_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        let dropped = core.sweep_uploads().await?;
+    tasks.spawn(run_every("uploads", AUDIT_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
+        let dropped = services.artifacts.sweep_uploads().await?;
         if dropped > 0 {
             tracing::info!(uploads = dropped, "uploads: removed abandoned uploads");
         }
         Ok(())
     }));
-    tasks.spawn(run_every("readings", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.prune_readings().await
-    }));
-    tasks.spawn(run_every("gpu history", HISTORY_INTERVAL, shutdown.clone(), Arc::clone(core), |core| async move {
-        core.save_gpu_history().await
-    }));
+    tasks.spawn(run_every(
+        "readings",
+        LAST_USED_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move { services.gpus.prune_readings().await },
+    ));
+    tasks.spawn(run_every(
+        "gpu history",
+        HISTORY_INTERVAL,
+        shutdown.clone(),
+        Arc::clone(services),
+        |services| async move { services.gpus.save_gpu_history().await },
+    ));
     tasks.spawn(run_while_leading(
         "audit retention",
         AUDIT_INTERVAL,
         shutdown.clone(),
-        Arc::clone(core),
-        |core| async move {
-            let removed = core.prune_audit().await?;
+        Arc::clone(services),
+        |services| async move {
+            let removed = services.audit.prune_audit().await?;
             if removed > 0 {
                 tracing::info!(entries = removed, "retention: removed expired audit entries");
             }
@@ -135,10 +169,10 @@ pub fn start(core: &Arc<Core>, tasks: &TaskTracker, shutdown: &CancellationToken
     ));
 }
 
-async fn follow_changes(core: Arc<Core>, shutdown: CancellationToken) {
+async fn follow_changes(services: Arc<Services>, shutdown: CancellationToken) {
     let follow = async {
         loop {
-            core.follow_changes().await;
+            services.system.follow_changes().await;
         }
     };
     shutdown.run_until_cancelled(follow).await;
@@ -148,27 +182,28 @@ async fn run_while_leading<F>(
     name: &'static str,
     period: Duration,
     shutdown: CancellationToken,
-    core: Arc<Core>,
-    pass: impl Fn(Arc<Core>) -> F + Send + Sync,
+    services: Arc<Services>,
+    pass: impl Fn(Arc<Services>) -> F + Send + Sync,
 ) where
     F: Future<Output = Result<(), ServiceError>> + Send,
 {
     let pass = &pass;
-    let if_it_leads =
-        |core: Arc<Core>| async move { if core.leadership.held_since().is_some() { pass(core).await } else { Ok(()) } };
-    run_every(name, period, shutdown, core, if_it_leads).await;
+    let if_it_leads = |services: Arc<Services>| async move {
+        if services.context.leadership.held_since().is_some() { pass(services).await } else { Ok(()) }
+    };
+    run_every(name, period, shutdown, services, if_it_leads).await;
 }
 
 async fn run_every<F>(
     name: &'static str,
     period: Duration,
     shutdown: CancellationToken,
-    core: Arc<Core>,
-    pass: impl Fn(Arc<Core>) -> F + Send,
+    services: Arc<Services>,
+    pass: impl Fn(Arc<Services>) -> F + Send,
 ) where
     F: Future<Output = Result<(), ServiceError>> + Send,
 {
-    let passes = core.metrics.loops.get(name);
+    let passes = services.context.metrics.loops.get(name);
     let mut timer = tokio::time::interval(period);
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -177,8 +212,8 @@ async fn run_every<F>(
             () = shutdown.cancelled() => return,
         }
         let begun = Instant::now();
-        let ended = pass(Arc::clone(&core)).await;
-        passes.record(core.now(), begun.elapsed(), ended.is_ok());
+        let ended = pass(Arc::clone(&services)).await;
+        passes.record(services.context.now(), begun.elapsed(), ended.is_ok());
         if let Err(refusal) = ended {
             tracing::error!(task = name, error = ?refusal, "background loop failed; retrying at its next pass");
         }

@@ -12,11 +12,14 @@ use app::protocol::status::BulkAction;
 use app::protocol::workers::DrainWorker;
 use futures_util::future::join_all;
 
-use super::Core;
 use super::access::{Principal, Requirement};
 use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::Caller;
 use super::workers::{DrainTerms, drain_in};
+use crate::service::ServiceContext;
+use crate::service::access::AccessService;
+use crate::service::jobs::JobService;
+use crate::service::workers::WorkerService;
 
 /// A bulk action.
 #[derive(Debug, Clone)]
@@ -49,7 +52,15 @@ pub enum BulkItemEffect {
 /// A target's id and its outcome.
 pub type BulkItemOutcome = (String, Result<BulkItemEffect, ServiceError>);
 
-impl Core {
+/// Actions on several jobs or workers.
+pub struct BulkService {
+    pub(super) access: Arc<AccessService>,
+    pub(super) jobs: Arc<JobService>,
+    pub(super) workers: Arc<WorkerService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl BulkService {
     /// Applies the action to each target, and returns the outcomes in their order. The route checks the permission for the
     /// action; the one for each job is checked here.
     pub async fn run_bulk(
@@ -83,19 +94,19 @@ impl Core {
         let worker = || WorkerId::parse(id).map_err(|_| ServiceError::InvalidId("worker"));
         let job = async |needs| {
             let job = JobId::parse(id).map_err(|_| ServiceError::InvalidId("job"))?;
-            self.authorize(principal, needs, Some(&job)).await?;
+            self.access.authorize(principal, needs, Some(&job)).await?;
             Ok::<_, ServiceError>(job)
         };
         let changed = match action {
             BulkAction::Drain => self.drain_if_needed(caller, worker()?, terms.clone()).await?,
-            BulkAction::Resume => self.resume_worker(caller, worker()?).await?,
-            BulkAction::Delete => self.delete_worker(caller, worker()?).await.map(|()| true)?,
-            BulkAction::Cancel => self.cancel(caller, job(Requirement::CancelJob).await?).await?,
+            BulkAction::Resume => self.workers.resume_worker(caller, worker()?).await?,
+            BulkAction::Delete => self.workers.delete_worker(caller, worker()?).await.map(|()| true)?,
+            BulkAction::Cancel => self.jobs.cancel(caller, job(Requirement::CancelJob).await?).await?,
             BulkAction::Retry => {
                 let job = job(Requirement::SeeJobAnd(Permission::JobSubmit)).await?;
                 // A key belongs to one submit.
                 let key = key.map(|key| format!("{key}/{id}"));
-                return Ok(BulkItemEffect::Retried(self.retry(caller, job, RetryJob::default(), key).await?.id));
+                return Ok(BulkItemEffect::Retried(self.jobs.retry(caller, job, RetryJob::default(), key).await?.id));
             }
         };
         Ok(if changed { BulkItemEffect::Done } else { BulkItemEffect::Unchanged })
@@ -108,17 +119,18 @@ impl Core {
         id: WorkerId,
         terms: DrainTerms,
     ) -> Result<bool, ServiceError> {
-        self.change(caller, move |unit| {
-            let (id, terms) = (id.clone(), terms.clone());
-            Box::pin(async move {
-                let before = unit.worker(&id).await?.worker;
-                if before.drain.is_some() {
-                    return Ok(false);
-                }
-                drain_in(unit, &before, terms).await?;
-                Ok(true)
+        self.context
+            .change(caller, move |unit| {
+                let (id, terms) = (id.clone(), terms.clone());
+                Box::pin(async move {
+                    let before = unit.worker(&id).await?.worker;
+                    if before.drain.is_some() {
+                        return Ok(false);
+                    }
+                    drain_in(unit, &before, terms).await?;
+                    Ok(true)
+                })
             })
-        })
-        .await
+            .await
     }
 }

@@ -8,197 +8,202 @@ pub mod artifacts;
 pub mod audit;
 pub mod bulk;
 pub mod configs;
+pub mod context;
 pub mod error;
 pub mod gpus;
 pub mod jobs;
 pub mod logs;
+pub mod policy;
 pub mod search;
 pub mod secrets;
 pub mod system;
 pub mod unit_of_work;
 pub mod usage;
-pub mod views;
 pub mod workers;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use app::domain::ids::{Entropy, JobId, next_unique};
-use app::domain::plan::{ConcurrencyLimits, PlannerFleet};
-use app::domain::time::{Millis, Timestamp};
-
-use self::access::{AccountPolicy, Authenticator};
+use self::access::{AccessService, Authenticator, Blocklist};
+use self::agents::AgentService;
+use self::agents::presence::Presence;
+use self::agents::token_conflict::TakeoverTracker;
+use self::artifacts::ArtifactService;
+use self::artifacts::file_usage::FileUsageCache;
+use self::artifacts::upload_finalizer::UploadFinalizer;
+use self::audit::AuditService;
+use self::audit::checkpoint::AuditSigner;
+use self::audit::refusals::AuditRateLimiter;
+use self::bulk::BulkService;
+use self::configs::ConfigService;
+pub use self::context::ServiceContext;
+use self::gpus::history::GpuHistoryStore;
+use self::gpus::{GpuReadings, GpuService};
+use self::jobs::JobService;
+use self::jobs::dispatch::store_hooks;
+use self::logs::LogService;
+pub use self::policy::ServerPolicy;
+use self::search::SearchService;
+use self::secrets::SecretService;
+use self::system::SystemService;
+use self::system::disk_space::DiskSpaceGuard;
+use self::system::leadership::Leadership;
+use self::usage::UsageService;
+use self::workers::WorkerService;
 use crate::change_notifier::ChangeNotifier;
 use crate::clock::Clock;
 use crate::files::artifacts::ArtifactStore;
+use crate::files::audit_checkpoints::AuditCheckpointFile;
 use crate::files::logs::LogStore;
 use crate::files::uploads::UploadStore;
 use crate::metrics::Metrics;
 use crate::random::Random;
-use crate::store::cache::state::FleetState;
-use crate::store::{Store, Tx};
+use crate::store::Store;
 use crate::vault::Vault;
 
-use self::access::per_user_limit::PerPersonLimiter;
-use self::access::rate_limits::RateQuotas;
-use self::agents::presence::Presence;
-use self::agents::token_conflict::TakeoverTracker;
-use self::artifacts::file_usage::FileUsageCache;
-use self::artifacts::upload_finalizer::UploadFinalizer;
-use self::audit::checkpoint::AuditSigner;
-use self::audit::refusals::AuditRateLimiter;
-use self::error::ServiceError;
-use self::gpus::GpuReadings;
-use self::gpus::history::GpuHistoryStore;
-use self::jobs::retention::JobRetention;
-use self::logs::searches::LogSearchLimiter;
-use self::system::disk_space::DiskSpaceGuard;
-use self::system::leadership::Leadership;
-use self::usage::limits::UsageLimits;
-
-#[derive(Debug, Clone, Copy)]
-pub struct ServerPolicy {
-    /// A worker that was silent for this time counts as offline (`SIMPLETUNER_HEARTBEAT_TIMEOUT`).
-    pub heartbeat_timeout: Millis,
-    /// How long a worker may take to answer an offer.
-    pub offer_timeout: Millis,
-    /// Limits of concurrent jobs.
-    pub limits: ConcurrencyLimits,
-    /// Whether labels that agents report are ignored.
-    pub ignore_reported_labels: bool,
-    /// Whether configurations may contain code.
-    pub allow_code: bool,
-    /// The maximum number of open worker streams on this server.
-    pub max_streams: usize,
-    /// A leader that does not renew within this time loses the leadership.
-    pub leader_term: Millis,
-    /// A server without a sign of life for this time is gone, and so are its streams.
-    pub server_life: Millis,
-    /// How long audit entries are kept; `None`: for ever.
-    pub audit_retention: Option<Millis>,
-    /// Rate limits.
-    pub quotas: RateQuotas,
-    /// How long jobs and their files are kept.
-    pub retention: JobRetention,
-    /// The maximum size of an artifact, in bytes.
-    pub artifact_limit: u64,
-    /// The maximum length of an attempt's log, in bytes, including what its worker had to drop.
-    pub log_limit: u64,
-    /// The maximum number of files per job.
-    pub max_artifacts: u64,
-    /// Usage limits of users, jobs and workers.
-    pub usage_limits: UsageLimits,
-    /// Lifetimes of sessions and tokens.
-    pub accounts: AccountPolicy,
-}
-
-impl Default for ServerPolicy {
-    fn default() -> Self {
-        Self {
-            heartbeat_timeout: Millis::from_secs(120),
-            offer_timeout: Millis::from_secs(30),
-            limits: ConcurrencyLimits::default(),
-            ignore_reported_labels: false,
-            allow_code: false,
-            max_streams: 20_000,
-            leader_term: Millis::from_secs(6),
-            server_life: Millis::from_secs(8),
-            audit_retention: None,
-            quotas: RateQuotas::default(),
-            retention: JobRetention::default(),
-            artifact_limit: 64 << 30,
-            log_limit: 64 << 30,
-            max_artifacts: 100_000,
-            usage_limits: UsageLimits::default(),
-            accounts: AccountPolicy::default(),
-        }
-    }
-}
-
-impl ServerPolicy {
-    /// Returns the fleet for planning and explanations.
-    pub fn planner_fleet<'k>(&self, known: &'k FleetState) -> PlannerFleet<'k> {
-        let fleet = known.planner_fleet(self.limits);
-        if self.ignore_reported_labels { fleet.ignoring_reported_labels() } else { fleet }
-    }
-
-    /// The heartbeat interval that agents are told: the smaller of 30 s and a quarter of the timeout.
-    pub fn heartbeat_interval_seconds(&self) -> u64 {
-        (self.heartbeat_timeout.0 / 4_000).clamp(1, 30).unsigned_abs()
-    }
-}
-
-pub struct Core {
+/// The world that a server is given.
+pub struct ServiceParts {
     pub store: Arc<dyn Store>,
-    /// Sends change notifications.
-    pub notifier: ChangeNotifier,
-    /// Last contacts of workers.
-    pub presence: Presence,
-    /// Newest readings of workers' GPUs.
-    pub gpu_readings: GpuReadings,
-    /// GPU history.
-    pub gpu_history: GpuHistoryStore,
-    /// The in-memory state of authentication.
-    pub authenticator: Authenticator,
-    /// Recent takeovers of streams by other hosts.
-    pub takeovers: TakeoverTracker,
-    /// Limits records of rejected requests.
-    pub audit_limiter: AuditRateLimiter,
-    pub audit_signer: AuditSigner,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
-    pub logs: LogStore,
-    /// Limits concurrent log searches.
-    pub log_searches: LogSearchLimiter,
-    /// Limits concurrent event streams.
-    pub event_streams: PerPersonLimiter,
-    pub artifacts: ArtifactStore,
-    /// Incomplete artifact files.
-    pub uploads: UploadStore,
-    /// Stores complete uploads.
-    pub finalizer: UploadFinalizer,
-    /// Settings.
     pub policy: ServerPolicy,
-    /// Identifies this process among the servers of a database: its audit chain.
+    /// Identifies this process among the servers of a database.
     pub server: String,
-    /// Whether this server is the leader.
-    pub leadership: Leadership,
-    /// Encrypts secrets of jobs.
-    pub vault: Vault,
-    pub file_bytes: FileUsageCache,
-    /// Counters.
-    pub metrics: Metrics,
-    /// Free disk space.
-    pub disk_space: DiskSpaceGuard,
-    /// The key from which job tokens are derived.
     pub token_signing_key: Vec<u8>,
-    /// The source of the last job's id.
-    pub last_job_id: Mutex<(Timestamp, Entropy)>,
+    pub vault: Vault,
+    pub disk_space: DiskSpaceGuard,
+    pub blocklist: Blocklist,
+    pub checkpoints: AuditCheckpointFile,
 }
 
-impl Core {
-    pub fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
+/// The use cases, by aggregate. Each service has what it needs, so that its fields say what it can touch.
+pub struct Services {
+    pub context: Arc<ServiceContext>,
+    pub access: Arc<AccessService>,
+    pub agents: Arc<AgentService>,
+    pub artifacts: Arc<ArtifactService>,
+    pub audit: Arc<AuditService>,
+    pub bulk: Arc<BulkService>,
+    pub configs: Arc<ConfigService>,
+    pub gpus: Arc<GpuService>,
+    pub jobs: Arc<JobService>,
+    pub logs: Arc<LogService>,
+    pub search: SearchService,
+    pub secrets: Arc<SecretService>,
+    pub system: Arc<SystemService>,
+    pub usage: UsageService,
+    pub workers: Arc<WorkerService>,
+}
 
-    /// Randomness for an id.
-    pub fn entropy(&self) -> Entropy {
-        self.random.bytes()
-    }
+impl Services {
+    /// Builds the services of a server with this data directory.
+    ///
+    /// # Errors
+    /// When a directory of files cannot be created.
+    pub fn open(parts: ServiceParts, data: &Path) -> anyhow::Result<Self> {
+        let ServiceParts { store, clock, random, policy, server, token_signing_key, .. } = parts;
+        let metrics = Metrics::new(clock.now());
+        let context = Arc::new(ServiceContext {
+            store,
+            notifier: ChangeNotifier::default(),
+            clock,
+            random,
+            policy,
+            server,
+            leadership: Leadership::default(),
+            presence: Presence::default(),
+            disk_space: parts.disk_space,
+            vault: parts.vault,
+            token_signing_key,
+            metrics,
+            last_job_id: Mutex::default(),
+        });
+        context.store.set_hooks(store_hooks(&context));
+        let logs = Arc::new(LogStore::open(data.join("logs"))?);
+        let artifacts = Arc::new(ArtifactStore::open(&data.join("artifacts"))?);
+        let uploads = Arc::new(UploadStore::open(data.join("uploads"))?);
+        let (readings, takeovers) = (Arc::<GpuReadings>::default(), Arc::<TakeoverTracker>::default());
 
-    /// Creates a job id. Ids of this server sort in the order of their creation, which is that of the queue.
-    pub fn next_job_id(&self) -> JobId {
-        let mut last = self.last_job_id.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = next_unique(*last, self.now(), self.entropy());
-        JobId::new(last.0, last.1)
-    }
-
-    /// A snapshot for reading.
-    pub async fn read(&self) -> Result<Box<dyn Tx>, ServiceError> {
-        Ok(self.store.read().await?)
-    }
-
-    /// A snapshot for frequent requests, or after a change notification: it may come from memory.
-    pub async fn read_recent(&self) -> Result<Box<dyn Tx>, ServiceError> {
-        Ok(self.store.read_recent().await?)
+        let access = Arc::new(AccessService {
+            authenticator: Authenticator::new(parts.blocklist),
+            event_streams: policy.usage_limits.new_event_streams(),
+            context: Arc::clone(&context),
+        });
+        let audit = Arc::new(AuditService {
+            limiter: AuditRateLimiter::default(),
+            signer: AuditSigner::new(parts.checkpoints),
+            context: Arc::clone(&context),
+        });
+        let workers = Arc::new(WorkerService {
+            readings: Arc::clone(&readings),
+            takeovers: Arc::clone(&takeovers),
+            audit: Arc::clone(&audit),
+            context: Arc::clone(&context),
+        });
+        let jobs = Arc::new(JobService {
+            logs: Arc::clone(&logs),
+            artifacts: Arc::clone(&artifacts),
+            uploads: Arc::clone(&uploads),
+            context: Arc::clone(&context),
+        });
+        let gpus = Arc::new(GpuService {
+            readings: Arc::clone(&readings),
+            history: GpuHistoryStore::open(data),
+            access: Arc::clone(&access),
+            workers: Arc::clone(&workers),
+            context: Arc::clone(&context),
+        });
+        let agents = Arc::new(AgentService {
+            readings: Arc::clone(&readings),
+            takeovers,
+            access: Arc::clone(&access),
+            workers: Arc::clone(&workers),
+            jobs: Arc::clone(&jobs),
+            gpus: Arc::clone(&gpus),
+            context: Arc::clone(&context),
+        });
+        Ok(Self {
+            artifacts: Arc::new(ArtifactService {
+                files: artifacts,
+                uploads,
+                finalizer: UploadFinalizer::default(),
+                file_usage: Arc::new(FileUsageCache::default()),
+                agents: Arc::clone(&agents),
+                jobs: Arc::clone(&jobs),
+                context: Arc::clone(&context),
+            }),
+            logs: Arc::new(LogService {
+                files: Arc::clone(&logs),
+                searches: policy.usage_limits.new_log_searches(),
+                agents: Arc::clone(&agents),
+                jobs: Arc::clone(&jobs),
+                context: Arc::clone(&context),
+            }),
+            system: Arc::new(SystemService {
+                logs,
+                readings,
+                agents: Arc::clone(&agents),
+                jobs: Arc::clone(&jobs),
+                workers: Arc::clone(&workers),
+                context: Arc::clone(&context),
+            }),
+            bulk: Arc::new(BulkService {
+                access: Arc::clone(&access),
+                jobs: Arc::clone(&jobs),
+                workers: Arc::clone(&workers),
+                context: Arc::clone(&context),
+            }),
+            configs: Arc::new(ConfigService { context: Arc::clone(&context) }),
+            search: SearchService { context: Arc::clone(&context) },
+            secrets: Arc::new(SecretService { context: Arc::clone(&context) }),
+            usage: UsageService { context: Arc::clone(&context) },
+            access,
+            agents,
+            audit,
+            gpus,
+            jobs,
+            workers,
+            context,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Search over workers, jobs and configurations that a user may see, by a few characters.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::fuzzy::{score, score_with_id, take_balanced};
@@ -8,11 +9,12 @@ use app::domain::job::Job;
 use app::domain::labels::Labels;
 use app::protocol::search::{SearchHit, SearchHitKind, SearchPage, SearchQuery};
 
-use super::Core;
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
-use super::views::worker_list::WorkerListRow;
-use super::views::{jobs, workers};
+use super::jobs::views as job_views;
+use super::workers::list::WorkerListRow;
+use super::workers::views as worker_views;
+use crate::service::ServiceContext;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
@@ -26,7 +28,12 @@ const MAX_QUERY_CHARS: usize = 100;
 /// The maximum number of jobs that are searched, newest first: a query with each key press must not read the whole history.
 const MAX_JOBS_SCANNED: u32 = 1_000;
 
-impl Core {
+/// Search over everything that a user may see.
+pub struct SearchService {
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl SearchService {
     /// Returns the best results among what the user may see.
     pub async fn search(&self, principal: &Principal, query: &SearchQuery) -> Result<SearchPage, ServiceError> {
         let question = query.q.trim();
@@ -36,7 +43,7 @@ impl Core {
         if question.is_empty() {
             return Ok(SearchPage::default());
         }
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let mut found = Vec::new();
         if principal.permissions.contains(Permission::FleetView) {
             found.extend(search_workers(&mut *tx, question).await?);
@@ -67,7 +74,7 @@ async fn search_workers(tx: &mut dyn Tx, question: &str) -> Result<Vec<(u32, Sea
             id: worker.id.to_string(),
             name: worker.name.clone(),
             note: worker.capability().and_then(|capability| capability.hostname.clone()),
-            worker_status: Some(workers::worker_status(worker.state(row.jobs.len()))),
+            worker_status: Some(worker_views::worker_status(worker.state(row.jobs.len()))),
             job_status: None,
         };
         (worth, one)
@@ -115,7 +122,7 @@ fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
         name: job.spec.config_name.clone(),
         note: Some(job.submitted_by.clone()),
         worker_status: None,
-        job_status: Some(jobs::job_status(job)),
+        job_status: Some(job_views::job_status(job)),
     };
     Some((score_with_id(job.id.as_str(), question, &names)?, found))
 }

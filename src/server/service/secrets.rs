@@ -11,10 +11,10 @@ use app::protocol::secrets::{JobSecrets, PutSecret, SecretView, SecretsPage};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use super::Core;
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::{Caller, UnitOfWork};
+use crate::service::ServiceContext;
 use crate::service::agents::attempt_reports::AttemptRef;
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
@@ -26,10 +26,15 @@ const HUB_TOKEN: &str = "HF_TOKEN";
 /// The maximum number of secrets per user, and of shared ones.
 pub const MAX_SECRETS: usize = 64;
 
-impl Core {
+/// Secrets that jobs use.
+pub struct SecretService {
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl SecretService {
     /// Lists the secrets that a user's jobs can use, without their values.
     pub async fn secrets_page(&self, principal: &Principal) -> Result<SecretsPage, ServiceError> {
-        let secrets = self.read().await?.secrets_for(&principal.name).await?;
+        let secrets = self.context.read().await?.secrets_for(&principal.name).await?;
         Ok(SecretsPage { secrets: secrets.into_iter().map(secret_view).collect() })
     }
 
@@ -48,32 +53,33 @@ impl Core {
             return Err(InvalidInput::OutOfRange { field: "value", allowed: "8 to 65536 bytes of text" }.into());
         }
         let owner = if put.shared { SHARED_OWNER } else { &principal.name };
-        let sealed = self.vault.seal(&*self.random, owner, &name, value)?;
+        let sealed = self.context.vault.seal(&*self.context.random, owner, &name, value)?;
         let secret = Arc::new(StoredSecret {
             owner: owner.to_owned(),
             name,
             sealed,
-            updated_at: self.now(),
+            updated_at: self.context.now(),
             updated_by: principal.name.clone(),
             delivered_at: None,
         });
         let whose = change_topic(principal, put.shared);
-        self.change(caller, move |unit| {
-            let (secret, whose) = (Arc::clone(&secret), whose.clone());
-            Box::pin(async move {
-                let there = unit.tx.secrets_for(&secret.owner).await?;
-                let others = there.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
-                if others.count() >= MAX_SECRETS {
-                    return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
-                }
-                unit.tx.put_secret(&secret).await?;
-                unit.notify(whose.clone());
-                let detail = json!({"owner": secret.owner, "key": secret.sealed.key_id});
-                unit.record(AuditAction::SecretSet, &secret.name, &detail).await?;
-                Ok(secret_view(StoredSecret::clone(&secret)))
+        self.context
+            .change(caller, move |unit| {
+                let (secret, whose) = (Arc::clone(&secret), whose.clone());
+                Box::pin(async move {
+                    let there = unit.tx.secrets_for(&secret.owner).await?;
+                    let others = there.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
+                    if others.count() >= MAX_SECRETS {
+                        return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
+                    }
+                    unit.tx.put_secret(&secret).await?;
+                    unit.notify(whose.clone());
+                    let detail = json!({"owner": secret.owner, "key": secret.sealed.key_id});
+                    unit.record(AuditAction::SecretSet, &secret.name, &detail).await?;
+                    Ok(secret_view(StoredSecret::clone(&secret)))
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Deletes a secret. Running attempts keep the values they have.
@@ -88,19 +94,20 @@ impl Core {
         let name = variable_name(name).unwrap_or_else(|| name.to_owned());
         let key = Arc::new((owner.to_owned(), name));
         let whose = change_topic(principal, shared);
-        self.change(caller, move |unit| {
-            let (key, whose) = (Arc::clone(&key), whose.clone());
-            Box::pin(async move {
-                let (owner, name) = &*key;
-                match unit.tx.delete_secret(owner, name).await {
-                    Err(StoreError::Conflict) => return Err(ServiceError::SecretNotFound(name.clone())),
-                    other => other?,
-                }
-                unit.notify(whose.clone());
-                unit.record(AuditAction::SecretRemoved, name, &json!({"owner": owner})).await
+        self.context
+            .change(caller, move |unit| {
+                let (key, whose) = (Arc::clone(&key), whose.clone());
+                Box::pin(async move {
+                    let (owner, name) = &*key;
+                    match unit.tx.delete_secret(owner, name).await {
+                        Err(StoreError::Conflict) => return Err(ServiceError::SecretNotFound(name.clone())),
+                        other => other?,
+                    }
+                    unit.notify(whose.clone());
+                    unit.record(AuditAction::SecretRemoved, name, &json!({"owner": owner})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the secrets of an attempt, and audits that.
@@ -109,41 +116,42 @@ impl Core {
         caller: Caller,
         attempt_ref: AttemptRef,
     ) -> Result<JobSecrets, ServiceError> {
-        let (core, subject) = (Arc::clone(self), Arc::new(attempt_ref));
-        self.change(caller, move |unit| {
-            let (core, subject) = (Arc::clone(&core), Arc::clone(&subject));
-            Box::pin(async move {
-                let job = unit.job(&subject.job).await?;
-                let attempt = subject.attempt.unwrap_or(job.attempt);
-                job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
-                unit.renew_hold(&job).await?;
-                let given = resolve_job_secrets(unit.tx, &job).await?;
-                let mut secrets = BTreeMap::new();
-                for secret in &given {
-                    secrets.insert(secret.name.clone(), core.unseal(secret)?);
-                    unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
-                }
-                if !secrets.is_empty() {
-                    let names: Vec<&String> = secrets.keys().collect();
-                    let detail = json!({"attempt": attempt, "names": names});
-                    unit.record(AuditAction::SecretsDelivered, job.id.as_str(), &detail).await?;
-                }
-                Ok(JobSecrets { secrets })
+        let subject = Arc::new(attempt_ref);
+        self.context
+            .change(caller, move |unit| {
+                let subject = Arc::clone(&subject);
+                Box::pin(async move {
+                    let job = unit.job(&subject.job).await?;
+                    let attempt = subject.attempt.unwrap_or(job.attempt);
+                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    unit.renew_hold(&job).await?;
+                    let given = resolve_job_secrets(unit.tx, &job).await?;
+                    let mut secrets = BTreeMap::new();
+                    for secret in &given {
+                        secrets.insert(secret.name.clone(), unseal(unit.context, secret)?);
+                        unit.tx.record_given(&secret.owner, &secret.name, unit.now).await?;
+                    }
+                    if !secrets.is_empty() {
+                        let names: Vec<&String> = secrets.keys().collect();
+                        let detail = json!({"attempt": attempt, "names": names});
+                        unit.record(AuditAction::SecretsDelivered, job.id.as_str(), &detail).await?;
+                    }
+                    Ok(JobSecrets { secrets })
+                })
             })
-        })
-        .await
+            .await
     }
+}
 
-    /// The Hugging Face token for an older agent, which takes it from the offer.
-    pub async fn hub_token(&self, tx: &mut dyn Tx, job: &Job) -> Result<Option<String>, ServiceError> {
-        let given = resolve_job_secrets(tx, job).await?;
-        given.iter().find(|secret| secret.name == HUB_TOKEN).map(|secret| self.unseal(secret)).transpose()
-    }
+/// The Hugging Face token for an older agent, which takes it from the offer.
+pub async fn hub_token(context: &ServiceContext, tx: &mut dyn Tx, job: &Job) -> Result<Option<String>, ServiceError> {
+    let given = resolve_job_secrets(tx, job).await?;
+    given.iter().find(|secret| secret.name == HUB_TOKEN).map(|secret| unseal(context, secret)).transpose()
+}
 
-    fn unseal(&self, secret: &StoredSecret) -> Result<String, ServiceError> {
-        let opened = self.vault.open(&secret.owner, &secret.name, &secret.sealed);
-        opened.map_err(|locked| ServiceError::SecretUnreadable(secret.name.clone(), locked))
-    }
+fn unseal(context: &ServiceContext, secret: &StoredSecret) -> Result<String, ServiceError> {
+    let opened = context.vault.open(&secret.owner, &secret.name, &secret.sealed);
+    opened.map_err(|locked| ServiceError::SecretUnreadable(secret.name.clone(), locked))
 }
 
 /// Audits that an older agent gets the Hugging Face token with the offer of this job.

@@ -13,10 +13,10 @@ use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::Core;
 use super::access::AuthGrant;
 use super::error::ServiceError;
 use crate::metrics::dispatch::DispatchStep;
+use crate::service::ServiceContext;
 use crate::store::jobs::attempts::AttemptEnd;
 use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, TransactionWork, Tx};
@@ -46,15 +46,14 @@ impl Caller {
 
 pub struct UnitOfWork<'t> {
     pub tx: &'t mut dyn Tx,
-    /// Everything else.
-    pub core: &'t Core,
+    pub context: &'t ServiceContext,
     /// One time for the whole unit.
     pub now: Timestamp,
     caller: &'t Caller,
     changed_topics: Vec<Topic>,
 }
 
-impl Core {
+impl ServiceContext {
     /// Runs a unit of work. It may run twice (see [`crate::store`]), so it must be repeatable; it decides before it writes.
     /// Change notifications are sent after the commit, also if the client has disconnected meanwhile.
     pub async fn change<T, F>(self: &Arc<Self>, caller: Caller, step: F) -> Result<T, ServiceError>
@@ -62,11 +61,11 @@ impl Core {
         T: Send + 'static,
         F: for<'u> Fn(&'u mut UnitOfWork<'_>) -> BoxFuture<'u, Result<T, ServiceError>> + Send + Sync + 'static,
     {
-        let core = Arc::clone(self);
+        let context = Arc::clone(self);
         let task = tokio::spawn(async move {
             let outcome = Arc::new(Mutex::new(None));
-            let work = into_work(Arc::clone(&core), caller, step, Arc::clone(&outcome));
-            let written = core.store.write(work).await;
+            let work = into_work(Arc::clone(&context), caller, step, Arc::clone(&outcome));
+            let written = context.store.write(work).await;
             let outcome = outcome.lock().expect("no panic while it is held").take();
             match (written, outcome) {
                 (Ok(()), Some(Ok(value))) => Ok(value),
@@ -83,17 +82,17 @@ impl Core {
 
 type UnitResult<T> = Arc<Mutex<Option<Result<T, ServiceError>>>>;
 
-fn into_work<T, F>(core: Arc<Core>, caller: Caller, step: F, outcome: UnitResult<T>) -> TransactionWork
+fn into_work<T, F>(context: Arc<ServiceContext>, caller: Caller, step: F, outcome: UnitResult<T>) -> TransactionWork
 where
     T: Send + 'static,
     F: for<'u> Fn(&'u mut UnitOfWork<'_>) -> BoxFuture<'u, Result<T, ServiceError>> + Send + Sync + 'static,
 {
-    let shared = Arc::new((core, caller, step));
+    let shared = Arc::new((context, caller, step));
     Box::new(move |tx| {
         let (shared, outcome) = (Arc::clone(&shared), Arc::clone(&outcome));
         Box::pin(async move {
-            let (core, caller, step) = &*shared;
-            let mut unit = UnitOfWork::new(tx, core, caller);
+            let (context, caller, step) = &*shared;
+            let mut unit = UnitOfWork::new(tx, context, caller);
             let done = match unit.recheck_authorization().await {
                 Ok(()) => step(&mut unit).await,
                 Err(refusal) => Err(refusal),
@@ -116,14 +115,14 @@ where
 
 impl<'t> UnitOfWork<'t> {
     /// Begins a unit inside a transaction.
-    pub fn new(tx: &'t mut dyn Tx, core: &'t Core, caller: &'t Caller) -> Self {
-        Self { tx, core, now: core.now(), caller, changed_topics: Vec::new() }
+    pub fn new(tx: &'t mut dyn Tx, context: &'t ServiceContext, caller: &'t Caller) -> Self {
+        Self { tx, context, now: context.now(), caller, changed_topics: Vec::new() }
     }
 
     /// Re-checks authorization inside the transaction; it may have been revoked since the request was authenticated.
     async fn recheck_authorization(&mut self) -> Result<(), ServiceError> {
         let Some(admission) = &self.caller.grant else { return Ok(()) };
-        if admission.is_valid(self.tx, self.now, self.core.policy.accounts.session_idle).await? {
+        if admission.is_valid(self.tx, self.now, self.context.policy.accounts.session_idle).await? {
             Ok(())
         } else {
             Err(ServiceError::NotAuthenticated)
@@ -180,7 +179,7 @@ impl<'t> UnitOfWork<'t> {
 
     /// The trace of a job that is submitted now: that of the request, or a new one.
     pub fn trace(&self) -> TraceContext {
-        let random = &*self.core.random;
+        let random = &*self.context.random;
         let begun = || TraceContext::new_root(random.bytes());
         self.caller.trace.as_ref().map_or_else(begun, |trace| trace.child(random.bytes()))
     }
@@ -276,7 +275,7 @@ impl<'t> UnitOfWork<'t> {
                     self.tx.reopen_attempt(job, lease.attempt).await?;
                 }
                 if let JobState::Offered { since, .. } = &before.state {
-                    self.core.metrics.dispatch.record(DispatchStep::Accepted, *since);
+                    self.context.metrics.dispatch.record(DispatchStep::Accepted, *since);
                 }
                 return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
             }

@@ -5,7 +5,7 @@ mod events;
 pub mod passkey;
 pub mod totp;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use app::domain::disk_watermark::DiskFloor;
 use app::domain::time::Millis;
@@ -21,30 +21,16 @@ use tower::ServiceExt;
 pub use self::agent::TestAgent;
 pub use self::events::EventStreamReader;
 use super::api_contract;
-use crate::change_notifier::ChangeNotifier;
-use crate::clock::{Clock, ManualClock};
+use crate::clock::ManualClock;
 use crate::disk::ManualDisk;
-use crate::files::artifacts::ArtifactStore;
 use crate::files::audit_checkpoints::AuditCheckpointFile;
-use crate::files::logs::LogStore;
-use crate::files::uploads::UploadStore;
 use crate::flashes::Flashes;
 use crate::http::access::AuthMode;
 use crate::http::ui::render_limiter::RenderLimiter;
-use crate::metrics::Metrics;
 use crate::random::CountingRandom;
-use crate::service::access::Authenticator;
-use crate::service::agents::presence::Presence;
-use crate::service::agents::token_conflict::TakeoverTracker;
-use crate::service::artifacts::upload_finalizer::UploadFinalizer;
-use crate::service::audit::checkpoint::AuditSigner;
-use crate::service::audit::refusals::AuditRateLimiter;
-use crate::service::gpus::GpuReadings;
-use crate::service::gpus::history::GpuHistoryStore;
-use crate::service::jobs::dispatch::store_hooks;
+use crate::service::access::Blocklist;
 use crate::service::system::disk_space::DiskSpaceGuard;
-use crate::service::system::leadership::Leadership;
-use crate::service::{Core, ServerPolicy};
+use crate::service::{ServerPolicy, ServiceParts, Services};
 use crate::state::{AppParts, AppState};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
@@ -166,7 +152,7 @@ impl TestServer {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let store = SqliteStore::open(directory.path(), "c_test").await.expect("fresh");
         let server = Self::from_store(mode, policy, directory, Arc::new(store), "c_test", tls).await;
-        server.app.core.renew_leadership().await.expect("a database");
+        server.app.services.system.renew_leadership().await.expect("a database");
         server
     }
 
@@ -183,10 +169,10 @@ impl TestServer {
         let mut policy = policy();
         change(&mut policy);
         let server = Self::from_store(AuthMode::Accounts, &policy, directory, Arc::new(store), name, None).await;
-        let core = Arc::clone(&server.app.core);
+        let services = Arc::clone(&server.app.services);
         tokio::spawn(server.app.shutdown.clone().run_until_cancelled_owned(async move {
             loop {
-                core.follow_changes().await;
+                services.system.follow_changes().await;
             }
         }));
         server
@@ -201,42 +187,24 @@ impl TestServer {
         tls: Option<Tls>,
     ) -> Self {
         let (clock, disk) = (Arc::new(ManualClock::new()), Arc::new(ManualDisk::new()));
-        let core = Arc::new(Core {
+        let parts = ServiceParts {
             store,
-            notifier: ChangeNotifier::default(),
-            presence: Presence::default(),
-            gpu_readings: GpuReadings::default(),
-            gpu_history: GpuHistoryStore::open(directory.path()),
-            takeovers: TakeoverTracker::default(),
-            authenticator: Authenticator::default(),
-            audit_limiter: AuditRateLimiter::default(),
-            audit_signer: AuditSigner::new(
-                AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("fresh"),
-            ),
             clock: clock.clone(),
             random: Arc::new(CountingRandom::with_seed(name)),
-            logs: LogStore::open(directory.path().join("logs")).expect("fresh"),
-            log_searches: policy.usage_limits.new_log_searches(),
-            event_streams: policy.usage_limits.new_event_streams(),
-            uploads: UploadStore::open(directory.path().join("uploads")).expect("fresh"),
-            artifacts: ArtifactStore::open(&directory.path().join("artifacts")).expect("fresh"),
-            finalizer: UploadFinalizer::default(),
             policy: *policy,
-            vault: Vault::new(directory.path().join("secrets.key")),
-            token_signing_key: b"key".to_vec(),
-            last_job_id: Mutex::default(),
             server: name.to_owned(),
-            leadership: Leadership::default(),
-            file_bytes: crate::service::artifacts::file_usage::FileUsageCache::default(),
-            metrics: Metrics::new(clock.now()),
+            token_signing_key: b"key".to_vec(),
+            vault: Vault::new(directory.path().join("secrets.key")),
             disk_space: DiskSpaceGuard::new(disk.clone(), DiskFloor::Bytes(2 << 30), DiskFloor::Bytes(512 << 20)),
-        });
-        core.store.set_hooks(store_hooks(&core));
+            blocklist: Blocklist::default(),
+            checkpoints: AuditCheckpointFile::open(directory.path(), "sqlite", [7; 32]).expect("fresh"),
+        };
+        let services = Arc::new(Services::open(parts, directory.path()).expect("fresh"));
         if mode == AuthMode::Accounts {
-            core.apply_bootstrap_token(ADMIN).await.expect("a fresh database");
+            services.access.apply_bootstrap_token(ADMIN).await.expect("a fresh database");
         }
         let app = AppState::new(AppParts {
-            core,
+            services,
             mode,
             shutdown: CancellationToken::new(),
             epoch: "life1".to_owned(),
@@ -249,7 +217,7 @@ impl TestServer {
             settings: Vec::new(),
             leptos_options: LeptosOptions::builder().output_name("simpletuner").build(),
         });
-        app.core.refresh_disk_space().expect("a disk by hand");
+        app.services.context.refresh_disk_space().expect("a disk by hand");
         Self { router: crate::http::router(app.clone()), app, clock, disk, directory }
     }
 
@@ -359,10 +327,10 @@ impl TestServer {
     /// Advances the clock, and runs the reconcilers once.
     pub async fn advance(&self, duration: Millis) {
         self.clock.advance(duration);
-        self.app.core.check_health().await.expect("a database");
-        self.app.core.sweep_offers().await.expect("a database");
-        self.app.core.sweep_sessions().await.expect("a database");
-        self.app.core.sweep_idempotency_keys().await.expect("a database");
+        self.app.services.agents.check_health().await.expect("a database");
+        self.app.services.jobs.sweep_offers().await.expect("a database");
+        self.app.services.access.sweep_sessions().await.expect("a database");
+        self.app.services.jobs.sweep_idempotency_keys().await.expect("a database");
     }
 }
 

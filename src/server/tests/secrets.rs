@@ -185,7 +185,7 @@ async fn lost_key_is_reported_and_a_new_value_fixes_it() {
         owner: String::new(),
         name: "HF_TOKEN".to_owned(),
         sealed,
-        updated_at: server.app.core.now(),
+        updated_at: server.app.services.context.now(),
         updated_by: "admin".to_owned(),
         delivered_at: None,
     };
@@ -193,7 +193,7 @@ async fn lost_key_is_reported_and_a_new_value_fixes_it() {
         let forged = forged.clone();
         Box::pin(async move { tx.put_secret(&forged).await })
     });
-    server.app.core.store.write(write).await.expect("a database");
+    server.app.services.context.store.write(write).await.expect("a database");
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
     let problem = server.call(&key, "POST", &path, "").await.expect_problem(409, "secret_unreadable");
     assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("set the secret again")), "{problem}");

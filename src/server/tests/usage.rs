@@ -93,7 +93,7 @@ async fn usage_is_counted_and_limited_to_visible_jobs() {
 #[tokio::test]
 async fn usage_counts_the_requested_range_and_rejects_invalid_ones() {
     let server = TestServer::start().await;
-    let now = server.app.core.now();
+    let now = server.app.services.context.now();
     let day = server.get(&Actor::Admin, &format!("/api/usage?until={}", now + HOUR)).await.expect_status(200);
     assert_eq!(day["until"], json!(now), "what has not been yet does not count");
     for query in [
@@ -114,10 +114,11 @@ async fn fleet_usage_is_unknown_before_the_audit_log_begins() {
     let _events = server.open_stream(&key).await;
     for _ in 0..4 {
         hours(&server, &key, 12).await;
-        server.create_worker(&format!("w-{}", server.app.core.now().0)).await;
+        server.create_worker(&format!("w-{}", server.app.services.context.now().0)).await;
     }
-    while server.app.core.prune_audit().await.expect("a database") > 0 {}
-    let since = |hours: i64| format!("/api/usage?since={}", server.app.core.now() + Millis(-hours * HOUR.0));
+    while server.app.services.audit.prune_audit().await.expect("a database") > 0 {}
+    let since =
+        |hours: i64| format!("/api/usage?since={}", server.app.services.context.now() + Millis(-hours * HOUR.0));
     assert_eq!(server.get(&Actor::Admin, &since(40)).await.expect_status(200).get("fleet"), None);
     let lately = server.get(&Actor::Admin, &since(10)).await.expect_status(200);
     assert!(is_close(&lately["fleet"]["gpu_hours"], 20.0), "it came before, and has stayed: {}", lately["fleet"]);

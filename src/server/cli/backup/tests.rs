@@ -13,7 +13,7 @@ use super::*;
 use crate::boot::offline::OfflineServer;
 use crate::boot::restore_marker;
 use crate::cli::SecretString;
-use crate::service::Core;
+use crate::service::Services;
 use crate::store::conformance::fresh_database;
 use crate::store::jobs::JobFilter;
 use crate::store::postgres::PostgresStore;
@@ -53,7 +53,7 @@ async fn busy_server() -> (TestServer, String, String) {
     };
     put("logs?attempt=1&offset=0", "epoch 1\n").await;
     put("artifacts/sub/model.bin?attempt=1&kind=final", "weights").await;
-    server.app.core.sign_audit().await.expect("signed");
+    server.app.services.audit.sign_audit().await.expect("signed");
     let Actor::Worker(agent) = key else { panic!("a worker's key") };
     (server, job, agent.token().to_owned())
 }
@@ -93,7 +93,7 @@ async fn running_server_is_backed_up_and_restored_elsewhere() {
         let found = tx.worker_by_token(&tokens::digest(&worker)).await.expect("readable");
         assert!(found.is_some(), "the agent's token is still valid");
         let all = JobFilter { limit: 10, ..JobFilter::default() };
-        let mut original = server.app.core.read().await.expect("a reader");
+        let mut original = server.app.services.context.read().await.expect("a reader");
         let (jobs, before) = (tx.jobs(&all).await, original.jobs(&all).await);
         assert!(before.as_ref().is_ok_and(|jobs| jobs.len() == 1) && jobs == before, "{jobs:?}");
         let file = |directory: &Path, path: &str| fs::read(directory.join(path)).expect("a file");
@@ -143,23 +143,23 @@ async fn restored_exclusive_jobs_wait_until_old_attempts_have_stopped() {
     create_backup(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
     super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
     let id = JobId::parse(job.as_str().expect("text")).expect("an id");
-    let kept = async |core: &Arc<Core>| {
-        core.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").hold_until
+    let kept = async |services: &Arc<Services>| {
+        services.context.read().await.expect("a reader").job(&id).await.expect("readable").expect("there").hold_until
     };
     let offline = OfflineServer::open(&data, None).await.expect("the database is free");
-    let core = offline.core();
-    let (until, now) = (kept(core).await, core.now());
+    let services = offline.services();
+    let (until, now) = (kept(services).await, services.context.now());
     assert!(
-        until.is_some_and(|until| until > now && until <= now + core.lease_duration()),
+        until.is_some_and(|until| until > now && until <= now + services.context.policy.heartbeat_timeout),
         "it may have been offered since"
     );
-    restore_marker::complete_restore(core, &data).await.expect("taken up");
+    restore_marker::complete_restore(services, &data).await.expect("taken up");
     assert!(!data.join("restored").exists());
     offline.close().await;
     let offline = OfflineServer::open(&data, None).await.expect("the database is free");
-    let once = kept(offline.core()).await;
-    restore_marker::complete_restore(offline.core(), &data).await.expect("nothing to do");
-    assert_eq!(kept(offline.core()).await, once, "once");
+    let once = kept(offline.services()).await;
+    restore_marker::complete_restore(offline.services(), &data).await.expect("nothing to do");
+    assert_eq!(kept(offline.services()).await, once, "once");
     offline.close().await;
 }
 

@@ -148,17 +148,18 @@ async fn sessions_are_listed_and_ended() {
 #[tokio::test]
 async fn first_admin_invalidates_the_setup_code() {
     let harness = CliHarness::with_server(TestServer::start_as(AuthMode::SingleUser).await).await;
-    let core = &harness.server.app.core;
-    let setup = core.issue_setup_code().await.expect("a database").expect("no users yet");
+    let services = &harness.server.app.services;
+    let setup = services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     let operator = harness.operator();
     let make = |name: &'static str, role: &'static str| {
         ["auth", "users", "create", name, "--role", role, "--generate-password"]
     };
     harness.run_as(&operator, &make("vic", "viewer")).await.single_line();
-    assert!(core.authenticator.setup_pending.load(Ordering::Relaxed), "a viewer is no admin");
+    assert!(services.access.authenticator.setup_pending.load(Ordering::Relaxed), "a viewer is no admin");
     harness.run_as(&operator, &make("ada", "admin")).await.single_line();
-    assert!(!core.authenticator.setup_pending.load(Ordering::Relaxed));
-    let taken = core.create_first_admin(Caller::system(), &setup, "eve", PASSWORD, BrowserInfo::default()).await;
+    assert!(!services.access.authenticator.setup_pending.load(Ordering::Relaxed));
+    let taken =
+        services.access.create_first_admin(Caller::system(), &setup, "eve", PASSWORD, BrowserInfo::default()).await;
     assert_eq!(taken.err(), Some(ServiceError::WrongToken));
 }
 
@@ -170,7 +171,7 @@ async fn operator_token_is_valid_until_the_next_start() {
         .run_as(&operator, &["auth", "tokens", "revoke", "t_none", "-y"])
         .await
         .expect_failure(1, "You have no API token t_none");
-    let token = harness.server.app.core.issue_operator_token();
+    let token = harness.server.app.services.access.issue_operator_token();
     harness.run_as(&operator, &["auth", "login-check"]).await.expect_failure(77, "rejects this token");
     harness.server.get(&Actor::Token(token.clone()), "/api/session").await.expect_status(200);
     assert!(harness.server.log_in("", &token).await.is_none(), "no browser is opened by it");

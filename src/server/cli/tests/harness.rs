@@ -126,7 +126,7 @@ impl CliHarness {
 
     /// Returns the client of the server's own host.
     pub fn operator(&self) -> Client {
-        let token = self.server.app.core.issue_operator_token();
+        let token = self.server.app.services.access.issue_operator_token();
         let key = ApiCredential::Operator { token: SecretString(token), note: None };
         Client::new(Connection { credential: key, ..connection(self.address, None) }).expect("a client")
     }

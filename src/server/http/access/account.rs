@@ -50,7 +50,8 @@ async fn change_password(
     peer: Option<Extension<Peer>>,
     Body(change): Body<ChangePassword>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let changed = app.core.change_password(caller_from_person(&principal), &principal, &change.old, &change.new);
+    let changed =
+        app.services.access.change_password(caller_from_person(&principal), &principal, &change.old, &change.new);
     count_password_attempt(&app, &principal, peer_ip(peer), changed).await?;
     Ok(Json(ReportResponse { success: true }))
 }
@@ -65,7 +66,7 @@ async fn tokens(
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<TokensPage>, ApiError> {
     let user = principal.account_id()?;
-    Ok(Json(TokensPage { tokens: app.core.user_tokens(&user).await? }))
+    Ok(Json(TokensPage { tokens: app.services.access.user_tokens(&user).await? }))
 }
 
 const CREATE_TOKEN: OperationDoc = OperationDoc {
@@ -88,7 +89,7 @@ async fn create_token(
     Extension(principal): Extension<Principal>,
     Body(create): Body<CreateToken>,
 ) -> Result<CreatedJson<CreatedToken>, ApiError> {
-    Ok(CreatedJson(app.core.create_token(caller_from_person(&principal), &principal, create).await?))
+    Ok(CreatedJson(app.services.access.create_token(caller_from_person(&principal), &principal, create).await?))
 }
 
 const REVOKE_TOKEN: OperationDoc = OperationDoc {
@@ -104,7 +105,7 @@ async fn revoke_token(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = TokenId::parse(&id).map_err(|_| ApiError::invalid_id("API token"))?;
-    app.core.revoke_token(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.revoke_token(caller_from_person(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -117,7 +118,7 @@ async fn sessions(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<SessionsPage>, ApiError> {
-    Ok(Json(app.core.sessions_page(&principal).await?))
+    Ok(Json(app.services.access.sessions_page(&principal).await?))
 }
 
 const END_SESSION: OperationDoc = OperationDoc {
@@ -132,6 +133,6 @@ async fn end_session(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = SessionId::parse(&id).map_err(|_| ApiError::invalid_id("session"))?;
-    app.core.end_session(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.end_session(caller_from_person(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }

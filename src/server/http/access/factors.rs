@@ -53,7 +53,7 @@ async fn show(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<FactorsView>, ApiError> {
-    Ok(Json(app.core.user_factors(&principal.account_id()?).await?))
+    Ok(Json(app.services.access.user_factors(&principal.account_id()?).await?))
 }
 
 const BEGIN: OperationDoc = OperationDoc {
@@ -67,7 +67,7 @@ async fn begin(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<CreatedJson<TotpEnrollment>, ApiError> {
-    Ok(CreatedJson(app.core.begin_totp(caller_from_person(&principal), &principal).await?))
+    Ok(CreatedJson(app.services.access.begin_totp(caller_from_person(&principal), &principal).await?))
 }
 
 const CONFIRM: OperationDoc = OperationDoc {
@@ -89,7 +89,7 @@ async fn confirm(
     Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmTotp>,
 ) -> Result<Json<RecoveryCodes>, ApiError> {
-    Ok(Json(app.core.confirm_totp(caller_from_person(&principal), &principal, &confirm.code).await?))
+    Ok(Json(app.services.access.confirm_totp(caller_from_person(&principal), &principal, &confirm.code).await?))
 }
 
 const REMOVE: OperationDoc = OperationDoc {
@@ -102,7 +102,7 @@ async fn remove(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.remove_totp(caller_from_person(&principal), &principal).await?;
+    app.services.access.remove_totp(caller_from_person(&principal), &principal).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -120,7 +120,8 @@ async fn begin_passkey(
     headers: HeaderMap,
 ) -> Result<CreatedJson<PasskeyEnrollment>, ApiError> {
     Ok(CreatedJson(
-        app.core
+        app.services
+            .access
             .begin_passkey(caller_from_person(&principal), &principal, session::passkey_origin(scheme, &headers))
             .await?,
     ))
@@ -147,7 +148,7 @@ async fn confirm_passkey(
     Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmPasskey>,
 ) -> Result<CreatedJson<AddedPasskey>, ApiError> {
-    Ok(CreatedJson(app.core.confirm_passkey(caller_from_person(&principal), &principal, confirm).await?))
+    Ok(CreatedJson(app.services.access.confirm_passkey(caller_from_person(&principal), &principal, confirm).await?))
 }
 
 const REMOVE_PASSKEY: OperationDoc = OperationDoc {
@@ -162,7 +163,7 @@ async fn remove_passkey(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = PasskeyId::parse(&id).map_err(|_| ServiceError::from(FactorError::PasskeyNotFound))?;
-    app.core.remove_passkey(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.remove_passkey(caller_from_person(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -176,7 +177,7 @@ async fn renew(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<CreatedJson<RecoveryCodes>, ApiError> {
-    Ok(CreatedJson(app.core.renew_recovery_codes(caller_from_person(&principal), &principal).await?))
+    Ok(CreatedJson(app.services.access.renew_recovery_codes(caller_from_person(&principal), &principal).await?))
 }
 
 const NOTICES: OperationDoc = OperationDoc {
@@ -189,7 +190,7 @@ async fn notices(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<NoticesPage>, ApiError> {
-    Ok(Json(app.core.notices_page(&principal).await?))
+    Ok(Json(app.services.access.notices_page(&principal).await?))
 }
 
 const READ: OperationDoc = OperationDoc {
@@ -203,6 +204,6 @@ async fn read(
     Extension(principal): Extension<Principal>,
     Body(read): Body<ReadNotices>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.read_notices(caller_from_person(&principal), &principal, read.until).await?;
+    app.services.access.read_notices(caller_from_person(&principal), &principal, read.until).await?;
     Ok(Json(ReportResponse { success: true }))
 }

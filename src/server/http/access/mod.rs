@@ -92,8 +92,8 @@ pub async fn identify(
     scheme: Scheme,
     peer: Option<IpAddr>,
 ) -> Result<Principal, ServiceError> {
-    if let Some(operator) =
-        api_token(headers).and_then(|token| app.core.authenticate_operator(token, text(headers, OPERATOR_HEADER)))
+    if let Some(operator) = api_token(headers)
+        .and_then(|token| app.services.access.authenticate_operator(token, text(headers, OPERATOR_HEADER)))
     {
         return Ok(operator);
     }
@@ -105,7 +105,7 @@ pub async fn identify(
             Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer))
         };
     };
-    let Some(person) = app.core.authenticate(&ticket).await? else {
+    let Some(person) = app.services.access.authenticate(&ticket).await? else {
         let refusal = if matches!(ticket, Credential::Token(_)) {
             ServiceError::WrongToken
         } else {
@@ -113,15 +113,17 @@ pub async fn identify(
         };
         return Err(limit_unauthenticated(app, refusal, peer));
     };
-    app.core.check_caller_rate(&person)?;
+    app.services.access.check_caller_rate(&person)?;
     Ok(person)
 }
 
 /// Returns the error for an unauthenticated client, or 429 after too many requests.
 fn limit_unauthenticated(app: &AppState, error: ServiceError, peer: Option<IpAddr>) -> ServiceError {
     let once_more = match error {
-        ServiceError::WrongToken | ServiceError::WorkerTokenRejected(..) => app.core.charge_wrong_token(peer),
-        ServiceError::NotAuthenticated => app.core.check_unauthenticated_rate(peer),
+        ServiceError::WrongToken | ServiceError::WorkerTokenRejected(..) => {
+            app.services.access.charge_wrong_token(peer)
+        }
+        ServiceError::NotAuthenticated => app.services.access.check_unauthenticated_rate(peer),
         _ => Ok(()),
     };
     once_more.err().unwrap_or(error)
@@ -135,7 +137,7 @@ pub struct ExpiredSession;
 pub async fn detect_expired_session(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let ticket = presented_credential(&app, request.headers(), Scheme::from_extensions(request.extensions()));
     if let Some(ticket @ Credential::Cookie(_)) = ticket
-        && let Ok(None) = app.core.authenticate(&ticket).await
+        && let Ok(None) = app.services.access.authenticate(&ticket).await
     {
         request.extensions_mut().insert(ExpiredSession);
     }
@@ -159,16 +161,20 @@ async fn load_pending_login(
     enrols: bool,
 ) -> Result<Option<SecondFactorPrompt>, ServiceError> {
     let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
-    let Some(found) = app.core.pending_login(cookie).await? else { return Ok(None) };
-    let enrolment = if enrols { Some(app.core.login_enrollment(&found).await?) } else { None };
-    let ways = app.core.login_factors(&found, cookie, session::passkey_origin(scheme, headers).ok().as_ref()).await?;
+    let Some(found) = app.services.access.pending_login(cookie).await? else { return Ok(None) };
+    let enrolment = if enrols { Some(app.services.access.login_enrollment(&found).await?) } else { None };
+    let ways = app
+        .services
+        .access
+        .login_factors(&found, cookie, session::passkey_origin(scheme, headers).ok().as_ref())
+        .await?;
     Ok(Some(SecondFactorPrompt { name: found.user.name, enrolment, ways }))
 }
 
 /// Applies the rate limit to routes without authentication.
 pub async fn limit_anonymous(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let peer = peer_ip(&request);
-    match app.core.check_unauthenticated_rate(peer) {
+    match app.services.access.check_unauthenticated_rate(peer) {
         Err(refusal) => reject(&app, refusal, ApiError::from, request_target(&request), peer).await,
         Ok(()) => next.run(request).await,
     }
@@ -254,7 +260,8 @@ pub async fn require_registration(State(app): State<AppState>, mut request: Requ
                     Some(worker) => worker,
                     None => printable_name(&claimed_name(&app, request).await).to_owned(),
                 };
-                app.core
+                app.services
+                    .audit
                     .record_refusal(caller_from_actor("unknown"), RefusalKind::Registration, peer, &name, detail)
                     .await;
             }
@@ -321,10 +328,10 @@ async fn authenticate_worker(
     to: TokenUse,
 ) -> Result<WorkerAuth, ServiceError> {
     let key = load_worker(app, headers, peer).await?;
-    if let Err(refusal) = app.core.check_holder(&key, to).await {
+    if let Err(refusal) = app.services.workers.check_holder(&key, to).await {
         return Err(record_token_conflict(app, &key, refusal).await);
     }
-    app.core.record_contact(&key.worker, peer);
+    app.services.workers.record_contact(&key.worker, peer);
     Ok(key)
 }
 
@@ -332,7 +339,8 @@ async fn authenticate_worker(
 async fn record_token_conflict(app: &AppState, auth: &WorkerAuth, error: ServiceError) -> ServiceError {
     if matches!(error, ServiceError::WorkerTransition(WorkerRefused::TokenInUse)) {
         let host = auth.peer.map(|peer| peer.to_string());
-        app.core
+        app.services
+            .workers
             .record_token_conflict(caller_from_actor(worker_actor(&auth.worker)), &auth.worker, host.as_deref())
             .await;
     }
@@ -355,7 +363,10 @@ async fn reject(
     let error = to_api_error(service_error);
     if let Some(by) = by {
         let detail = json!({"reason": error.code()});
-        app.core.record_refusal(caller_from_actor(by), RefusalKind::AccessDenied, peer, &wanted, detail).await;
+        app.services
+            .audit
+            .record_refusal(caller_from_actor(by), RefusalKind::AccessDenied, peer, &wanted, detail)
+            .await;
     }
     error.into_response()
 }
@@ -364,17 +375,25 @@ async fn load_worker(app: &AppState, headers: &HeaderMap, peer: Option<IpAddr>) 
     let Some(token) = text(headers, "x-worker-token") else {
         return Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer));
     };
-    let key =
-        app.core.authenticate_worker(token, peer).await.map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
-    app.core.check_worker_rate(&key.worker)?;
+    let key = app
+        .services
+        .workers
+        .authenticate_worker(token, peer)
+        .await
+        .map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
+    app.services.access.check_worker_rate(&key.worker)?;
     Ok(key)
 }
 
 /// Loads the attempt of a job token; its worker counts as in contact.
 async fn load_attempt(app: &AppState, token: &str, peer: Option<IpAddr>) -> Result<AttemptRef, ServiceError> {
-    let subject =
-        app.core.authenticate_job(token, peer).await.map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
-    app.core.check_worker_rate(&subject.worker)?;
+    let subject = app
+        .services
+        .agents
+        .authenticate_job(token, peer)
+        .await
+        .map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
+    app.services.access.check_worker_rate(&subject.worker)?;
     Ok(subject)
 }
 

@@ -42,7 +42,7 @@ async fn list(
     Query(query): Query<UsersQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<UsersPage>, ApiError> {
-    Ok(if_none_match.listed(app.core.users_page(&query).await?))
+    Ok(if_none_match.listed(app.services.access.users_page(&query).await?))
 }
 
 const CREATE: OperationDoc = OperationDoc {
@@ -56,7 +56,7 @@ async fn create(
     Extension(principal): Extension<Principal>,
     Body(create): Body<CreateUser>,
 ) -> Result<CreatedJson<UserView>, ApiError> {
-    Ok(CreatedJson(app.core.create_user(caller_from_person(&principal), create).await?))
+    Ok(CreatedJson(app.services.access.create_user(caller_from_person(&principal), create).await?))
 }
 
 const SHOW: OperationDoc = OperationDoc {
@@ -69,7 +69,7 @@ async fn show(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<UserDetail>, ApiError> {
-    Ok(Json(app.core.user_detail(&principal, &user_id(&id)?).await?))
+    Ok(Json(app.services.access.user_detail(&principal, &user_id(&id)?).await?))
 }
 
 const EDIT: OperationDoc = OperationDoc {
@@ -83,7 +83,7 @@ async fn edit(
     Path(id): Path<String>,
     Body(edit): Body<EditUser>,
 ) -> Result<Json<UserView>, ApiError> {
-    Ok(Json(app.core.edit_user(caller_from_person(&principal), user_id(&id)?, edit).await?))
+    Ok(Json(app.services.access.edit_user(caller_from_person(&principal), user_id(&id)?, edit).await?))
 }
 
 const RESET_PASSWORD: OperationDoc = OperationDoc {
@@ -98,7 +98,7 @@ async fn reset_password(
     Path(id): Path<String>,
     Body(reset): Body<ResetPassword>,
 ) -> Result<Json<PasswordReset>, ApiError> {
-    Ok(Json(app.core.reset_password(caller_from_person(&principal), user_id(&id)?, &reset.password).await?))
+    Ok(Json(app.services.access.reset_password(caller_from_person(&principal), user_id(&id)?, &reset.password).await?))
 }
 
 const REMOVE_FACTORS: OperationDoc = OperationDoc {
@@ -113,7 +113,7 @@ async fn remove_factors(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.remove_user_factors(caller_from_person(&principal), &principal, user_id(&id)?).await?;
+    app.services.access.remove_user_factors(caller_from_person(&principal), &principal, user_id(&id)?).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -138,7 +138,9 @@ async fn create_token(
     Path(id): Path<String>,
     Body(create): Body<CreateToken>,
 ) -> Result<CreatedJson<CreatedToken>, ApiError> {
-    Ok(CreatedJson(app.core.create_token_for(caller_from_person(&principal), &principal, user_id(&id)?, create).await?))
+    Ok(CreatedJson(
+        app.services.access.create_token_for(caller_from_person(&principal), &principal, user_id(&id)?, create).await?,
+    ))
 }
 
 fn user_id(text: &str) -> Result<UserId, ApiError> {

@@ -31,9 +31,12 @@ pub async fn register(
 ) -> Result<Json<RegisterResponse>, ApiError> {
     let worker = auth.worker.clone();
     let registered = match body {
-        Ok(Body(register)) => {
-            app.core.register(caller_from_actor(worker_actor(&worker)), auth, register).await.map_err(ApiError::from)
-        }
+        Ok(Body(register)) => app
+            .services
+            .agents
+            .register(caller_from_actor(worker_actor(&worker)), auth, register)
+            .await
+            .map_err(ApiError::from),
         Err(error) => Err(error),
     };
     // If the token is in use, the conflict is in the audit log already.
@@ -42,7 +45,7 @@ pub async fn register(
         && error.code() != "token_in_use"
     {
         let (by, detail) = (caller_from_actor(worker_actor(&worker)), json!({"reason": error.code()}));
-        app.core.record_refusal(by, RefusalKind::Registration, peer_ip(peer), worker.as_str(), detail).await;
+        app.services.audit.record_refusal(by, RefusalKind::Registration, peer_ip(peer), worker.as_str(), detail).await;
     }
     registered.map(Json)
 }
@@ -58,7 +61,7 @@ pub async fn heartbeat(
     Extension(auth): Extension<WorkerAuth>,
     Body(beat): Body<HeartbeatRequest>,
 ) -> Result<Json<HeartbeatResponse>, ApiError> {
-    Ok(Json(app.core.heartbeat(caller_from_actor(worker_actor(&auth.worker)), auth, beat).await?))
+    Ok(Json(app.services.agents.heartbeat(caller_from_actor(worker_actor(&auth.worker)), auth, beat).await?))
 }
 
 pub const HAS_JOBS: OperationDoc = OperationDoc::new("hasJobs", "Returns whether an offer waits, for older agents.");
@@ -68,7 +71,7 @@ pub async fn has_jobs(
     State(app): State<AppState>,
     Extension(auth): Extension<WorkerAuth>,
 ) -> Result<Json<HasJobsResponse>, ApiError> {
-    let desired = app.core.desired(&auth).await?;
+    let desired = app.services.agents.desired(&auth).await?;
     Ok(Json(HasJobsResponse { has_jobs: !desired.offers.is_empty() }))
 }
 
@@ -83,7 +86,7 @@ pub async fn disconnect(
     Extension(worker): Extension<WorkerId>,
     OptionalJson(goodbye): OptionalJson<DisconnectRequest>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.disconnect(caller_from_actor(worker_actor(&worker)), worker, goodbye).await?;
+    app.services.agents.disconnect(caller_from_actor(worker_actor(&worker)), worker, goodbye).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 

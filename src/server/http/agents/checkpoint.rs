@@ -44,7 +44,7 @@ pub async fn complete_checkpoint(
     Body(whole): Body<CompletedCheckpoint>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let subject = auth.subject(&id, params.attempt)?;
-    app.core.record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, whole).await?;
+    app.services.artifacts.record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, whole).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -64,7 +64,7 @@ pub async fn resume_checkpoint(
     Query(params): Query<AttemptParams>,
 ) -> Result<Json<ResumeCheckpoint>, ApiError> {
     let subject = auth.subject(&id, params.attempt)?;
-    Ok(Json(app.core.resume_checkpoint(&subject).await?))
+    Ok(Json(app.services.artifacts.resume_checkpoint(&subject).await?))
 }
 
 /// Requests a part of a file.
@@ -99,7 +99,7 @@ pub async fn resume_file(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, params.attempt)?;
-    let found = app.core.resume_file(&subject, &path).await?;
+    let found = app.services.artifacts.resume_file(&subject, &path).await?;
     let (size, etag) = (found.file.size_bytes, format!("\"{}\"", found.file.sha256));
     let same = text(&headers, "if-range").is_none_or(|known| known == etag);
     let wanted = text(&headers, "range").filter(|_| same).map_or(RequestedRange::All, |range| parse_range(range, size));

@@ -77,7 +77,7 @@ pub async fn status(
     Body(report): Body<StatusReport>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let subject = auth.reporter(&id, report.attempt.map(|attempt| attempt.0))?;
-    app.core.report_status(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    app.services.agents.report_status(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -94,7 +94,7 @@ pub async fn progress(
     Body(report): Body<ProgressReport>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let subject = auth.subject(&id, Some(report.attempt.0))?;
-    app.core.report_progress(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
+    app.services.agents.report_progress(caller_from_actor(worker_actor(&subject.worker)), subject, report).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -126,7 +126,7 @@ pub async fn logs(
 ) -> Result<Json<LogAck>, ApiError> {
     let subject = auth.subject(&id, attempt)?;
     let bytes: Bytes = read_body(request, &app).await?;
-    let durable = app.core.append_log(&subject, IncomingLogChunk { offset, dropped, bytes }).await?;
+    let durable = app.services.logs.append_log(&subject, IncomingLogChunk { offset, dropped, bytes }).await?;
     Ok(Json(LogAck { durable }))
 }
 
@@ -164,7 +164,7 @@ pub async fn artifact(
     content: RawBody,
 ) -> Result<Json<UploadResponse>, ApiError> {
     let subject = auth.subject(&id, attempt)?;
-    let limit = app.core.policy.artifact_limit;
+    let limit = app.services.context.policy.artifact_limit;
     let announced_size = HttpBody::size_hint(&content).lower();
     if announced_size > limit {
         let what = format!("larger than {limit} bytes");
@@ -177,8 +177,10 @@ pub async fn artifact(
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= is_body_too_slow(error));
     let put = match offset {
-        None => app.core.put_artifact(caller, subject, announced, content).await.map(UploadResponse::Stored),
-        Some(offset) => app.core.put_chunk(caller, subject, announced, (offset, size), content).await,
+        None => {
+            app.services.artifacts.put_artifact(caller, subject, announced, content).await.map(UploadResponse::Stored)
+        }
+        Some(offset) => app.services.artifacts.put_chunk(caller, subject, announced, (offset, size), content).await,
     };
     // The file is valid and may be sent again.
     put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
@@ -216,7 +218,7 @@ pub async fn upload_progress(
     Query(UploadParams { attempt, size, sha256 }): Query<UploadParams>,
 ) -> Result<Json<UploadProgress>, ApiError> {
     let subject = auth.subject(&id, attempt)?;
-    Ok(Json(app.core.upload_progress(&subject, path, ExpectedFile { size, sha256 }).await?))
+    Ok(Json(app.services.artifacts.upload_progress(&subject, path, ExpectedFile { size, sha256 }).await?))
 }
 
 pub const BUNDLE: OperationDoc = OperationDoc {
@@ -233,7 +235,7 @@ pub async fn bundle(
     Query(AttemptParams { attempt }): Query<AttemptParams>,
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, attempt)?;
-    let config = app.core.bundle(&subject).await?;
+    let config = app.services.agents.bundle(&subject).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], bundle_bytes(&config.files)).into_response())
 }
 
@@ -252,6 +254,6 @@ pub async fn secrets(
 ) -> Result<Response, ApiError> {
     let subject = auth.subject(&id, attempt)?;
     let caller = caller_from_actor(worker_actor(&subject.worker));
-    let given = app.core.job_secrets(caller, subject).await?;
+    let given = app.services.secrets.job_secrets(caller, subject).await?;
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(given)).into_response())
 }

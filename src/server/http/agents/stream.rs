@@ -50,7 +50,8 @@ pub const STREAM: OperationDoc = OperationDoc {
 /// `GET /api/workers/stream`
 pub async fn stream(State(app): State<AppState>, Extension(auth): Extension<WorkerAuth>) -> Result<Response, ApiError> {
     let open = OpenStream::new(&app, auth)?;
-    app.core
+    app.services
+        .agents
         .stream_opened(caller_from_actor(worker_actor(&open.key.worker)), open.key.worker.clone(), open.stream.clone())
         .await?;
     Ok((STREAM_HEADERS, Sse::new(event_stream(open))).into_response())
@@ -79,14 +80,14 @@ pub async fn next(
     Query(PollParams { wait }): Query<PollParams>,
 ) -> Result<Json<HeartbeatResponse>, ApiError> {
     let worker = auth.worker.clone();
-    let mut bell = app.core.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
+    let mut bell = app.services.context.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
     // Without the host: a worker that polls from several addresses uses one slot.
-    let stream = format!("{}/{LONG_POLL_STREAM}", app.core.server);
-    app.core.stream_opened(caller_from_actor(worker_actor(&worker)), worker, stream).await?;
+    let stream = format!("{}/{LONG_POLL_STREAM}", app.services.context.server);
+    app.services.agents.stream_opened(caller_from_actor(worker_actor(&worker)), worker, stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(MAX_WAIT_SECONDS));
     loop {
         bell.mark_unchanged();
-        let desired = app.core.desired(&auth).await?;
+        let desired = app.services.agents.desired(&auth).await?;
         if !desired.offers.is_empty() || !desired.stop.is_empty() {
             return Ok(Json(HeartbeatResponse { desired }));
         }
@@ -107,23 +108,28 @@ struct OpenStream {
 
 impl OpenStream {
     fn new(app: &AppState, auth: WorkerAuth) -> Result<Self, ApiError> {
-        let number =
-            app.core.notifier.open_stream(app.core.policy.max_streams).ok_or_else(ApiError::too_many_streams)?;
-        let stream = stream_name(&app.core.server, &number.to_string(), &host_of_peer(auth.peer));
+        let number = app
+            .services
+            .context
+            .notifier
+            .open_stream(app.services.context.policy.max_streams)
+            .ok_or_else(ApiError::too_many_streams)?;
+        let stream = stream_name(&app.services.context.server, &number.to_string(), &host_of_peer(auth.peer));
         Ok(Self { app: app.clone(), key: auth, stream })
     }
 }
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.app.core.notifier.close_stream();
+        self.app.services.context.notifier.close_stream();
         if self.app.shutdown.is_cancelled() {
             return;
         }
-        let (core, worker, stream) = (self.app.core.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
+        let (services, worker, stream) =
+            (self.app.services.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
         let caller = Caller { request_id: None, ..caller_from_actor(worker_actor(&worker)) };
         tokio::spawn(async move {
-            if let Err(refusal) = core.stream_closed(caller, worker, stream).await {
+            if let Err(refusal) = services.agents.stream_closed(caller, worker, stream).await {
                 tracing::debug!(error = ?refusal, "agents: failed to record the end of a stream");
             }
         });
@@ -132,18 +138,18 @@ impl Drop for OpenStream {
 
 fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
-        let core = open.app.core.clone();
-        let mut bell = core.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
+        let services = open.app.services.clone();
+        let mut bell = services.context.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
         let (mut sent, mut first, mut look, mut end) = (SentState::default(), true, true, None);
         loop {
             if look {
                 bell.mark_unchanged();
                 // Boxed, so that an idle stream does not hold the memory of the query.
-                match Box::pin(core.desired_for_stream(&open.key, &open.stream)).await {
+                match Box::pin(services.agents.desired_for_stream(&open.key, &open.stream)).await {
                     Ok(Some(StreamState { desired, shutdown, expires_at })) => {
                         end = expires_at;
                         for event in sent.events_for(desired, shutdown, first) {
-                            yield Ok(to_event(&open.app.epoch, core.notifier.version(), &event));
+                            yield Ok(to_event(&open.app.epoch, services.context.notifier.version(), &event));
                         }
                     }
                     // Replaced by a newer stream, or the token is invalid.
@@ -157,12 +163,12 @@ fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible
                 first = false;
             }
             // An expiring token sends no change notification.
-            let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - core.now()));
+            let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - services.context.now()));
             look = tokio::select! {
                 rung = bell.changed() => if rung.is_err() { break } else { true },
                 () = tokio::time::sleep(left.min(PING_INTERVAL)) => {
                     if left >= PING_INTERVAL {
-                        yield Ok(to_event(&open.app.epoch, core.notifier.version(), &WorkerEvent::Ping));
+                        yield Ok(to_event(&open.app.epoch, services.context.notifier.version(), &WorkerEvent::Ping));
                     }
                     left < PING_INTERVAL
                 }

@@ -35,7 +35,7 @@ async fn show(
     Extension(description): Extension<Arc<ApiDescription>>,
     headers: HeaderMap,
 ) -> Response {
-    let prefs = ui::prefs_from_headers(&headers, app.core.now());
+    let prefs = ui::prefs_from_headers(&headers, app.services.context.now());
     let theme = prefs.theme.attribute().map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
     let top = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"{theme}><head><meta charset=\"utf-8\">\

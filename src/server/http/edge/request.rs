@@ -121,9 +121,9 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned());
     let mut response = CURRENT.scope(RequestIds { request: id.clone(), trace }, next.run(request)).await;
     let status = response.status().as_u16();
-    app.core.metrics.http.record(&path, status, started.elapsed());
+    app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
-        let refused = &app.core.metrics.refused;
+        let refused = &app.services.context.metrics.refused;
         let of = if path.starts_with("/api/workers/") { &refused.unknown_workers } else { &refused.unknown_people };
         of.fetch_add(1, Ordering::Relaxed);
     }

@@ -7,7 +7,7 @@ use app::domain::ids::JobId;
 use app::protocol::topic::Topic;
 
 use crate::change_notifier::ChangeSet;
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 
@@ -28,14 +28,14 @@ impl Audience {
     }
 
     /// Returns the changes that the listener may see. If this cannot be determined, the listener is asked to reload everything.
-    pub async fn visible_changes(&mut self, core: &Core, changes: ChangeSet) -> ChangeSet {
+    pub async fn visible_changes(&mut self, services: &Services, changes: ChangeSet) -> ChangeSet {
         let mut topics = Vec::new();
         for topic in changes.topics {
             let topic = self.as_visible(topic);
             if self.topics.as_ref().is_some_and(|wanted| !wanted.contains(&topic)) {
                 continue;
             }
-            match self.can_hear(core, &topic).await {
+            match self.can_hear(services, &topic).await {
                 Ok(true) => topics.push(topic),
                 Ok(false) => {}
                 Err(_) => return ChangeSet { version: changes.version, topics: Vec::new(), resync: true },
@@ -52,7 +52,7 @@ impl Audience {
         }
     }
 
-    async fn can_hear(&mut self, core: &Core, topic: &Topic) -> Result<bool, ServiceError> {
+    async fn can_hear(&mut self, services: &Services, topic: &Topic) -> Result<bool, ServiceError> {
         let may = |permission| self.person.permissions.contains(permission);
         Ok(match topic {
             // A change of the fleet also changes why jobs are pending.
@@ -60,7 +60,7 @@ impl Audience {
             Topic::Worker(_) | Topic::Gpus => may(P::FleetView),
             Topic::Jobs => may(P::JobViewOwn),
             Topic::Job(job) | Topic::Progress(job) | Topic::Log(job) => {
-                may(P::JobViewAll) || may(P::JobViewOwn) && self.can_see_job(core, job).await?
+                may(P::JobViewAll) || may(P::JobViewOwn) && self.can_see_job(services, job).await?
             }
             Topic::Configs => may(P::ConfigView),
             Topic::Secrets => may(P::JobSubmit),
@@ -70,11 +70,17 @@ impl Audience {
         })
     }
 
-    async fn can_see_job(&mut self, core: &Core, job: &JobId) -> Result<bool, ServiceError> {
+    async fn can_see_job(&mut self, services: &Services, job: &JobId) -> Result<bool, ServiceError> {
         if let Some(owns) = self.visible_jobs.get(job) {
             return Ok(*owns);
         }
-        let owns = core.read_recent().await?.job(job).await?.is_some_and(|job| job.submitted_by == self.person.name);
+        let owns = services
+            .context
+            .read_recent()
+            .await?
+            .job(job)
+            .await?
+            .is_some_and(|job| job.submitted_by == self.person.name);
         if self.visible_jobs.len() >= MAX_REMEMBERED_JOBS {
             self.visible_jobs.clear();
         }

@@ -79,7 +79,7 @@ async fn events(
     grant: Option<Extension<AuthGrant>>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let share = app.core.acquire_event_stream(&principal)?;
+    let share = app.services.access.acquire_event_stream(&principal)?;
     let topics: Option<BTreeSet<Topic>> =
         interest.topics.as_deref().map(|text| text.split(',').filter_map(Topic::parse).collect());
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -102,7 +102,7 @@ fn change_stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;
-        let hub = &app.core.notifier;
+        let hub = &app.services.context.notifier;
         let admitted = grant.clone();
         let mut shut = pin!(until_revoked(&app, grant));
         let mut bell = hub.subscribe();
@@ -114,7 +114,7 @@ fn change_stream(
         };
         version = version.max(missed.version);
         // The first message is always sent: it contains the version to resume from.
-        let missed = audience.visible_changes(&app.core, missed).await;
+        let missed = audience.visible_changes(&app.services, missed).await;
         yield Ok(changes_event(&app.epoch, &missed));
         loop {
             tokio::select! {
@@ -126,14 +126,14 @@ fn change_stream(
                 }
             }
             tokio::time::sleep(BATCH_WINDOW).await;
-            let changes = audience.visible_changes(&app.core, hub.changes_since(version)).await;
+            let changes = audience.visible_changes(&app.services, hub.changes_since(version)).await;
             version = changes.version;
             if changes.topics.is_empty() && !changes.resync {
                 continue;
             }
             // The role may have changed before the changes that are sent next.
             if let Some(Extension(admission)) = &admitted
-                && !app.core.is_grant_valid(admission).await.unwrap_or(false)
+                && !app.services.access.is_grant_valid(admission).await.unwrap_or(false)
             {
                 break;
             }
@@ -145,7 +145,7 @@ fn change_stream(
 /// Completes when the listener's authorization is revoked.
 pub async fn until_revoked(app: &AppState, grant: Option<Extension<AuthGrant>>) {
     match grant {
-        Some(Extension(admission)) => app.core.wait_until_revoked(&admission).await,
+        Some(Extension(admission)) => app.services.access.wait_until_revoked(&admission).await,
         None => std::future::pending().await,
     }
 }

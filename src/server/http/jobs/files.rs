@@ -57,15 +57,16 @@ pub async fn logs(
     let id = job_id(&id)?;
     let attempt = piece.attempt.map(AttemptNumber);
     if piece.follow.is_some() {
-        let attempt = app.core.resolve_attempt(&id, attempt).await?;
-        let share = app.core.acquire_event_stream(&principal)?;
+        let attempt = app.services.jobs.resolve_attempt(&id, attempt).await?;
+        let share = app.services.access.acquire_event_stream(&principal)?;
         let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
         return Ok(follow(app, id, attempt, resumed.or(piece.offset).unwrap_or(0), grant, share).into_response());
     }
     if piece.raw.is_some() {
         return raw_log(&app, &id, attempt).await;
     }
-    let chunk = app.core.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
+    let chunk =
+        app.services.logs.read_log(&id, attempt, piece.offset, piece.limit.unwrap_or(DEFAULT_LOG_BYTES)).await?;
     Ok(Json(chunk).into_response())
 }
 
@@ -74,8 +75,8 @@ async fn raw_log(
     id: &app::domain::ids::JobId,
     attempt: Option<AttemptNumber>,
 ) -> Result<Response, ApiError> {
-    let attempt = app.core.resolve_attempt(id, attempt).await?;
-    let body = Body::from_stream(app.core.stream_log(id, attempt).await?);
+    let attempt = app.services.jobs.resolve_attempt(id, attempt).await?;
+    let body = Body::from_stream(app.services.logs.stream_log(id, attempt).await?);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
@@ -91,7 +92,7 @@ pub async fn events(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<JobEvents>, ApiError> {
-    Ok(Json(app.core.job_events(&principal, &job_id(&id)?).await?))
+    Ok(Json(app.services.jobs.job_events(&principal, &job_id(&id)?).await?))
 }
 
 pub const CONFIG: OperationDoc = OperationDoc {
@@ -102,14 +103,14 @@ pub const CONFIG: OperationDoc = OperationDoc {
 
 /// `GET /api/queue/{id}/config`
 pub async fn config(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ConfigDetail>, ApiError> {
-    Ok(Json(app.core.job_config(&job_id(&id)?).await?))
+    Ok(Json(app.services.jobs.job_config(&job_id(&id)?).await?))
 }
 
 pub const ARTIFACTS: OperationDoc = OperationDoc::new("listArtifacts", "Lists the artifacts of a job by path.");
 
 /// `GET /api/queue/{id}/artifacts`
 pub async fn artifacts(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ArtifactsPage>, ApiError> {
-    Ok(Json(app.core.artifacts_page(&job_id(&id)?).await?))
+    Ok(Json(app.services.jobs.artifacts_page(&job_id(&id)?).await?))
 }
 
 pub const DOWNLOAD: OperationDoc = OperationDoc {
@@ -135,7 +136,7 @@ pub async fn download(
     Path((id, path)): Path<(String, String)>,
     request_headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let ArtifactDownload { artifact, bytes } = app.core.open_artifact(&job_id(&id)?, &path).await?;
+    let ArtifactDownload { artifact, bytes } = app.services.artifacts.open_artifact(&job_id(&id)?, &path).await?;
     let etag = format!("\"{}\"", artifact.sha256);
     let known = request_headers.get(header::IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
     let (content_type, disposition) = content_headers(&artifact.path);

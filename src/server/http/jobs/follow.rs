@@ -45,15 +45,15 @@ fn chunk_stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;
-        let core = &app.core;
+        let services = &app.services;
         let mut shut = pin!(until_revoked(&app, grant));
-        let (mut log, mut life) = (core.notifier.subscribe_topic(&Topic::Log(job.clone())), core.notifier.subscribe_topic(&Topic::Job(job.clone())));
+        let (mut log, mut life) = (services.context.notifier.subscribe_topic(&Topic::Log(job.clone())), services.context.notifier.subscribe_topic(&Topic::Job(job.clone())));
         loop {
             log.mark_unchanged();
             life.mark_unchanged();
             // Checked before the log is read, so that everything before the end is included.
-            let Ok(over) = core.is_attempt_over(&job, attempt).await else { break };
-            while let Ok(piece) = core.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
+            let Ok(over) = services.logs.is_attempt_over(&job, attempt).await else { break };
+            while let Ok(piece) = services.logs.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
                 && piece.next_offset > offset
             {
                 offset = piece.next_offset;

@@ -75,7 +75,7 @@ async fn list(
     Query(query): Query<JobsQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<JobsPage>, ApiError> {
-    Ok(if_none_match.listed(app.core.jobs_page(&principal, &query).await?))
+    Ok(if_none_match.listed(app.services.jobs.jobs_page(&principal, &query).await?))
 }
 
 const STATS: OperationDoc = OperationDoc::new("countJobs", "Counts jobs by status.");
@@ -84,13 +84,13 @@ async fn stats(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<JobCounts>, ApiError> {
-    Ok(Json(app.core.job_counts(&principal).await?))
+    Ok(Json(app.services.jobs.job_counts(&principal).await?))
 }
 
 const LABELS: OperationDoc = OperationDoc::new("listFleetLabels", "Lists the labels of workers.");
 
 async fn labels(State(app): State<AppState>) -> Result<Json<FleetLabels>, ApiError> {
-    Ok(Json(app.core.fleet_labels().await?))
+    Ok(Json(app.services.workers.fleet_labels().await?))
 }
 
 const SUBMIT: OperationDoc = OperationDoc {
@@ -126,9 +126,9 @@ async fn submit(
         principal.require(Permission::QueueManage)?;
     }
     if submit.dry_run {
-        return Ok(Json(app.core.preview(&principal, &submit).await?).into_response());
+        return Ok(Json(app.services.jobs.preview(&principal, &submit).await?).into_response());
     }
-    let job = app.core.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
+    let job = app.services.jobs.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
     submitted_response(&app, &job).await
 }
 
@@ -160,7 +160,8 @@ async fn retry(
     headers: HeaderMap,
     OptionalJson(retry): OptionalJson<RetryJob>,
 ) -> Result<Response, ApiError> {
-    let job = app.core.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
+    let job =
+        app.services.jobs.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
     submitted_response(&app, &job).await
 }
 
@@ -168,7 +169,7 @@ async fn retry(
 async fn submitted_response(app: &AppState, job: &Job) -> Result<Response, ApiError> {
     let trace = job.trace.as_ref();
     tracing::info!(job = %job.id, trace_id = trace.map(TraceContext::trace_id), "jobs: submitted");
-    let mut answer = CreatedJson(app.core.submit_response(&job.id).await?).into_response();
+    let mut answer = CreatedJson(app.services.jobs.submit_response(&job.id).await?).into_response();
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
         answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
     }
@@ -187,8 +188,8 @@ async fn set_priority(
     Body(SetPriority { priority }): Body<SetPriority>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.core.set_priority(caller_from_person(&principal), id.clone(), priority).await?;
-    Ok(Json(app.core.job_view(&id).await?))
+    app.services.jobs.set_priority(caller_from_person(&principal), id.clone(), priority).await?;
+    Ok(Json(app.services.jobs.job_view(&id).await?))
 }
 
 const EXPLAIN: OperationDoc = OperationDoc::new(
@@ -197,7 +198,7 @@ const EXPLAIN: OperationDoc = OperationDoc::new(
 );
 
 async fn explain(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
-    Ok(Json(app.core.explain(&job_id(&id)?).await?))
+    Ok(Json(app.services.jobs.explain(&job_id(&id)?).await?))
 }
 
 const SHOW: OperationDoc = OperationDoc {
@@ -211,7 +212,7 @@ async fn show(
     Path(id): Path<String>,
     if_none_match: IfNoneMatch,
 ) -> Result<TaggedResponse<JobView>, ApiError> {
-    Ok(if_none_match.tagged(None, app.core.job_detail(&principal, &job_id(&id)?).await?))
+    Ok(if_none_match.tagged(None, app.services.jobs.job_detail(&principal, &job_id(&id)?).await?))
 }
 
 const CANCEL: OperationDoc = OperationDoc {
@@ -226,8 +227,8 @@ async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.core.cancel(caller_from_person(&principal), id.clone()).await?;
-    Ok(Json(app.core.job_view(&id).await?))
+    app.services.jobs.cancel(caller_from_person(&principal), id.clone()).await?;
+    Ok(Json(app.services.jobs.job_view(&id).await?))
 }
 
 pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {

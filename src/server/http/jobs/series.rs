@@ -24,7 +24,7 @@ pub async fn live(
     Path(id): Path<String>,
     Query(course): Query<JobLiveQuery>,
 ) -> Result<Json<JobLive>, ApiError> {
-    Ok(Json(app.core.job_live(&job_id(&id)?, course.attempt.map(AttemptNumber), course.offset).await?))
+    Ok(Json(app.services.job_live(&job_id(&id)?, course.attempt.map(AttemptNumber), course.offset).await?))
 }
 
 pub const PROGRESS: OperationDoc = OperationDoc {
@@ -38,7 +38,7 @@ pub async fn progress(
     Path(id): Path<String>,
     Query(params): Query<AttemptQuery>,
 ) -> Result<Json<ProgressSeries>, ApiError> {
-    Ok(Json(app.core.progress_series(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+    Ok(Json(app.services.jobs.progress_series(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
 }
 
 pub const METRICS: OperationDoc = OperationDoc {
@@ -53,7 +53,7 @@ pub async fn metrics(
     Path(id): Path<String>,
     Query(params): Query<AttemptQuery>,
 ) -> Result<Json<JobMetrics>, ApiError> {
-    Ok(Json(app.core.job_metrics(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
+    Ok(Json(app.services.jobs.job_metrics(&job_id(&id)?, params.attempt.map(AttemptNumber)).await?))
 }
 
 pub const GPUS: OperationDoc = OperationDoc {
@@ -63,5 +63,5 @@ pub const GPUS: OperationDoc = OperationDoc {
 
 /// `GET /api/queue/{id}/gpus`
 pub async fn gpus(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<GpuHistory>, ApiError> {
-    Ok(Json(app.core.job_history(&job_id(&id)?).await?))
+    Ok(Json(app.services.gpus.job_history(&job_id(&id)?).await?))
 }

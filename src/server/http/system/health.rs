@@ -72,7 +72,7 @@ const READYZ: OperationDoc = OperationDoc {
 };
 
 async fn readyz(State(app): State<AppState>) -> Response {
-    let mut checks = app.core.readiness().await;
+    let mut checks = app.services.system.readiness().await;
     let stopping = app.shutdown.is_cancelled();
     checks.push((
         "stopping",

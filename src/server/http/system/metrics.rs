@@ -13,7 +13,7 @@ use crate::http::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::metrics::Metrics;
 use crate::metrics::page::{CONTENT_TYPE, MetricLabels, MetricsPage, PLAIN_CONTENT_TYPE};
 use crate::process;
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::system::fleet_metrics::FleetMetrics;
 use crate::state::AppState;
 
@@ -49,14 +49,14 @@ pub async fn render(app: &AppState) -> String {
 async fn build_page(app: &AppState) -> MetricsPage {
     let mut page = MetricsPage::default();
     // The other metrics are available without the database.
-    match app.core.fleet_metrics().await {
+    match app.services.system.fleet_metrics().await {
         Ok(measured) => add_fleet(&mut page, &measured),
         Err(refusal) => tracing::warn!(error = ?refusal, "metrics: fleet metrics unavailable"),
     }
-    add_connections(&mut page, &app.core);
-    add_counters(&mut page, &app.core.metrics);
-    add_requests(&mut page, &app.core.metrics);
-    add_host(&mut page, &app.core);
+    add_connections(&mut page, &app.services);
+    add_counters(&mut page, &app.services.context.metrics);
+    add_requests(&mut page, &app.services.context.metrics);
+    add_host(&mut page, &app.services);
     page
 }
 
@@ -86,12 +86,12 @@ fn add_fleet(page: &mut MetricsPage, measured: &FleetMetrics) {
     page.gauge("audit_entries", "Entries of the audit log.", to_f64(measured.audit_entries));
 }
 
-fn add_connections(page: &mut MetricsPage, core: &Core) {
-    let open = core.notifier.stream_counts();
+fn add_connections(page: &mut MetricsPage, services: &Services) {
+    let open = services.context.notifier.stream_counts();
     let streams = [("workers", open.workers), ("browsers", open.listeners)];
     let streams = streams.map(|(of, number)| (single_label("of", of), to_f64(number as u64)));
     page.gauges("open_streams", "Open event streams of this server.", streams);
-    let leads = core.leadership.held_since().is_some();
+    let leads = services.context.leadership.held_since().is_some();
     page.gauge("leader", "Whether this server is the leader: 1 or 0.", to_f64(u64::from(leads)));
 }
 
@@ -157,23 +157,23 @@ fn add_requests(page: &mut MetricsPage, metrics: &Metrics) {
     page.counters("refusals", "Rejected sign-ins, registrations and requests.", refused);
 }
 
-fn add_host(page: &mut MetricsPage, core: &Core) {
-    if let Some(space) = core.disk_space.space() {
+fn add_host(page: &mut MetricsPage, services: &Services) {
+    if let Some(space) = services.context.disk_space.space() {
         page.gauge("disk_free_bytes", "Free space on the data directory's disk.", to_f64(space.free));
         page.gauge("disk_size_bytes", "Size of that disk.", to_f64(space.total));
         page.gauge(
             "disk_floor_bytes",
             "Free space below which new jobs are rejected.",
-            to_f64(core.disk_space.floor_bytes()),
+            to_f64(services.context.disk_space.floor_bytes()),
         );
-        let full = u64::from(core.disk_space.is_full());
+        let full = u64::from(services.context.disk_space.is_full());
         page.gauge("disk_full", "Whether new jobs are rejected for lack of disk space: 1 or 0.", to_f64(full));
     }
     let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
     page.gauges("build_info", "The running version.", [(version, 1.0)]);
-    let started = core.metrics.started_at;
+    let started = services.context.metrics.started_at;
     page.gauge("process_start_time_seconds", "Start time of this process, in seconds since 1970.", seconds(started.0));
-    page.gauge("uptime_seconds", "Start time of the process.", seconds((core.now() - started).0));
+    page.gauge("uptime_seconds", "Start time of the process.", seconds((services.context.now() - started).0));
     if let Some(used) = process::current_usage() {
         page.gauge("process_resident_memory_bytes", "Resident memory of this process.", to_f64(used.memory));
         page.gauge("process_open_fds", "Open files and sockets of this process.", to_f64(used.files));

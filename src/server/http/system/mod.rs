@@ -57,7 +57,7 @@ async fn support_bundle(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Response, ApiError> {
-    let (system, overview) = (system_view(&app).await?, app.core.overview(&principal).await?);
+    let (system, overview) = (system_view(&app).await?, app.services.system.overview(&principal).await?);
     let metrics = metrics::render(&app).await.lines().map(str::to_owned).collect();
     let headers = [
         (header::CONTENT_DISPOSITION, "attachment; filename=\"simpletuner-support.json\""),
@@ -68,7 +68,7 @@ async fn support_bundle(
 
 /// Returns the state of this server.
 pub async fn system_view(app: &AppState) -> Result<SystemView, ServiceError> {
-    let system = app.core.system_view().await?;
+    let system = app.services.system.system_view().await?;
     // Without the file there was no backup, or it was taken elsewhere.
     let note = tokio::fs::read_to_string(app.data_dir.join(BACKUP_TIME_FILE)).await.ok();
     let mut checks = system.checks;

@@ -42,7 +42,7 @@ use crate::http::edge::request::current_id;
 use crate::http::problem::ApiError;
 use crate::http::search::SEARCH_PERMISSIONS;
 use crate::http::system;
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
 use crate::state::AppState;
@@ -80,17 +80,17 @@ impl InProcessBackend {
         &self,
         needs: Requirement,
         job: Option<JobId>,
-        question: impl FnOnce(Arc<Core>, Principal) -> F + Send + 'static,
+        question: impl FnOnce(Arc<Services>, Principal) -> F + Send + 'static,
     ) -> BackendFuture<T>
     where
         F: Future<Output = Result<T, ServiceError>> + Send,
     {
-        let (core, person, locale) = (self.app.core.clone(), self.person.clone(), self.locale);
+        let (services, person, locale) = (self.app.services.clone(), self.person.clone(), self.locale);
         let request_id = self.request_id.clone();
         Box::pin(async move {
             let answer = async {
-                core.authorize(&person, needs, job.as_ref()).await?;
-                question(core, person).await
+                services.access.authorize(&person, needs, job.as_ref()).await?;
+                question(services, person).await
             };
             answer.await.map_err(|refusal| {
                 let problem = ApiError::from(refusal).to_problem();
@@ -107,196 +107,215 @@ impl Backend for InProcessBackend {
     }
 
     fn workers(&self, query: WorkersQuery) -> BackendFuture<WorkersPage> {
-        self.query(FLEET, None, |core, person| async move { core.workers_page(&person, &query).await })
+        self.query(FLEET, None, |services, person| async move { services.workers.workers_page(&person, &query).await })
     }
 
     fn gpus(&self, query: GpusQuery) -> BackendFuture<GpusPage> {
-        self.query(FLEET, None, |core, person| async move { core.gpus_page(&person, &query).await })
+        self.query(FLEET, None, |services, person| async move { services.gpus.gpus_page(&person, &query).await })
     }
 
     fn overview(&self) -> BackendFuture<OverviewView> {
-        self.query(WORKERS, None, |core, person| async move { core.overview(&person).await })
+        self.query(WORKERS, None, |services, person| async move { services.system.overview(&person).await })
     }
 
     fn latest_events(&self, limit: u32) -> BackendFuture<AuditPage> {
         let query = AuditQuery { limit: Some(limit), ..AuditQuery::default() };
-        self.query(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
+        self.query(AUDIT, None, |services, _| async move { services.audit.audit_page(&query).await })
     }
 
     fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
-        self.query(FLEET, None, |core, person| async move { core.worker_for(&person, &id).await })
+        self.query(FLEET, None, |services, person| async move { services.workers.worker_for(&person, &id).await })
     }
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
-        self.query(Requirement::SeeJobs, None, |core, person| async move { core.jobs_page(&person, &query).await })
+        self.query(Requirement::SeeJobs, None, |services, person| async move {
+            services.jobs.jobs_page(&person, &query).await
+        })
     }
 
     fn job(&self, id: JobId) -> BackendFuture<JobView> {
-        self.query(
-            Requirement::SeeJob,
-            Some(id.clone()),
-            |core, person| async move { core.job_detail(&person, &id).await },
-        )
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, person| async move {
+            services.jobs.job_detail(&person, &id).await
+        })
     }
 
     fn job_live(&self, id: JobId, attempt: Option<AttemptNumber>, offset: Option<u64>) -> BackendFuture<JobLive> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |core, _| async move {
-            core.job_live(&id, attempt, offset).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, _| async move {
+            services.job_live(&id, attempt, offset).await
         })
     }
 
     fn job_log(&self, id: JobId, attempt: AttemptNumber, offset: Option<u64>, limit: u32) -> BackendFuture<LogChunk> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |core, _| async move {
-            core.read_log(&id, Some(attempt), offset, limit).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, _| async move {
+            services.logs.read_log(&id, Some(attempt), offset, limit).await
         })
     }
 
     fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> BackendFuture<LogLines> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |core, person| async move {
-            core.log_lines(&person.name, &id, query).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, person| async move {
+            services.logs.log_lines(&person.name, &id, query).await
         })
     }
 
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |core, person| async move {
-            core.search_log(&person.name, &id, query).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, person| async move {
+            services.logs.search_log(&person.name, &id, query).await
         })
     }
 
     fn job_metrics(&self, id: JobId, attempt: Option<AttemptNumber>) -> BackendFuture<JobMetrics> {
-        self.query(
-            Requirement::SeeJob,
-            Some(id.clone()),
-            move |core, _| async move { core.job_metrics(&id, attempt).await },
-        )
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, _| async move {
+            services.jobs.job_metrics(&id, attempt).await
+        })
     }
 
     fn job_gpus(&self, id: JobId) -> BackendFuture<GpuHistory> {
-        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.job_history(&id).await })
+        self.query(
+            Requirement::SeeJob,
+            Some(id.clone()),
+            |services, _| async move { services.gpus.job_history(&id).await },
+        )
     }
 
     fn worker_gpus(&self, id: WorkerId, range: HistoryRange) -> BackendFuture<GpuHistory> {
-        self.query(FLEET, None, move |core, _| async move { core.worker_history(&id, range).await })
+        self.query(FLEET, None, move |services, _| async move { services.gpus.worker_history(&id, range).await })
     }
 
     fn fleet_gpus(&self, range: HistoryRange) -> BackendFuture<FleetHistory> {
-        self.query(FLEET, None, move |core, _| async move { Ok(core.fleet_history(range)) })
+        self.query(FLEET, None, move |services, _| async move { Ok(services.gpus.fleet_history(range)) })
     }
 
     fn job_artifacts(&self, id: JobId) -> BackendFuture<ArtifactsPage> {
-        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.artifacts_page(&id).await })
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, _| async move {
+            services.jobs.artifacts_page(&id).await
+        })
     }
 
     fn job_explain(&self, id: JobId) -> BackendFuture<ExplanationView> {
-        self.query(Requirement::SeeJob, Some(id.clone()), |core, _| async move { core.explain(&id).await })
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, _| async move { services.jobs.explain(&id).await })
     }
 
     fn search(&self, query: SearchQuery) -> BackendFuture<SearchPage> {
-        self.query(Requirement::AnyOf(SEARCH_PERMISSIONS), None, |core, person| async move {
-            core.search(&person, &query).await
+        self.query(Requirement::AnyOf(SEARCH_PERMISSIONS), None, |services, person| async move {
+            services.search.search(&person, &query).await
         })
     }
 }
 
 impl ServerPageBackend for InProcessBackend {
     fn tokens(&self) -> BackendFuture<TokensPage> {
-        self.query(ACCOUNT, None, |core, person| async move {
+        self.query(ACCOUNT, None, |services, person| async move {
             let user = person.account_id()?;
-            Ok(TokensPage { tokens: core.user_tokens(&user).await? })
+            Ok(TokensPage { tokens: services.access.user_tokens(&user).await? })
         })
     }
 
     fn sessions(&self) -> BackendFuture<SessionsPage> {
-        self.query(ACCOUNT, None, |core, person| async move { core.sessions_page(&person).await })
+        self.query(ACCOUNT, None, |services, person| async move { services.access.sessions_page(&person).await })
     }
 
     fn factors(&self) -> BackendFuture<FactorsView> {
-        self.query(ACCOUNT, None, |core, person| async move { core.user_factors(&person.account_id()?).await })
+        self.query(ACCOUNT, None, |services, person| async move {
+            services.access.user_factors(&person.account_id()?).await
+        })
     }
 
     fn totp_enrollment(&self) -> BackendFuture<TotpEnrollment> {
-        self.query(ACCOUNT, None, |core, person| async move { core.own_totp_enrollment(&person).await })
+        self.query(ACCOUNT, None, |services, person| async move { services.access.own_totp_enrollment(&person).await })
     }
 
     fn second_factor_methods(&self) -> BackendFuture<Option<AvailableFactors>> {
         let origin = PasskeyOrigin::from_url(&self.session.base_url).ok();
-        self.query(Requirement::Login, None, |core, person| async move { core.reauth_factors(&person, origin).await })
+        self.query(Requirement::Login, None, |services, person| async move {
+            services.access.reauth_factors(&person, origin).await
+        })
     }
 
     fn passkey_enrollment(&self) -> BackendFuture<PasskeyEnrollment> {
-        self.query(ACCOUNT, None, |core, person| async move { core.own_passkey_enrolment(&person).await })
+        self.query(
+            ACCOUNT,
+            None,
+            |services, person| async move { services.access.own_passkey_enrolment(&person).await },
+        )
     }
 
     fn notices(&self) -> BackendFuture<NoticesPage> {
-        self.query(ACCOUNT, None, |core, person| async move { core.notices_page(&person).await })
+        self.query(ACCOUNT, None, |services, person| async move { services.access.notices_page(&person).await })
     }
 
     fn editable_worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
-        self.query(WORKERS, None, |core, person| async move { core.worker_for(&person, &id).await })
+        self.query(WORKERS, None, |services, person| async move { services.workers.worker_for(&person, &id).await })
     }
 
     fn workers_by_ids(&self, ids: Vec<WorkerId>) -> BackendFuture<Vec<WorkerView>> {
-        self.query(WORKERS, None, |core, _| async move { core.workers_by_id(&ids).await })
+        self.query(WORKERS, None, |services, _| async move { services.workers.workers_by_id(&ids).await })
     }
 
     fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>> {
-        self.query(Requirement::SeeJobs, None, |core, person| async move { core.jobs_by_id(&person, &ids).await })
+        self.query(Requirement::SeeJobs, None, |services, person| async move {
+            services.jobs.jobs_by_id(&person, &ids).await
+        })
     }
 
     fn configs(&self) -> BackendFuture<ConfigsPage> {
-        self.query(CONFIGS, None, |core, _| async move { core.configs().await })
+        self.query(CONFIGS, None, |services, _| async move { services.configs.configs().await })
     }
 
     fn config(&self, name: String, revision: Option<u32>) -> BackendFuture<ConfigDetail> {
-        self.query(CONFIGS, None, move |core, _| async move {
+        self.query(CONFIGS, None, move |services, _| async move {
             match revision {
-                Some(revision) => core.config_at(&name, revision).await,
-                None => core.config(&name).await,
+                Some(revision) => services.configs.config_at(&name, revision).await,
+                None => services.configs.config(&name).await,
             }
         })
     }
 
     fn editable_config(&self, name: Option<String>) -> BackendFuture<Option<ConfigDetail>> {
-        self.query(EDIT_CONFIGS, None, move |core, _| async move {
+        self.query(EDIT_CONFIGS, None, move |services, _| async move {
             Ok(match name {
-                Some(name) => Some(core.config(&name).await?),
+                Some(name) => Some(services.configs.config(&name).await?),
                 None => None,
             })
         })
     }
 
     fn revisions(&self, name: String) -> BackendFuture<RevisionsPage> {
-        self.query(CONFIGS, None, move |core, person| async move { core.revisions(&person, &name).await })
+        self.query(
+            CONFIGS,
+            None,
+            move |services, person| async move { services.configs.revisions(&person, &name).await },
+        )
     }
 
     fn labels_for_worker_form(&self) -> BackendFuture<FleetLabels> {
-        self.query(WORKERS, None, |core, _| async move { core.fleet_labels().await })
+        self.query(WORKERS, None, |services, _| async move { services.workers.fleet_labels().await })
     }
 
     fn fleet_labels(&self) -> BackendFuture<FleetLabels> {
-        self.query(SUBMIT_JOBS, None, |core, _| async move { core.fleet_labels().await })
+        self.query(SUBMIT_JOBS, None, |services, _| async move { services.workers.fleet_labels().await })
     }
 
     fn draft(&self, query: String, typed: Option<FormFields>) -> BackendFuture<SubmitDraft> {
         let locale = self.locale;
         let at = ServerAddress { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
-        self.query(SUBMIT_JOBS, None, move |core, person| async move {
+        self.query(SUBMIT_JOBS, None, move |services, person| async move {
             let mut fields = typed.unwrap_or_else(|| merge_fields(query_pairs(&query)));
             if forms::field(&fields, "config").is_none()
-                && let Some(first) = core.configs().await?.configs.into_iter().next()
+                && let Some(first) = services.configs.configs().await?.configs.into_iter().next()
             {
                 fields.insert("config".to_owned(), first.name);
             }
             let named = forms::field(&fields, "config").unwrap_or_default();
             let pinned = forms::jobs::pinned_revision(&fields);
-            let unseen = if pinned.is_some() { None } else { core.unreviewed_change(&person.name, named).await? };
+            let unseen =
+                if pinned.is_some() { None } else { services.configs.unreviewed_change(&person.name, named).await? };
             let unseen = unseen.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
             let drafted = async {
                 let submit = forms::jobs::parse_submit(&person, &fields)?;
                 // The form shows an unseen change for review, so the preview uses the newest revision.
                 let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
                 let looked_at = SubmitJob { config_revision: newest, ..submit.clone() };
-                let preview = core.preview(&person, &looked_at).await?;
+                let preview = services.jobs.preview(&person, &looked_at).await?;
                 Ok(DraftPreview { preview, commands: submit_commands(&submit, &at) })
             };
             let outcome =
@@ -312,48 +331,46 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn users(&self, query: UsersQuery) -> BackendFuture<UsersPage> {
-        self.query(USERS, None, |core, _| async move { core.users_page(&query).await })
+        self.query(USERS, None, |services, _| async move { services.access.users_page(&query).await })
     }
 
     fn user(&self, id: UserId) -> BackendFuture<UserDetail> {
-        self.query(USERS, None, |core, person| async move { core.user_detail(&person, &id).await })
+        self.query(USERS, None, |services, person| async move { services.access.user_detail(&person, &id).await })
     }
 
     fn worker_attempts(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerAttempts> {
-        self.query(WORKERS, None, |core, _| async move { core.worker_attempts(&id, &query).await })
+        self.query(WORKERS, None, |services, _| async move { services.workers.worker_attempts(&id, &query).await })
     }
 
     fn worker_events(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerEvents> {
-        self.query(WORKERS, None, |core, _| async move { core.worker_events(&id, &query).await })
+        self.query(WORKERS, None, |services, _| async move { services.workers.worker_events(&id, &query).await })
     }
 
     fn job_events(&self, id: JobId) -> BackendFuture<JobEvents> {
-        self.query(
-            Requirement::SeeJob,
-            Some(id.clone()),
-            |core, person| async move { core.job_events(&person, &id).await },
-        )
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, person| async move {
+            services.jobs.job_events(&person, &id).await
+        })
     }
 
     fn job_config(&self, id: JobId) -> BackendFuture<ConfigDetail> {
         let needs = Requirement::SeeJobAnd(Permission::ConfigView);
-        self.query(needs, Some(id.clone()), |core, _| async move { core.job_config(&id).await })
+        self.query(needs, Some(id.clone()), |services, _| async move { services.jobs.job_config(&id).await })
     }
 
     fn usage(&self, query: UsageQuery) -> BackendFuture<UsageReport> {
         let zone = self.zone.clone();
-        self.query(Requirement::SeeJobs, None, |core, person| async move {
+        self.query(Requirement::SeeJobs, None, |services, person| async move {
             let ahead = move |at| zone.as_ref().map_or(Millis(0), |zone| zone.utc_offset(at));
-            core.usage(&person, &query, &ahead).await
+            services.usage.usage(&person, &query, &ahead).await
         })
     }
 
     fn audit(&self, query: AuditQuery) -> BackendFuture<AuditPage> {
-        self.query(AUDIT, None, |core, _| async move { core.audit_page(&query).await })
+        self.query(AUDIT, None, |services, _| async move { services.audit.audit_page(&query).await })
     }
 
     fn verify_audit(&self) -> BackendFuture<AuditVerification> {
-        self.query(AUDIT, None, |core, _| async move { core.verify_audit().await })
+        self.query(AUDIT, None, |services, _| async move { services.audit.verify_audit().await })
     }
 
     fn system(&self) -> BackendFuture<SystemView> {
@@ -362,7 +379,7 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn secrets(&self) -> BackendFuture<SecretsPage> {
-        self.query(SUBMIT_JOBS, None, |core, person| async move { core.secrets_page(&person).await })
+        self.query(SUBMIT_JOBS, None, |services, person| async move { services.secrets.secrets_page(&person).await })
     }
 }
 

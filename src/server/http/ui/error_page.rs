@@ -117,8 +117,9 @@ async fn render_page(app: &AppState, mut asked: Parts, problem: Problem, answer:
         asked.extensions.insert(person);
     }
     asked.method = Method::GET;
-    let away_since =
-        (problem.code == "database_unavailable").then(|| app.core.leadership.database_away_since()).flatten();
+    let away_since = (problem.code == "database_unavailable")
+        .then(|| app.services.context.leadership.database_away_since())
+        .flatten();
     let again = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let trouble = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };
     let (context, options) = (app.clone(), app.leptos_options.clone());

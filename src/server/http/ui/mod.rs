@@ -185,16 +185,16 @@ async fn limit_rendering(State(app): State<AppState>, request: Request, next: Ne
 fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     let Some(parts) = use_context::<Parts>() else { return };
     let person = parts.extensions.get::<Principal>().cloned();
-    let mut prefs = prefs_from_headers(&parts.headers, app.core.now());
-    prefs.version = Some(format!("{}-{}", app.epoch, app.core.notifier.version()));
-    prefs.unclaimed = app.core.authenticator.setup_pending.load(Ordering::Relaxed);
+    let mut prefs = prefs_from_headers(&parts.headers, app.services.context.now());
+    prefs.version = Some(format!("{}-{}", app.epoch, app.services.context.notifier.version()));
+    prefs.unclaimed = app.services.access.authenticator.setup_pending.load(Ordering::Relaxed);
     prefs.session = person
         .as_ref()
         .map(|person| session::session_view(app, person, Scheme::from_extensions(&parts.extensions), &parts.headers));
     // Fragments are fetched in the background; the message is for the next page that is opened.
     let is_opened = !parts.headers.contains_key(FRAGMENTS_HEADER);
     let flash = cookie(&parts.headers, FLASH_COOKIE).filter(|_| is_opened);
-    let flash = flash.and_then(|id| app.flashes.take(id, app.core.now()));
+    let flash = flash.and_then(|id| app.flashes.take(id, app.services.context.now()));
     if let Some(response) = use_context::<ResponseOptions>() {
         set_page_headers(&response, scripts, flash.is_some());
     }
@@ -255,7 +255,7 @@ async fn file_or_not_found(State(app): State<AppState>, request: Request) -> Res
         return file;
     }
     let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
-    if let Err(refusal) = app.core.check_unauthenticated_rate(peer) {
+    if let Err(refusal) = app.services.access.check_unauthenticated_rate(peer) {
         return ApiError::from(refusal).into_response();
     }
     // For a browser, [`error_page`] replaces this document.

@@ -23,7 +23,7 @@ pub async fn attempts(
     Query(query): Query<PageQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<WorkerAttempts>, ApiError> {
-    Ok(if_none_match.listed(app.core.worker_attempts(&worker_id(&id)?, &query).await?))
+    Ok(if_none_match.listed(app.services.workers.worker_attempts(&worker_id(&id)?, &query).await?))
 }
 
 pub const EVENTS: OperationDoc = OperationDoc {
@@ -38,5 +38,5 @@ pub async fn events(
     Query(query): Query<PageQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<WorkerEvents>, ApiError> {
-    Ok(if_none_match.listed(app.core.worker_events(&worker_id(&id)?, &query).await?))
+    Ok(if_none_match.listed(app.services.workers.worker_events(&worker_id(&id)?, &query).await?))
 }

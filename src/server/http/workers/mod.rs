@@ -72,7 +72,7 @@ async fn list(
     Query(query): Query<WorkersQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<WorkersPage>, ApiError> {
-    Ok(if_none_match.listed(app.core.workers_page(&principal, &query).await?))
+    Ok(if_none_match.listed(app.services.workers.workers_page(&principal, &query).await?))
 }
 
 const CREATE: OperationDoc = OperationDoc {
@@ -89,7 +89,7 @@ async fn create(
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
 ) -> Result<CreatedJson<CreatedWorker>, ApiError> {
-    let created = app.core.create_worker(caller_from_person(&principal), create).await?;
+    let created = app.services.workers.create_worker(caller_from_person(&principal), create).await?;
     Ok(CreatedJson(created_worker_view(&server_address(&app, scheme, &headers), created)))
 }
 
@@ -105,7 +105,7 @@ async fn show(
     Path(id): Path<String>,
     if_none_match: IfNoneMatch,
 ) -> Result<TaggedResponse<WorkerView>, ApiError> {
-    let worker = app.core.worker_for(&principal, &worker_id(&id)?).await?;
+    let worker = app.services.workers.worker_for(&principal, &worker_id(&id)?).await?;
     Ok(if_none_match.tagged(Some(&worker.revision.clone()), worker))
 }
 
@@ -119,7 +119,7 @@ async fn history(
     Path(id): Path<String>,
     Query(query): Query<HistoryQuery>,
 ) -> Result<Json<GpuHistory>, ApiError> {
-    Ok(Json(app.core.worker_history(&worker_id(&id)?, query.range.unwrap_or_default()).await?))
+    Ok(Json(app.services.gpus.worker_history(&worker_id(&id)?, query.range.unwrap_or_default()).await?))
 }
 
 const GPUS: OperationDoc = OperationDoc {
@@ -134,7 +134,7 @@ async fn gpus(
     Query(query): Query<GpusQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<ListResponse<GpusPage>, ApiError> {
-    Ok(if_none_match.listed(app.core.gpus_page(&principal, &query).await?))
+    Ok(if_none_match.listed(app.services.gpus.gpus_page(&principal, &query).await?))
 }
 
 const FLEET_HISTORY: OperationDoc = OperationDoc::new(
@@ -146,7 +146,7 @@ async fn fleet_history(
     State(app): State<AppState>,
     Query(query): Query<HistoryQuery>,
 ) -> Result<Json<FleetHistory>, ApiError> {
-    Ok(Json(app.core.fleet_history(query.range.unwrap_or_default())))
+    Ok(Json(app.services.gpus.fleet_history(query.range.unwrap_or_default())))
 }
 
 const DELETE: OperationDoc = OperationDoc {
@@ -160,7 +160,7 @@ async fn delete(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.core.delete_worker(caller_from_person(&principal), worker_id(&id)?).await?;
+    app.services.workers.delete_worker(caller_from_person(&principal), worker_id(&id)?).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -187,10 +187,10 @@ async fn edit(
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
     if edit.allowed_networks.is_some() {
-        app.core.require_recent_auth(&principal)?;
+        app.services.access.require_recent_auth(&principal)?;
     }
-    app.core.edit_worker(caller_from_person(&principal), id.clone(), edit, seen).await?;
-    Ok(Json(app.core.worker_for(&principal, &id).await?))
+    app.services.workers.edit_worker(caller_from_person(&principal), id.clone(), edit, seen).await?;
+    Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
 const DRAIN: OperationDoc = OperationDoc {
@@ -205,8 +205,8 @@ async fn drain(
     OptionalJson(drain): OptionalJson<DrainWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.drain_worker(caller_from_person(&principal), id.clone(), drain).await?;
-    Ok(Json(app.core.worker_for(&principal, &id).await?))
+    app.services.workers.drain_worker(caller_from_person(&principal), id.clone(), drain).await?;
+    Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
 const RESUME: OperationDoc =
@@ -218,8 +218,8 @@ async fn resume(
     Path(id): Path<String>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.core.resume_worker(caller_from_person(&principal), id.clone()).await?;
-    Ok(Json(app.core.worker_for(&principal, &id).await?))
+    app.services.workers.resume_worker(caller_from_person(&principal), id.clone()).await?;
+    Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
 const ROTATE: OperationDoc = OperationDoc {
@@ -237,7 +237,7 @@ async fn rotate(
     Path(id): Path<String>,
     OptionalJson(rotate): OptionalJson<RotateToken>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
-    let rotated = app.core.rotate_token(caller_from_person(&principal), worker_id(&id)?, rotate).await?;
+    let rotated = app.services.workers.rotate_token(caller_from_person(&principal), worker_id(&id)?, rotate).await?;
     Ok(Json(created_worker_view(&server_address(&app, scheme, &headers), rotated)))
 }
 

@@ -9,7 +9,7 @@ use app::protocol::topic::Topic;
 
 use super::{Principal, effective_permissions};
 use crate::clock::slightly_after;
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::ServiceError;
 use crate::store::Tx;
 use crate::store::access::ResolvedCredential;
@@ -65,28 +65,34 @@ impl AuthGrant {
     }
 }
 
-impl Core {
+impl AccessService {
     /// Resolves a credential; `None` if it was revoked.
     pub(super) async fn resolve_credential(
         &self,
         credential: &Credential,
     ) -> Result<Option<ResolvedCredential>, ServiceError> {
-        credential.resolve(&mut *self.read_recent().await?).await
+        credential.resolve(&mut *self.context.read_recent().await?).await
     }
 
     /// Returns whether the caller would still get the same permissions.
     pub async fn is_grant_valid(&self, grant: &AuthGrant) -> Result<bool, ServiceError> {
-        grant.is_valid(&mut *self.read_recent().await?, self.now(), self.policy.accounts.session_idle).await
+        grant
+            .is_valid(
+                &mut *self.context.read_recent().await?,
+                self.context.now(),
+                self.context.policy.accounts.session_idle,
+            )
+            .await
     }
 
     /// Completes when the grant is no longer valid: the token or session was revoked or has expired, the user was disabled, or
     /// the permissions have changed.
     pub async fn wait_until_revoked(&self, grant: &AuthGrant) {
-        let idle = self.policy.accounts.session_idle;
-        let mut bell = self.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
+        let idle = self.context.policy.accounts.session_idle;
+        let mut bell = self.context.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
         loop {
             bell.mark_unchanged();
-            let now = self.now();
+            let now = self.context.now();
             let wait = match self.resolve_credential(&grant.credential).await {
                 Err(_) => RETRY_DELAY,
                 Ok(None) => return,

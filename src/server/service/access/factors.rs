@@ -14,7 +14,8 @@ use totp_rs::{Builder, Secret, Totp};
 use super::notices::{ChangeAuthor, notify_change};
 use super::{AuthMethod, Principal, passkeys};
 use crate::random::Random;
-use crate::service::Core;
+use crate::service::ServiceContext;
+use crate::service::access::AccessService;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
@@ -27,26 +28,26 @@ const TOTP_SECRET_NAME: &str = "totp";
 /// The issuer that authenticator apps display.
 const ISSUER: &str = "SimpleTuner";
 
-impl Core {
+impl AccessService {
     /// Returns the second factors of a user.
     pub async fn user_factors(&self, id: &UserId) -> Result<FactorsView, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let user = tx.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
         let left = unused_code_count(&mut *tx, id).await?;
         Ok(FactorsView {
             totp_since: tx.totp(id).await?.and_then(|totp| totp.confirmed_at),
             passkeys: tx.passkeys(id).await?.into_iter().map(passkeys::passkey_view).collect(),
             recovery_codes_left: u32::try_from(left).unwrap_or(u32::MAX),
-            required: self.policy.accounts.second_factor.applies_to(user.role),
+            required: self.context.policy.accounts.second_factor.applies_to(user.role),
         })
     }
 
     /// Returns what an authenticator app needs for its setup.
     pub async fn totp_enrollment(&self, user: &UserId) -> Result<TotpEnrollment, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let name = tx.user(user).await?.ok_or_else(|| ServiceError::UserNotFound(user.clone()))?.name;
         let totp = tx.totp(user).await?.filter(|totp| totp.confirmed_at.is_none()).ok_or(FactorError::NoEnrollment)?;
-        let totp = self.totp_app(&totp, &name)?;
+        let totp = totp_app(&self.context, &totp, &name)?;
         let url = totp.to_url().map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
         Ok(TotpEnrollment { secret: totp.secret().to_base32(), url })
     }
@@ -63,7 +64,7 @@ impl Core {
         principal: &Principal,
     ) -> Result<TotpEnrollment, ServiceError> {
         let id = self.require_password_session(principal).await?;
-        let user = self.read().await?.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+        let user = self.context.read().await?.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
         self.begin_totp_enrollment(caller, &user).await?;
         self.totp_enrollment(&id).await
     }
@@ -74,20 +75,21 @@ impl Core {
         caller: Caller,
         user: &StoredUser,
     ) -> Result<(), ServiceError> {
-        let secret = Secret::from(self.random.bytes::<20>().to_vec()).to_base32();
-        let sealed = self.vault.seal(&*self.random, user.id.as_str(), TOTP_SECRET_NAME, &secret)?;
-        let (user, created_at) = (user.id.clone(), self.now());
+        let secret = Secret::from(self.context.random.bytes::<20>().to_vec()).to_base32();
+        let sealed = self.context.vault.seal(&*self.context.random, user.id.as_str(), TOTP_SECRET_NAME, &secret)?;
+        let (user, created_at) = (user.id.clone(), self.context.now());
         let totp = Arc::new(StoredTotp { user, sealed, created_at, confirmed_at: None, last_step: None });
-        self.change(caller, move |unit| {
-            let totp = Arc::clone(&totp);
-            Box::pin(async move {
-                if has_totp(unit.tx, &totp.user).await? {
-                    return Err(FactorError::AlreadyExists.into());
-                }
-                Ok(unit.tx.put_totp(&totp).await?)
+        self.context
+            .change(caller, move |unit| {
+                let totp = Arc::clone(&totp);
+                Box::pin(async move {
+                    if has_totp(unit.tx, &totp.user).await? {
+                        return Err(FactorError::AlreadyExists.into());
+                    }
+                    Ok(unit.tx.put_totp(&totp).await?)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Completes the setup of an authenticator app with its first code.
@@ -98,9 +100,9 @@ impl Core {
         code: &str,
     ) -> Result<RecoveryCodes, ServiceError> {
         let id = self.require_password_session(principal).await?;
-        let codes = generate_codes(&*self.random);
+        let codes = generate_codes(&*self.context.random);
         let shared = Arc::new((id, code.to_owned(), code_digests(&codes)));
-        let kept = self.change(caller, move |unit| {
+        let kept = self.context.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (id, code, digests) = &*shared;
@@ -118,22 +120,23 @@ impl Core {
         principal: &Principal,
     ) -> Result<RecoveryCodes, ServiceError> {
         let id = self.require_password_session(principal).await?;
-        let codes = generate_codes(&*self.random);
+        let codes = generate_codes(&*self.context.random);
         let shared =
             Arc::new((id, code_digests(&codes), ChangeAuthor::from_principal(principal), principal.name.clone()));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (id, digests, by, name) = &*shared;
-                if !has_factor(unit.tx, id).await? {
-                    return Err(FactorError::NotFound.into());
-                }
-                unit.tx.put_recovery_codes(id, digests).await?;
-                notify_change(unit, id, NoticeKind::RecoveryCodesRenewed, by).await?;
-                unit.record(AuditAction::RecoveryCodesRenewed, name, &json!({})).await
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move {
+                    let (id, digests, by, name) = &*shared;
+                    if !has_factor(unit.tx, id).await? {
+                        return Err(FactorError::NotFound.into());
+                    }
+                    unit.tx.put_recovery_codes(id, digests).await?;
+                    notify_change(unit, id, NoticeKind::RecoveryCodesRenewed, by).await?;
+                    unit.record(AuditAction::RecoveryCodesRenewed, name, &json!({})).await
+                })
             })
-        })
-        .await?;
+            .await?;
         Ok(RecoveryCodes { recovery_codes: codes })
     }
 
@@ -141,20 +144,21 @@ impl Core {
     pub async fn remove_totp(self: &Arc<Self>, caller: Caller, principal: &Principal) -> Result<(), ServiceError> {
         let id = self.require_password_session(principal).await?;
         let shared = Arc::new((id, ChangeAuthor::from_principal(principal), principal.name.clone()));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (id, by, name) = &*shared;
-                if !has_totp(unit.tx, id).await? {
-                    return Err(FactorError::NotFound.into());
-                }
-                unit.tx.delete_totp(id).await?;
-                remove_orphaned_codes(unit.tx, id).await?;
-                notify_change(unit, id, NoticeKind::FactorRemoved, by).await?;
-                unit.record(AuditAction::FactorRemoved, name, &json!({"factor": TOTP_SECRET_NAME})).await
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move {
+                    let (id, by, name) = &*shared;
+                    if !has_totp(unit.tx, id).await? {
+                        return Err(FactorError::NotFound.into());
+                    }
+                    unit.tx.delete_totp(id).await?;
+                    remove_orphaned_codes(unit.tx, id).await?;
+                    notify_change(unit, id, NoticeKind::FactorRemoved, by).await?;
+                    unit.record(AuditAction::FactorRemoved, name, &json!({"factor": TOTP_SECRET_NAME})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Removes all second factors of a user who has lost them. The caller needs at least the user's permissions.
@@ -165,23 +169,24 @@ impl Core {
         id: UserId,
     ) -> Result<(), ServiceError> {
         let by = ChangeAuthor::named(&principal.actor());
-        self.change(caller, move |unit| {
-            let (id, by) = (id.clone(), by.clone());
-            Box::pin(async move {
-                let user = unit.tx.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
-                unit.require_covered(user.role.permissions())?;
-                let totp = has_totp(unit.tx, &id).await?;
-                let passkeys: Vec<String> = unit.tx.passkeys(&id).await?.into_iter().map(|key| key.name).collect();
-                if !totp && passkeys.is_empty() {
-                    return Err(FactorError::NotFound.into());
-                }
-                unit.tx.delete_factors(&id).await?;
-                notify_change(unit, &id, NoticeKind::FactorsRemoved, &by).await?;
-                let detail = json!({"factor": "all", "totp": totp, "passkeys": passkeys});
-                unit.record(AuditAction::FactorRemoved, &user.name, &detail).await
+        self.context
+            .change(caller, move |unit| {
+                let (id, by) = (id.clone(), by.clone());
+                Box::pin(async move {
+                    let user = unit.tx.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+                    unit.require_covered(user.role.permissions())?;
+                    let totp = has_totp(unit.tx, &id).await?;
+                    let passkeys: Vec<String> = unit.tx.passkeys(&id).await?.into_iter().map(|key| key.name).collect();
+                    if !totp && passkeys.is_empty() {
+                        return Err(FactorError::NotFound.into());
+                    }
+                    unit.tx.delete_factors(&id).await?;
+                    notify_change(unit, &id, NoticeKind::FactorsRemoved, &by).await?;
+                    let detail = json!({"factor": "all", "totp": totp, "passkeys": passkeys});
+                    unit.record(AuditAction::FactorRemoved, &user.name, &detail).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Requires a session that was opened with a password, and returns its user: a stolen token must not set up or remove
@@ -189,18 +194,8 @@ impl Core {
     pub(super) async fn require_password_session(&self, principal: &Principal) -> Result<UserId, ServiceError> {
         let user = principal.account_id()?;
         let AuthMethod::Session(session) = &principal.via else { return Err(FactorError::NoPasswordSession.into()) };
-        let session = self.read().await?.session(session).await?.ok_or(ServiceError::NotAuthenticated)?;
+        let session = self.context.read().await?.session(session).await?.ok_or(ServiceError::NotAuthenticated)?;
         if session.token.is_none() { Ok(user) } else { Err(FactorError::NoPasswordSession.into()) }
-    }
-
-    /// Returns the TOTP generator of a stored key.
-    fn totp_app(&self, totp: &StoredTotp, name: &str) -> Result<Totp, ServiceError> {
-        let broken =
-            |why: String| ServiceError::FilesUnavailable(format!("invalid key of an authenticator app: {why}"));
-        let secret = self.vault.open(totp.user.as_str(), TOTP_SECRET_NAME, &totp.sealed)?;
-        let secret = Secret::try_from_base32(secret).map_err(|error| broken(error.to_string()))?;
-        let app = Builder::new().with_secret(secret).with_account_name(name).with_issuer(Some(ISSUER)).build();
-        app.map_err(|error| broken(error.to_string()))
     }
 }
 
@@ -239,7 +234,7 @@ pub(super) async fn confirm_first_code(
     let totp =
         unit.tx.totp(&user.id).await?.filter(|totp| totp.confirmed_at.is_none()).ok_or(FactorError::NoEnrollment)?;
     let EnteredCode::OneTime(code) = EnteredCode::parse(code) else { return Err(FactorError::WrongCode.into()) };
-    let step = matching_step(unit.core, &totp, &code, unit.now)?;
+    let step = matching_step(unit.context, &totp, &code, unit.now)?;
     unit.tx.put_totp(&StoredTotp { confirmed_at: Some(unit.now), last_step: Some(step), ..totp }).await?;
     if is_first {
         unit.tx.put_recovery_codes(&user.id, digests).await?;
@@ -255,7 +250,7 @@ pub(super) async fn use_code(unit: &mut UnitOfWork<'_>, user: &StoredUser, code:
         EnteredCode::OneTime(code) => {
             let totp = unit.tx.totp(&user.id).await?.filter(|totp| totp.confirmed_at.is_some());
             let totp = totp.ok_or(FactorError::WrongCode)?;
-            let step = matching_step(unit.core, &totp, &code, unit.now)?;
+            let step = matching_step(unit.context, &totp, &code, unit.now)?;
             Ok(unit.tx.put_totp(&StoredTotp { last_step: Some(step), ..totp }).await?)
         }
         EnteredCode::Recovery(code) => {
@@ -270,10 +265,24 @@ pub(super) async fn use_code(unit: &mut UnitOfWork<'_>, user: &StoredUser, code:
     }
 }
 
+/// Returns the TOTP generator of a stored key.
+fn totp_app(context: &ServiceContext, totp: &StoredTotp, name: &str) -> Result<Totp, ServiceError> {
+    let broken = |why: String| ServiceError::FilesUnavailable(format!("invalid key of an authenticator app: {why}"));
+    let secret = context.vault.open(totp.user.as_str(), TOTP_SECRET_NAME, &totp.sealed)?;
+    let secret = Secret::try_from_base32(secret).map_err(|error| broken(error.to_string()))?;
+    let app = Builder::new().with_secret(secret).with_account_name(name).with_issuer(Some(ISSUER)).build();
+    app.map_err(|error| broken(error.to_string()))
+}
+
 /// Returns the time step of a code that is correct and unused.
-fn matching_step(core: &Core, totp: &StoredTotp, digits: &str, now: Timestamp) -> Result<i64, ServiceError> {
+fn matching_step(
+    context: &ServiceContext,
+    totp: &StoredTotp,
+    digits: &str,
+    now: Timestamp,
+) -> Result<i64, ServiceError> {
     let seconds = (now.0 / 1_000).max(0).unsigned_abs();
-    let step = core.totp_app(totp, "")?.check(digits, seconds).and_then(|step| i64::try_from(step).ok());
+    let step = totp_app(context, totp, "")?.check(digits, seconds).and_then(|step| i64::try_from(step).ok());
     let fresh = step.filter(|step| is_unused_step(*step, totp.last_step));
     Ok(fresh.ok_or(FactorError::WrongCode)?)
 }

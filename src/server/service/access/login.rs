@@ -13,7 +13,7 @@ use serde_json::json;
 use super::factors::has_factor;
 use super::notices::record_login;
 use super::{DEVICE_LIFETIME, PENDING_LOGIN_LIFETIME, effective_permissions};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
@@ -72,12 +72,14 @@ pub struct PendingLogin {
     password_hash: String,
 }
 
-impl Core {
+impl AccessService {
     /// Returns the browser of this device cookie if this user has logged in with it before.
     pub async fn known_browser(&self, name: &str, cookie: Option<&str>) -> Result<Option<KnownBrowser>, ServiceError> {
-        let known = cookie.and_then(|cookie| tokens::verify_device_cookie(&self.token_signing_key, cookie, self.now()));
+        let known = cookie.and_then(|cookie| {
+            tokens::verify_device_cookie(&self.context.token_signing_key, cookie, self.context.now())
+        });
         let Some((user, number)) = known else { return Ok(None) };
-        let same = self.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
+        let same = self.context.read().await?.user_by_name(name).await?.is_some_and(|found| found.id == user);
         Ok(same.then(|| KnownBrowser(format!("device {number}"))))
     }
 
@@ -90,7 +92,7 @@ impl Core {
         browser: BrowserInfo,
     ) -> Result<LoginOutcome, ServiceError> {
         let (user, kept) = {
-            let mut tx = self.read().await?;
+            let mut tx = self.context.read().await?;
             let user = tx.user_by_name(name).await?;
             let kept = match &user {
                 Some(user) => tx.password_hash(&user.id).await?,
@@ -111,14 +113,15 @@ impl Core {
         pending: PendingLogin,
         browser: BrowserInfo,
     ) -> Result<LoginOutcome, ServiceError> {
-        let takes = self.required_step(&mut *self.read().await?, &pending.user).await?;
+        let takes = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
         match takes {
             NextLoginStep::Done => {
+                let access = Arc::clone(self);
                 let opened = self.open_session(caller, browser, move |unit| {
-                    let pending = pending.clone();
+                    let (access, pending) = (Arc::clone(&access), pending.clone());
                     Box::pin(async move {
                         let user = pending.reload_user(unit).await?;
-                        let takes = unit.core.required_step(unit.tx, &user).await?;
+                        let takes = access.required_step(unit.tx, &user).await?;
                         if takes == NextLoginStep::Done {
                             Ok(resolved_user(user))
                         } else {
@@ -142,15 +145,16 @@ impl Core {
 
     /// Returns the login that this cookie proves; `None` if it has expired or the password was changed.
     pub async fn pending_login(&self, cookie: &str) -> Result<Option<PendingLogin>, ServiceError> {
-        let Some((user, until)) = tokens::pending_login_user(cookie).filter(|(_, until)| *until > self.now()) else {
+        let Some((user, until)) = tokens::pending_login_user(cookie).filter(|(_, until)| *until > self.context.now())
+        else {
             return Ok(None);
         };
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (user, password) = (tx.user(&user).await?, tx.password_hash(&user).await?);
         let (Some(user), Some(password)) = (user.filter(|user| user.disabled_at.is_none()), password) else {
             return Ok(None);
         };
-        let same = tokens::verify_pending_login(&self.token_signing_key, cookie, &user.id, until, &password);
+        let same = tokens::verify_pending_login(&self.context.token_signing_key, cookie, &user.id, until, &password);
         Ok(same.then_some(PendingLogin { user, password_hash: password }))
     }
 
@@ -176,15 +180,15 @@ impl Core {
         user: &StoredUser,
     ) -> Result<NextLoginStep, ServiceError> {
         let has = has_factor(tx, &user.id).await?;
-        Ok(NextLoginStep::new(has, self.policy.accounts.second_factor, user.role))
+        Ok(NextLoginStep::new(has, self.context.policy.accounts.second_factor, user.role))
     }
 
     /// Returns the cookie that proves the correct password.
     fn pending_cookie(&self, pending: &PendingLogin) -> String {
         tokens::pending_login_cookie(
-            &self.token_signing_key,
+            &self.context.token_signing_key,
             &pending.user.id,
-            self.now() + PENDING_LOGIN_LIFETIME,
+            self.context.now() + PENDING_LOGIN_LIFETIME,
             &pending.password_hash,
         )
     }
@@ -204,42 +208,44 @@ impl Core {
             + Sync
             + 'static,
     {
-        let cookie = tokens::generate("ss_", &*self.random);
-        let id = SessionId::new(self.now(), self.entropy());
+        let cookie = tokens::generate("ss_", &*self.context.random);
+        let id = SessionId::new(self.context.now(), self.context.entropy());
         let shared = Arc::new((step, cookie, id, browser));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (step, cookie, id, browser) = &*shared;
-                let opened = step(unit).await?;
-                let accounts = unit.core.policy.accounts;
-                effective_permissions(&opened, unit.now, accounts.session_idle).ok_or(ServiceError::WrongPassword)?;
-                let session = StoredSession {
-                    id: id.clone(),
-                    user: opened.user.id.clone(),
-                    token: opened.token.as_ref().map(|token| token.id.clone()),
-                    host: browser.host.clone(),
-                    user_agent: browser.stored_user_agent(),
-                    created_at: unit.now,
-                    reauthenticated_at: unit.now,
-                    last_used_at: unit.now,
-                    expires_at: unit.now + accounts.session_max_age,
-                };
-                end_previous_session(unit, browser, id).await?;
-                unit.tx.insert_session(&session, &tokens::digest(cookie)).await?;
-                let name = opened.user.name.clone();
-                unit.notify(Topic::Access(opened.user.id.clone()));
-                let detail = json!({"session": id, "host": browser.host});
-                unit.record_as(&name, AuditAction::LoggedIn, &name, &detail).await?;
-                if opened.token.is_none() {
-                    record_login(unit, &opened.user, browser, id).await?;
-                }
-                let (key, number) = (&unit.core.token_signing_key, unit.core.random.bytes());
-                let device = tokens::device_cookie(key, &opened.user.id, unit.now + DEVICE_LIFETIME, &number);
-                Ok(NewSession { cookie: cookie.clone(), max_age: accounts.session_max_age, device, name })
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move {
+                    let (step, cookie, id, browser) = &*shared;
+                    let opened = step(unit).await?;
+                    let accounts = unit.context.policy.accounts;
+                    effective_permissions(&opened, unit.now, accounts.session_idle)
+                        .ok_or(ServiceError::WrongPassword)?;
+                    let session = StoredSession {
+                        id: id.clone(),
+                        user: opened.user.id.clone(),
+                        token: opened.token.as_ref().map(|token| token.id.clone()),
+                        host: browser.host.clone(),
+                        user_agent: browser.stored_user_agent(),
+                        created_at: unit.now,
+                        reauthenticated_at: unit.now,
+                        last_used_at: unit.now,
+                        expires_at: unit.now + accounts.session_max_age,
+                    };
+                    end_previous_session(unit, browser, id).await?;
+                    unit.tx.insert_session(&session, &tokens::digest(cookie)).await?;
+                    let name = opened.user.name.clone();
+                    unit.notify(Topic::Access(opened.user.id.clone()));
+                    let detail = json!({"session": id, "host": browser.host});
+                    unit.record_as(&name, AuditAction::LoggedIn, &name, &detail).await?;
+                    if opened.token.is_none() {
+                        record_login(unit, &opened.user, browser, id).await?;
+                    }
+                    let (key, number) = (&unit.context.token_signing_key, unit.context.random.bytes());
+                    let device = tokens::device_cookie(key, &opened.user.id, unit.now + DEVICE_LIFETIME, &number);
+                    Ok(NewSession { cookie: cookie.clone(), max_age: accounts.session_max_age, device, name })
+                })
             })
-        })
-        .await
+            .await
     }
 }
 

@@ -11,7 +11,7 @@ use super::factors::{self, has_factor};
 use super::login::{BrowserInfo, NewSession, PendingLogin, resolved_user};
 use super::notices::add_notice;
 use super::passkeys;
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::Caller;
 use crate::store::access::StoredUser;
@@ -19,7 +19,7 @@ use crate::store::access::notices::StoredNotice;
 use crate::store::access::passkeys::ChallengePurpose;
 use crate::tokens;
 
-impl Core {
+impl AccessService {
     /// Creates a session for a pending login and a code of the second factor.
     pub async fn log_in_with_code(
         self: &Arc<Self>,
@@ -97,7 +97,7 @@ impl Core {
 
     /// Returns what an authenticator app needs for its setup during the login. Users with a second factor must use that one.
     pub async fn login_enrollment(&self, pending: &PendingLogin) -> Result<TotpEnrollment, ServiceError> {
-        let takes = self.required_step(&mut *self.read().await?, &pending.user).await?;
+        let takes = self.required_step(&mut *self.context.read().await?, &pending.user).await?;
         if takes != NextLoginStep::Enrollment {
             return Err(FactorError::AlreadyExists.into());
         }
@@ -113,7 +113,7 @@ impl Core {
         code: &str,
         browser: BrowserInfo,
     ) -> Result<(NewSession, Vec<String>), ServiceError> {
-        let codes = factors::generate_codes(&*self.random);
+        let codes = factors::generate_codes(&*self.context.random);
         let shared = Arc::new((pending, code.to_owned(), factors::code_digests(&codes)));
         let logged_in = self.open_session(caller, browser, move |unit| {
             let shared = Arc::clone(&shared);
@@ -149,13 +149,14 @@ impl Core {
             host: browser.host.clone(),
             user_agent: browser.stored_user_agent(),
             actor: user.name,
-            at: self.now(),
+            at: self.context.now(),
             session: None,
         });
-        self.change(Caller::system(), move |unit| {
-            let notice = Arc::clone(&notice);
-            Box::pin(async move { add_notice(unit, &notice).await })
-        })
-        .await
+        self.context
+            .change(Caller::system(), move |unit| {
+                let notice = Arc::clone(&notice);
+                Box::pin(async move { add_notice(unit, &notice).await })
+            })
+            .await
     }
 }

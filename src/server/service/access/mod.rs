@@ -30,11 +30,12 @@ pub use self::account_policy::AccountPolicy;
 pub use self::auth_grant::{AuthGrant, Credential};
 pub use self::blocklist::Blocklist;
 pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
+use self::per_user_limit::PerPersonLimiter;
 use self::rate_limits::RateLimits;
 pub use self::sessions::ReauthProof;
 pub use self::setup::load_token_signing_key;
-use super::Core;
 use super::error::ServiceError;
+use crate::service::ServiceContext;
 use crate::store::access::{LastUsed, ResolvedCredential, StoredSession};
 
 /// How long a browser counts as known after a login.
@@ -183,20 +184,27 @@ pub struct Authenticator {
     hashing: Arc<Semaphore>,
 }
 
-impl Default for Authenticator {
-    fn default() -> Self {
+impl Authenticator {
+    pub fn new(blocklist: Blocklist) -> Self {
         Self {
             setup_pending: AtomicBool::default(),
             operator: Mutex::default(),
             last_used: Mutex::default(),
             rate_limits: RateLimits::default(),
-            blocklist: Blocklist::default(),
+            blocklist,
             hashing: Arc::new(Semaphore::new(2)),
         }
     }
 }
 
-impl Core {
+/// Users, sessions, tokens and rate limits.
+pub struct AccessService {
+    pub authenticator: Authenticator,
+    pub(super) event_streams: PerPersonLimiter,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl AccessService {
     /// Returns the principal of a credential; `None` if it is invalid.
     pub async fn authenticate(&self, credential: &Credential) -> Result<Option<Principal>, ServiceError> {
         Ok(self.resolve_credential(credential).await?.and_then(|opened| self.admit(&opened, credential)))
@@ -234,7 +242,7 @@ impl Core {
         if reaches_all && principal.permissions.contains(Permission::JobViewAll) {
             return Ok(());
         }
-        let owner = self.read_recent().await?.job(job).await?.map(|job| job.submitted_by);
+        let owner = self.context.read_recent().await?.job(job).await?.map(|job| job.submitted_by);
         if owner.is_none_or(|owner| owner == principal.name) {
             return Ok(());
         }
@@ -244,7 +252,7 @@ impl Core {
 
     /// Fails if the session's last password check is too old.
     pub fn require_recent_auth(&self, principal: &Principal) -> Result<(), ServiceError> {
-        let old = principal.reauthenticated_at.is_some_and(|at| at + REAUTH_LIFETIME <= self.now());
+        let old = principal.reauthenticated_at.is_some_and(|at| at + REAUTH_LIFETIME <= self.context.now());
         if old { Err(ServiceError::RecentAuthRequired) } else { Ok(()) }
     }
 
@@ -258,7 +266,7 @@ impl Core {
             return Ok(());
         }
         let used = Arc::new(used);
-        let write = self.store.write(Box::new(move |tx| {
+        let write = self.context.store.write(Box::new(move |tx| {
             let used = Arc::clone(&used);
             Box::pin(async move { tx.record_last_used(&used).await })
         }));
@@ -267,8 +275,8 @@ impl Core {
 
     /// Returns the principal unless the user is disabled; records the use.
     fn admit(&self, opened: &ResolvedCredential, credential: &Credential) -> Option<Principal> {
-        let now = self.now();
-        let permissions = effective_permissions(opened, now, self.policy.accounts.session_idle)?;
+        let now = self.context.now();
+        let permissions = effective_permissions(opened, now, self.context.policy.accounts.session_idle)?;
         let (user, token) = (&opened.user, opened.token.as_ref());
         let via = match (&opened.session, token) {
             (Some(session), _) => {

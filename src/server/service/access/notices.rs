@@ -10,7 +10,7 @@ use app::protocol::topic::Topic;
 
 use super::login::BrowserInfo;
 use super::{AuthMethod, DEVICE_LIFETIME, Principal};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
@@ -20,11 +20,11 @@ use crate::tokens;
 /// The number of notices kept per user.
 pub const MAX_NOTICES: u32 = 50;
 
-impl Core {
+impl AccessService {
     /// Returns the caller's notices, newest first.
     pub async fn notices_page(&self, principal: &Principal) -> Result<NoticesPage, ServiceError> {
         let user = principal.account_id()?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (notices, sessions) = (tx.notices(&user).await?, tx.sessions(&user).await?);
         let lives = |id: &SessionId| sessions.iter().any(|session| session.id == *id);
         let view = |notice: StoredNotice| NoticeView {
@@ -46,15 +46,16 @@ impl Core {
         until: Timestamp,
     ) -> Result<(), ServiceError> {
         let user = principal.account_id()?;
-        self.change(caller, move |unit| {
-            let user = user.clone();
-            Box::pin(async move {
-                unit.tx.clear_notices(&user, until).await?;
-                unit.notify(Topic::Access(user));
-                Ok(())
+        self.context
+            .change(caller, move |unit| {
+                let user = user.clone();
+                Box::pin(async move {
+                    unit.tx.clear_notices(&user, until).await?;
+                    unit.notify(Topic::Access(user));
+                    Ok(())
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -116,7 +117,8 @@ pub(super) async fn record_login(
     let forget = Timestamp(unit.now.0 - DEVICE_LIFETIME.0);
     unit.tx.record_login_network(&user.id, &network, unit.now, forget).await?;
     let known = browser.device.as_deref();
-    let known = known.and_then(|cookie| tokens::verify_device_cookie(&unit.core.token_signing_key, cookie, unit.now));
+    let known =
+        known.and_then(|cookie| tokens::verify_device_cookie(&unit.context.token_signing_key, cookie, unit.now));
     let familiarity = LoginFamiliarity {
         has_logged_in: !before.is_empty(),
         is_known_browser: known.is_some_and(|(owner, _)| owner == user.id),

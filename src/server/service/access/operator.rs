@@ -5,16 +5,16 @@ use app::domain::access::{Permissions, is_valid_name};
 use subtle::ConstantTimeEq;
 
 use super::{AuthMethod, Principal};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::tokens;
 
 /// The prefix of operator tokens.
 const TOKEN_PREFIX: &str = "ot_";
 
-impl Core {
+impl AccessService {
     /// Creates the operator token at start; earlier ones are no longer valid.
     pub fn issue_operator_token(&self) -> String {
-        let token = tokens::generate(TOKEN_PREFIX, &*self.random);
+        let token = tokens::generate(TOKEN_PREFIX, &*self.context.random);
         *self.authenticator.operator.lock().expect("no panic while it is held") = Some(tokens::digest(&token));
         token
     }

@@ -24,7 +24,7 @@ use webauthn_rs::prelude::{
 use super::factors::{code_digests, generate_codes, has_factor, has_totp, remove_orphaned_codes, unused_code_count};
 use super::notices::{ChangeAuthor, notify_change};
 use super::{AuthMethod, PENDING_LOGIN_LIFETIME, Principal};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{FactorError, InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
@@ -42,7 +42,7 @@ pub(super) struct VerifiedPasskey {
     asked_at: Timestamp,
 }
 
-impl Core {
+impl AccessService {
     /// Starts adding a passkey for the caller, at the origin of the request.
     pub async fn begin_passkey(
         self: &Arc<Self>,
@@ -52,7 +52,7 @@ impl Core {
     ) -> Result<PasskeyEnrollment, ServiceError> {
         let id = self.require_password_session(principal).await?;
         let origin = origin.map_err(FactorError::PasskeysUnavailable)?;
-        let known = self.read().await?.passkeys(&id).await?;
+        let known = self.context.read().await?.passkeys(&id).await?;
         check_passkey_limit(known.len())?;
         let known = known.iter().map(|key| Ok(from_json::<SecurityKey>(&key.credential)?.cred_id().clone()));
         let known = known.collect::<Result<Vec<CredentialID>, ServiceError>>()?;
@@ -71,9 +71,14 @@ impl Core {
     /// Returns the passkey that the caller is adding.
     pub async fn own_passkey_enrolment(&self, principal: &Principal) -> Result<PasskeyEnrollment, ServiceError> {
         self.require_password_session(principal).await?;
+        let found = self
+            .context
+            .read()
+            .await?
+            .challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str())
+            .await?;
         let found =
-            self.read().await?.challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str()).await?;
-        let found = found.filter(|challenge| challenge.expires_at > self.now()).ok_or(FactorError::PasskeyExpired)?;
+            found.filter(|challenge| challenge.expires_at > self.context.now()).ok_or(FactorError::PasskeyExpired)?;
         Ok(PasskeyEnrollment { options: from_json(&found.options)? })
     }
 
@@ -92,20 +97,20 @@ impl Core {
             self.take_challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str(), &user).await?;
         let credential = verify_registration(&challenge, confirm.credential)?;
         let passkey = StoredPasskey {
-            id: PasskeyId::new(self.now(), self.entropy()),
+            id: PasskeyId::new(self.context.now(), self.context.entropy()),
             user,
             name,
             origin: challenge.origin,
             credential_id: BASE64_URL_SAFE_NO_PAD.encode(credential.cred_id()),
             credential: to_json(&credential)?,
-            created_at: self.now(),
+            created_at: self.context.now(),
             used_at: None,
         };
-        let codes = generate_codes(&*self.random);
+        let codes = generate_codes(&*self.context.random);
         let added = passkey_view(passkey.clone());
         let shared =
             Arc::new((passkey, code_digests(&codes), ChangeAuthor::from_principal(principal), principal.name.clone()));
-        let is_first = self.change(caller, move |unit| {
+        let is_first = self.context.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (passkey, digests, by, name) = &*shared;
@@ -124,20 +129,21 @@ impl Core {
     ) -> Result<(), ServiceError> {
         let user = self.require_password_session(principal).await?;
         let shared = Arc::new((user, id, ChangeAuthor::from_principal(principal), principal.name.clone()));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (user, id, by, name) = &*shared;
-                let found = unit.tx.passkeys(user).await?.into_iter().find(|passkey| passkey.id == *id);
-                let passkey = found.ok_or(FactorError::PasskeyNotFound)?;
-                unit.tx.delete_passkey(id).await?;
-                remove_orphaned_codes(unit.tx, user).await?;
-                notify_change(unit, user, NoticeKind::PasskeyRemoved, by).await?;
-                unit.record(AuditAction::FactorRemoved, name, &json!({"factor": FACTOR_NAME, "name": passkey.name}))
-                    .await
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move {
+                    let (user, id, by, name) = &*shared;
+                    let found = unit.tx.passkeys(user).await?.into_iter().find(|passkey| passkey.id == *id);
+                    let passkey = found.ok_or(FactorError::PasskeyNotFound)?;
+                    unit.tx.delete_passkey(id).await?;
+                    remove_orphaned_codes(unit.tx, user).await?;
+                    notify_change(unit, user, NoticeKind::PasskeyRemoved, by).await?;
+                    unit.record(AuditAction::FactorRemoved, name, &json!({"factor": FACTOR_NAME, "name": passkey.name}))
+                        .await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Creates a challenge for the user's passkeys at this origin, if there are any.
@@ -149,7 +155,7 @@ impl Core {
         origin: Option<&PasskeyOrigin>,
     ) -> Result<(), ServiceError> {
         let Some(origin) = origin else { return Ok(()) };
-        let mut keys = self.read().await?.passkeys(user).await?;
+        let mut keys = self.context.read().await?.passkeys(user).await?;
         keys.retain(|key| key.origin == origin.url);
         if keys.is_empty() {
             return Ok(());
@@ -172,9 +178,9 @@ impl Core {
         holder: &str,
         origin: Option<&PasskeyOrigin>,
     ) -> Result<AvailableFactors, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let asked = tx.challenge(purpose, holder).await?;
-        let asked = asked.filter(|challenge| challenge.user == *user && challenge.expires_at > self.now());
+        let asked = asked.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
         let is_elsewhere = |key: &StoredPasskey| origin.is_none_or(|origin| key.origin != origin.url);
         let mut elsewhere = tx.passkeys(user).await?;
         elsewhere.retain(is_elsewhere);
@@ -217,8 +223,8 @@ impl Core {
             origin: origin.url.clone(),
             options: options.to_string(),
             state: to_json(state)?,
-            created_at: self.now(),
-            expires_at: self.now() + PENDING_LOGIN_LIFETIME,
+            created_at: self.context.now(),
+            expires_at: self.context.now() + PENDING_LOGIN_LIFETIME,
         })
     }
 
@@ -230,11 +236,12 @@ impl Core {
         challenge: PasskeyChallenge,
     ) -> Result<(), ServiceError> {
         let shared = Arc::new((holder.to_owned(), challenge));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move { Ok(unit.tx.put_challenge(purpose, &shared.0, &shared.1).await?) })
-        })
-        .await
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move { Ok(unit.tx.put_challenge(purpose, &shared.0, &shared.1).await?) })
+            })
+            .await
     }
 
     /// Takes the challenge out of the database before the answer is checked, so that a wrong answer cannot be followed by
@@ -246,11 +253,12 @@ impl Core {
         user: &UserId,
     ) -> Result<PasskeyChallenge, ServiceError> {
         let holder = holder.to_owned();
-        let taken = self.change(Caller::system(), move |unit| {
+        let taken = self.context.change(Caller::system(), move |unit| {
             let holder = holder.clone();
             Box::pin(async move { Ok(unit.tx.take_challenge(purpose, &holder).await?) })
         });
-        let taken = taken.await?.filter(|challenge| challenge.user == *user && challenge.expires_at > self.now());
+        let taken =
+            taken.await?.filter(|challenge| challenge.user == *user && challenge.expires_at > self.context.now());
         Ok(taken.ok_or(FactorError::PasskeyExpired)?)
     }
 }

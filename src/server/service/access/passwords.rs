@@ -9,7 +9,7 @@ use zxcvbn::{Score, zxcvbn};
 
 use super::blocklist::BREACHED_PASSWORDS;
 use super::users::invalid_name_field;
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{InvalidField, InvalidInput, ServiceError, require_valid};
 
 /// Words that an attacker tries first on this server.
@@ -26,7 +26,7 @@ fn is_guessable(name: &str, password: &str) -> bool {
     zxcvbn(password, &obvious).score() < Score::Three
 }
 
-impl Core {
+impl AccessService {
     /// Rejects a password that is too short or guessable.
     pub(super) async fn check_password(&self, name: &str, password: &str) -> Result<(), ServiceError> {
         check_length(password).map_err(InvalidInput::Password)?;
@@ -57,7 +57,7 @@ impl Core {
 
     /// Hashes a password for storage.
     pub(super) async fn hash_password(&self, password: &str) -> Result<String, ServiceError> {
-        let (password, salt) = (password.to_owned(), self.random.bytes::<16>());
+        let (password, salt) = (password.to_owned(), self.context.random.bytes::<16>());
         self.run_hashing(move || {
             let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
             hash.map(|hash| hash.to_string()).map_err(|error| ServiceError::FilesUnavailable(error.to_string()))

@@ -13,7 +13,7 @@ use app::domain::rate_limit::{KeyedRateLimiter, Quota};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
 
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::access::per_user_limit::PerPersonPermit;
 use crate::service::access::{AuthMethod, Principal};
 use crate::service::error::{FactorError, ResourceLimit, ServiceError};
@@ -171,7 +171,7 @@ impl RateLimits {
     }
 }
 
-impl Core {
+impl AccessService {
     /// Charges a request of a user or a script.
     pub fn check_caller_rate(&self, principal: &Principal) -> Result<(), ServiceError> {
         match &principal.via {
@@ -196,9 +196,9 @@ impl Core {
 
     /// Charges an audited change of a worker: an agent that alternates would flood the log.
     pub fn check_worker_change_rate(&self, worker: &WorkerId) -> Result<(), ServiceError> {
-        let Some(quota) = self.policy.quotas.worker_change else { return Ok(()) };
+        let Some(quota) = self.context.policy.quotas.worker_change else { return Ok(()) };
         let rates = &self.authenticator.rate_limits;
-        charge(&rates.worker_changes, worker.as_str(), quota, self.now())
+        charge(&rates.worker_changes, worker.as_str(), quota, self.context.now())
             .map_err(|wait| rates.reject(RateLimitKind::WorkerChanges, wait, format!("worker:{worker}")))
     }
 
@@ -208,25 +208,25 @@ impl Core {
     }
 
     fn charge_caller(&self, key: &str, name: impl FnOnce() -> String) -> Result<(), ServiceError> {
-        let Some(quota) = self.policy.quotas.caller else { return Ok(()) };
+        let Some(quota) = self.context.policy.quotas.caller else { return Ok(()) };
         let taken = self.authenticator.rate_limits.callers.lock().expect("no panic while it is held").try_acquire(
             key,
             quota,
-            self.now(),
+            self.context.now(),
         );
         taken.map_err(|wait| self.authenticator.rate_limits.reject(RateLimitKind::Caller, wait, name()))
     }
 
     /// Charges an unauthenticated request of a network.
     pub fn check_unauthenticated_rate(&self, peer: Option<IpAddr>) -> Result<(), ServiceError> {
-        let (rates, quota) = (&self.authenticator.rate_limits, self.policy.quotas.unauthenticated);
+        let (rates, quota) = (&self.authenticator.rate_limits, self.context.policy.quotas.unauthenticated);
         self.charge_network(&rates.unauthenticated, peer, quota)
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::Unauthenticated, wait))
     }
 
     /// Charges an invalid token; fails if there were too many.
     pub fn charge_wrong_token(&self, peer: Option<IpAddr>) -> Result<(), ServiceError> {
-        let (rates, quota) = (&self.authenticator.rate_limits, self.policy.quotas.wrong_token);
+        let (rates, quota) = (&self.authenticator.rate_limits, self.context.policy.quotas.wrong_token);
         self.charge_network(&rates.wrong_tokens, peer, quota)
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongTokens, wait))
     }
@@ -265,10 +265,10 @@ impl Core {
         known: Option<KnownBrowser>,
         attempt: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
-        let Some(quota) = self.policy.quotas.wrong_code else { return attempt.await };
+        let Some(quota) = self.context.policy.quotas.wrong_code else { return attempt.await };
         let (rates, who) =
             (&self.authenticator.rate_limits, known.map_or_else(|| user.to_string(), |KnownBrowser(browser)| browser));
-        charge(&rates.wrong_codes, &who, quota, self.now())
+        charge(&rates.wrong_codes, &who, quota, self.context.now())
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongPasswords, wait))?;
         let outcome = attempt.await;
         let wrong = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
@@ -279,15 +279,15 @@ impl Core {
     }
 
     fn charge_browser(&self, browser: String) -> Result<GuessCharge, TryDenied> {
-        let Some(quota) = self.policy.quotas.wrong_password_per_name else { return Ok(GuessCharge::default()) };
-        charge(&self.authenticator.rate_limits.wrong_passwords_per_name, &browser, quota, self.now())?;
+        let Some(quota) = self.context.policy.quotas.wrong_password_per_name else { return Ok(GuessCharge::default()) };
+        charge(&self.authenticator.rate_limits.wrong_passwords_per_name, &browser, quota, self.context.now())?;
         Ok(GuessCharge { name: Some((browser, quota)), ..GuessCharge::default() })
     }
 
     /// Charges the network, the name there, and the name in total. A user who is logged in from that network is not locked out
     /// by others who guess their name.
     async fn charge_unauthenticated(&self, peer: Option<IpAddr>, name: Option<&str>) -> Result<GuessCharge, TryDenied> {
-        let (rates, quotas, now) = (&self.authenticator.rate_limits, self.policy.quotas, self.now());
+        let (rates, quotas, now) = (&self.authenticator.rate_limits, self.context.policy.quotas, self.context.now());
         self.charge_network(&rates.wrong_passwords, peer, quotas.wrong_password)?;
         let mut guess = GuessCharge { network: peer.zip(quotas.wrong_password), ..GuessCharge::default() };
         // A name that no user can have is not stored as a key.
@@ -334,7 +334,7 @@ impl Core {
 
     /// Returns whether a user of this name is logged in from that network.
     async fn is_logged_in_from(&self, name: &str, peer: Option<IpAddr>) -> Result<bool, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (Some(user), Some(peer)) = (tx.user_by_name(name).await?, peer) else { return Ok(false) };
         let there = Network::from_client(peer);
         let sessions = tx.sessions(&user.id).await?;
@@ -349,6 +349,10 @@ impl Core {
         quota: Option<Quota>,
     ) -> Result<(), Millis> {
         let Some((peer, quota)) = peer.zip(quota) else { return Ok(()) };
-        all.lock().expect("no panic while it is held").try_acquire(&Network::from_client(peer), quota, self.now())
+        all.lock().expect("no panic while it is held").try_acquire(
+            &Network::from_client(peer),
+            quota,
+            self.context.now(),
+        )
     }
 }

@@ -14,7 +14,7 @@ use super::factors::{has_factor, use_code};
 use super::notices::{ChangeAuthor, notify_change};
 use super::passkeys::{VerifiedPasskey, use_passkey};
 use super::{AuthMethod, Principal};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{FactorError, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
@@ -39,7 +39,7 @@ enum GivenFactor {
     Passkey(VerifiedPasskey),
 }
 
-impl Core {
+impl AccessService {
     /// Re-authenticates a session with its password (and second factor, if the user has one), or with the token that opened it.
     pub async fn reauthenticate(
         self: &Arc<Self>,
@@ -48,18 +48,18 @@ impl Core {
         proof: ReauthProof,
     ) -> Result<(), ServiceError> {
         let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
-        let found = self.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
+        let found = self.context.read().await?.session(&session).await?.ok_or(ServiceError::NotAuthenticated)?;
         let right = if let Some(token) = &found.token {
-            let opened = self.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
+            let opened = self.context.read().await?.resolve_token(&tokens::digest(proof.secret.trim())).await?;
             opened.and_then(|opened| opened.token).is_some_and(|given| given.id == *token)
         } else {
-            let kept = self.read().await?.password_hash(&found.user).await?;
+            let kept = self.context.read().await?.password_hash(&found.user).await?;
             self.verify_password(kept, &proof.secret).await?
         };
         if !right {
             return Err(ServiceError::WrongPassword);
         }
-        let asks = found.token.is_none() && has_factor(&mut *self.read().await?, &found.user).await?;
+        let asks = found.token.is_none() && has_factor(&mut *self.context.read().await?, &found.user).await?;
         let factor = match (proof.credential, proof.code) {
             _ if !asks => GivenFactor::None,
             (Some(answer), _) => GivenFactor::Passkey(
@@ -69,21 +69,22 @@ impl Core {
             (None, None) => return Err(FactorError::Required.into()),
         };
         let shared = Arc::new((session, principal.name.clone(), found.user, factor));
-        self.change(caller, move |unit| {
-            let shared = Arc::clone(&shared);
-            Box::pin(async move {
-                let (session, name, user, factor) = &*shared;
-                let user = unit.tx.user(user).await?.ok_or(ServiceError::NotAuthenticated)?;
-                match factor {
-                    GivenFactor::None => {}
-                    GivenFactor::Code(code) => use_code(unit, &user, code).await?,
-                    GivenFactor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
-                }
-                unit.tx.reauthenticate_session(session, unit.now).await?;
-                unit.record(AuditAction::SessionReauthenticated, name, &json!({"session": session})).await
+        self.context
+            .change(caller, move |unit| {
+                let shared = Arc::clone(&shared);
+                Box::pin(async move {
+                    let (session, name, user, factor) = &*shared;
+                    let user = unit.tx.user(user).await?.ok_or(ServiceError::NotAuthenticated)?;
+                    match factor {
+                        GivenFactor::None => {}
+                        GivenFactor::Code(code) => use_code(unit, &user, code).await?,
+                        GivenFactor::Passkey(shown) => use_passkey(unit, &user, shown).await?,
+                    }
+                    unit.tx.reauthenticate_session(session, unit.now).await?;
+                    unit.record(AuditAction::SessionReauthenticated, name, &json!({"session": session})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the second factors that the caller can use for re-authentication; `None` if none is required. Each answer needs
@@ -94,8 +95,10 @@ impl Core {
         origin: Option<PasskeyOrigin>,
     ) -> Result<Option<AvailableFactors>, ServiceError> {
         let (AuthMethod::Session(session), Some(user)) = (&principal.via, &principal.user) else { return Ok(None) };
-        let found = self.read().await?.session(session).await?;
-        if found.is_none_or(|found| found.token.is_some()) || !has_factor(&mut *self.read().await?, user).await? {
+        let found = self.context.read().await?.session(session).await?;
+        if found.is_none_or(|found| found.token.is_some())
+            || !has_factor(&mut *self.context.read().await?, user).await?
+        {
             return Ok(None);
         }
         let (holder, origin) = (session.as_str(), origin.as_ref());
@@ -111,17 +114,18 @@ impl Core {
     pub async fn log_out(self: &Arc<Self>, caller: Caller, principal: &Principal) -> Result<(), ServiceError> {
         let AuthMethod::Session(session) = principal.via.clone() else { return Ok(()) };
         let (name, user) = (principal.name.clone(), principal.user.clone());
-        self.change(caller, move |unit| {
-            let (session, name, user) = (session.clone(), name.clone(), user.clone());
-            Box::pin(async move {
-                unit.tx.delete_session(&session).await?;
-                if let Some(user) = user {
-                    unit.notify(Topic::Access(user));
-                }
-                unit.record(AuditAction::LoggedOut, &name, &json!({"session": session})).await
+        self.context
+            .change(caller, move |unit| {
+                let (session, name, user) = (session.clone(), name.clone(), user.clone());
+                Box::pin(async move {
+                    unit.tx.delete_session(&session).await?;
+                    if let Some(user) = user {
+                        unit.notify(Topic::Access(user));
+                    }
+                    unit.record(AuditAction::LoggedOut, &name, &json!({"session": session})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Ends a session: the caller's own, or one of a user with no more permissions.
@@ -132,32 +136,37 @@ impl Core {
         session: SessionId,
     ) -> Result<(), ServiceError> {
         let person = principal.clone();
-        self.change(caller, move |unit| {
-            let (person, session) = (person.clone(), session.clone());
-            Box::pin(async move {
-                let found = unit.tx.session(&session).await?.filter(|session| person.can_manage(&session.user));
-                let found = found.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
-                let owner =
-                    unit.tx.user(&found.user).await?.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
-                if person.user.as_ref() != Some(&owner.id) {
-                    unit.require_covered(owner.role.permissions())?;
-                }
-                unit.tx.delete_session(&session).await?;
-                unit.notify(Topic::Access(owner.id.clone()));
-                unit.record(AuditAction::SessionEnded, &owner.name, &json!({"session": session})).await
+        self.context
+            .change(caller, move |unit| {
+                let (person, session) = (person.clone(), session.clone());
+                Box::pin(async move {
+                    let found = unit.tx.session(&session).await?.filter(|session| person.can_manage(&session.user));
+                    let found = found.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
+                    let owner = unit
+                        .tx
+                        .user(&found.user)
+                        .await?
+                        .ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
+                    if person.user.as_ref() != Some(&owner.id) {
+                        unit.require_covered(owner.role.permissions())?;
+                    }
+                    unit.tx.delete_session(&session).await?;
+                    unit.notify(Topic::Access(owner.id.clone()));
+                    unit.record(AuditAction::SessionEnded, &owner.name, &json!({"session": session})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Removes expired sessions.
     pub async fn sweep_sessions(self: &Arc<Self>) -> Result<(), ServiceError> {
         self.flush_last_used().await?;
-        self.change(Caller::system(), |unit| {
-            let idle_since = app::domain::time::Timestamp(unit.now.0 - unit.core.policy.accounts.session_idle.0);
-            Box::pin(async move { Ok(unit.tx.sweep_sessions(unit.now, idle_since).await?) })
-        })
-        .await
+        self.context
+            .change(Caller::system(), |unit| {
+                let idle_since = app::domain::time::Timestamp(unit.now.0 - unit.context.policy.accounts.session_idle.0);
+                Box::pin(async move { Ok(unit.tx.sweep_sessions(unit.now, idle_since).await?) })
+            })
+            .await
     }
 
     /// Changes the caller's password, given the current one; ends their other sessions.
@@ -170,7 +179,7 @@ impl Core {
     ) -> Result<(), ServiceError> {
         let user = principal.account_id()?;
         self.check_password(&principal.name, new).await?;
-        let kept = self.read().await?.password_hash(&user).await?;
+        let kept = self.context.read().await?.password_hash(&user).await?;
         if !self.verify_password(kept.clone(), old).await? {
             return Err(ServiceError::WrongPassword);
         }
@@ -180,20 +189,21 @@ impl Core {
             AuthMethod::Session(session) => Some(session.clone()),
             AuthMethod::Loopback | AuthMethod::Host | AuthMethod::Token { .. } => None,
         };
-        self.change(caller, move |unit| {
-            let (user, kept, hash, stays) = (user.clone(), kept.clone(), hash.clone(), stays.clone());
-            let by = by.clone();
-            Box::pin(async move {
-                // Another request may have changed it since.
-                let same = unit.tx.password_hash(&user).await? == kept;
-                let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
-                unit.tx.put_password(&user.id, &hash).await?;
-                unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;
-                notify_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
-                end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
+        self.context
+            .change(caller, move |unit| {
+                let (user, kept, hash, stays) = (user.clone(), kept.clone(), hash.clone(), stays.clone());
+                let by = by.clone();
+                Box::pin(async move {
+                    // Another request may have changed it since.
+                    let same = unit.tx.password_hash(&user).await? == kept;
+                    let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
+                    unit.tx.put_password(&user.id, &hash).await?;
+                    unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;
+                    notify_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
+                    end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
+                })
             })
-        })
-        .await
+            .await
     }
 }
 

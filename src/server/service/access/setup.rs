@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 use super::login::{BrowserInfo, LoginOutcome, PendingLogin};
 use super::users::insert_user;
 use crate::random::Random;
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::Store;
@@ -26,11 +26,11 @@ const TOKEN_SIGNING_KEY_SETTING: &str = "token_signing_key";
 /// Owner and name of the bootstrap token.
 const BOOTSTRAP_NAMES: (&str, &str) = ("admin", "bootstrap");
 
-impl Core {
+impl AccessService {
     /// Returns, at start, a new setup code to print if there is no user yet.
     pub async fn issue_setup_code(self: &Arc<Self>) -> Result<Option<String>, ServiceError> {
-        let code = tokens::setup_code(&*self.random);
-        let code = self.change(Caller::system(), move |unit| {
+        let code = tokens::setup_code(&*self.context.random);
+        let code = self.context.change(Caller::system(), move |unit| {
             let code = code.clone();
             Box::pin(async move {
                 if !unit.tx.users().await?.is_empty() {
@@ -56,9 +56,9 @@ impl Core {
     ) -> Result<LoginOutcome, ServiceError> {
         self.check_new_user(name, Some(password)).await?;
         let hash = self.hash_password(password).await?;
-        let id = UserId::new(self.now(), self.entropy());
+        let id = UserId::new(self.context.now(), self.context.entropy());
         let (code, name, kept) = (tokens::digest(code.trim()), name.to_owned(), hash.clone());
-        let user = self.change(caller.clone(), move |unit| {
+        let user = self.context.change(caller.clone(), move |unit| {
             let (id, code, name, hash) = (id.clone(), code.clone(), name.clone(), hash.clone());
             Box::pin(async move {
                 let expected = unit.tx.setting(SETUP_CODE_SETTING).await?;
@@ -81,17 +81,21 @@ impl Core {
     /// Adds, at start, the bootstrap token of the environment for the admin, unless it exists.
     pub async fn apply_bootstrap_token(self: &Arc<Self>, token: &str) -> Result<(), ServiceError> {
         let digest = tokens::digest(token.trim());
-        let ids = (UserId::new(self.now(), self.entropy()), TokenId::new(self.now(), self.entropy()));
-        self.change(Caller::system(), move |unit| {
-            let (digest, ids) = (digest.clone(), ids.clone());
-            Box::pin(async move {
-                if unit.tx.resolve_token(&digest).await?.is_some() {
-                    return Ok(());
-                }
-                put_bootstrap_token(unit, ids, &digest).await
+        let ids = (
+            UserId::new(self.context.now(), self.context.entropy()),
+            TokenId::new(self.context.now(), self.context.entropy()),
+        );
+        self.context
+            .change(Caller::system(), move |unit| {
+                let (digest, ids) = (digest.clone(), ids.clone());
+                Box::pin(async move {
+                    if unit.tx.resolve_token(&digest).await?.is_some() {
+                        return Ok(());
+                    }
+                    put_bootstrap_token(unit, ids, &digest).await
+                })
             })
-        })
-        .await
+            .await
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::users::invalid_name_field;
 use super::{AuthMethod, Principal};
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::StoreError;
@@ -22,15 +22,15 @@ use crate::tokens;
 /// The maximum lifetime of a token that expires, in days.
 const MAX_TOKEN_DAYS: u32 = 3_660;
 
-impl Core {
+impl AccessService {
     pub async fn user_tokens(&self, user: &UserId) -> Result<Vec<TokenView>, ServiceError> {
         self.flush_last_used().await?;
-        Ok(self.read().await?.api_tokens(user).await?.into_iter().map(token_view).collect())
+        Ok(self.context.read().await?.api_tokens(user).await?.into_iter().map(token_view).collect())
     }
 
     pub async fn user_sessions(&self, principal: &Principal, user: &UserId) -> Result<Vec<SessionEntry>, ServiceError> {
         self.flush_last_used().await?;
-        let sessions = self.read().await?.sessions(user).await?;
+        let sessions = self.context.read().await?.sessions(user).await?;
         let entry = |session: crate::store::access::StoredSession| SessionEntry {
             current: principal.via == AuthMethod::Session(session.id.clone()),
             id: session.id,
@@ -38,7 +38,7 @@ impl Core {
             agent: session.user_agent,
             created_at: session.created_at,
             seen_at: session.last_used_at,
-            idle_ends_at: session.last_used_at + self.policy.accounts.session_idle,
+            idle_ends_at: session.last_used_at + self.context.policy.accounts.session_idle,
             expires_at: session.expires_at,
         };
         Ok(sessions.into_iter().map(entry).collect())
@@ -48,7 +48,7 @@ impl Core {
     pub async fn sessions_page(&self, principal: &Principal) -> Result<SessionsPage, ServiceError> {
         let user = principal.account_id()?;
         let seconds = |span: Millis| (span.0 / 1_000).unsigned_abs();
-        let accounts = &self.policy.accounts;
+        let accounts = &self.context.policy.accounts;
         Ok(SessionsPage {
             sessions: self.user_sessions(principal, &user).await?,
             idle_seconds: seconds(accounts.session_idle),
@@ -64,10 +64,10 @@ impl Core {
 
     /// Returns when an API token that is created now expires.
     fn token_expiry(&self, create: &CreateToken) -> Result<Option<Timestamp>, InvalidInput> {
-        let days = |days: u32| Some(self.now() + Millis::from_secs(i64::from(days) * 86_400));
+        let days = |days: u32| Some(self.context.now() + Millis::from_secs(i64::from(days) * 86_400));
         match (create.expires_in_days, create.never_expires) {
             (Some(chosen @ 1..=MAX_TOKEN_DAYS), false) => Ok(days(chosen)),
-            (None, false) => Ok(Some(self.now() + self.policy.accounts.api_token_lifetime)),
+            (None, false) => Ok(Some(self.context.now() + self.context.policy.accounts.api_token_lifetime)),
             (None, true) => Ok(None),
             (Some(_), _) => {
                 let allowed = "1 to 3660, or left out; left out where `never_expires` is set";
@@ -109,18 +109,18 @@ impl Core {
         {
             return Err(ServiceError::PermissionDenied(missing));
         }
-        let secret = tokens::generate("st_", &*self.random);
+        let secret = tokens::generate("st_", &*self.context.random);
         let token = StoredToken {
-            id: TokenId::new(self.now(), self.entropy()),
+            id: TokenId::new(self.context.now(), self.context.entropy()),
             user,
             name: create.name,
             scopes: create.scopes,
-            created_at: self.now(),
+            created_at: self.context.now(),
             expires_at,
             used_at: None,
         };
         let shared = Arc::new((token, tokens::digest(&secret), principal.clone()));
-        let token = self.change(caller, move |unit| {
+        let token = self.context.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
                 let (token, digest, person) = &*shared;
@@ -159,23 +159,24 @@ impl Core {
         id: TokenId,
     ) -> Result<(), ServiceError> {
         let person = principal.clone();
-        self.change(caller, move |unit| {
-            let (person, id) = (person.clone(), id.clone());
-            Box::pin(async move {
-                let itself = presented_token(unit, &person).await?.is_some_and(|token| token.id == id);
-                if !itself && !person.permissions.contains(Permission::AdminUsers) {
-                    person.require(Permission::AccountManage)?;
-                }
-                let token = unit.tx.api_token(&id).await?.filter(|token| itself || person.can_manage(&token.user));
-                let token = token.ok_or_else(|| ServiceError::TokenNotFound(id.clone()))?;
-                let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
-                if person.user.as_ref() != Some(&owner.id) {
-                    unit.require_covered(owner.role.permissions())?;
-                }
-                revoke_in(unit, &owner, &token).await
+        self.context
+            .change(caller, move |unit| {
+                let (person, id) = (person.clone(), id.clone());
+                Box::pin(async move {
+                    let itself = presented_token(unit, &person).await?.is_some_and(|token| token.id == id);
+                    if !itself && !person.permissions.contains(Permission::AdminUsers) {
+                        person.require(Permission::AccountManage)?;
+                    }
+                    let token = unit.tx.api_token(&id).await?.filter(|token| itself || person.can_manage(&token.user));
+                    let token = token.ok_or_else(|| ServiceError::TokenNotFound(id.clone()))?;
+                    let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
+                    if person.user.as_ref() != Some(&owner.id) {
+                        unit.require_covered(owner.role.permissions())?;
+                    }
+                    revoke_in(unit, &owner, &token).await
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -215,7 +216,7 @@ async fn check_token_limit(unit: &mut UnitOfWork<'_>, owner: &StoredUser, name: 
     if tokens.iter().any(|token| token.name == name) {
         return Err(ServiceError::TokenExists(name.to_owned()));
     }
-    let most = unit.core.policy.usage_limits.api_tokens_per_user;
+    let most = unit.context.policy.usage_limits.api_tokens_per_user;
     if tokens.len() >= most {
         let now = unit.now;
         for expired in tokens.extract_if(.., |token| token.expires_at.is_some_and(|end| end <= now)) {

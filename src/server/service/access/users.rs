@@ -19,15 +19,15 @@ use super::notices::{ChangeAuthor, notify_change};
 use super::sessions::end_sessions;
 use super::setup::SETUP_CODE_SETTING;
 use super::tokens::revoke_tokens;
-use crate::service::Core;
+use crate::service::access::AccessService;
 use crate::service::error::{InvalidField, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::{StoredUser, UserActivity};
 
-impl Core {
+impl AccessService {
     /// Returns the users that match the query, and their number per kind.
     pub async fn users_page(&self, query: &UsersQuery) -> Result<UsersPage, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (all, used, with_factors) = (tx.users().await?, tx.user_activity().await?, tx.users_with_factors().await?);
         drop(tx);
         let with_factors: HashSet<UserId> = with_factors.into_iter().collect();
@@ -58,13 +58,13 @@ impl Core {
 
     /// Returns a user with their tokens and sessions.
     pub async fn user_detail(&self, principal: &Principal, id: &UserId) -> Result<UserDetail, ServiceError> {
-        let user = self.read().await?.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+        let user = self.context.read().await?.user(id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
         let (tokens, sessions) = (self.user_tokens(id).await?, self.user_sessions(principal, id).await?);
         Ok(UserDetail { user: user_view(user), tokens, sessions, factors: self.user_factors(id).await? })
     }
 
     pub async fn user_exists(&self, name: &str) -> bool {
-        let found = async { Ok::<_, ServiceError>(self.read().await?.user_by_name(name).await?) };
+        let found = async { Ok::<_, ServiceError>(self.context.read().await?.user_by_name(name).await?) };
         found.await.is_ok_and(|user| user.is_some())
     }
 
@@ -75,8 +75,8 @@ impl Core {
             None => None,
             Some(password) => Some(self.hash_password(password).await?),
         };
-        let (id, role) = (UserId::new(self.now(), self.entropy()), create.role);
-        let created = self.change(caller, move |unit| {
+        let (id, role) = (UserId::new(self.context.now(), self.context.entropy()), create.role);
+        let created = self.context.change(caller, move |unit| {
             let (id, hash, name) = (id.clone(), hash.clone(), create.name.clone());
             Box::pin(async move {
                 unit.require_covered(role.permissions())?;
@@ -105,11 +105,12 @@ impl Core {
         id: UserId,
         edit: EditUser,
     ) -> Result<UserView, ServiceError> {
-        self.change(caller, move |unit| {
-            let id = id.clone();
-            Box::pin(async move { edit_in(unit, &id, edit).await })
-        })
-        .await
+        self.context
+            .change(caller, move |unit| {
+                let id = id.clone();
+                Box::pin(async move { edit_in(unit, &id, edit).await })
+            })
+            .await
     }
 
     /// Sets a user's password without the old one. An attacker who controlled the account may have created sessions and API tokens, so
@@ -121,23 +122,24 @@ impl Core {
         password: &str,
     ) -> Result<PasswordReset, ServiceError> {
         let by = ChangeAuthor::named(&caller.actor);
-        let user = self.read().await?.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+        let user = self.context.read().await?.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
         self.check_password(&user.name, password).await?;
         let hash = self.hash_password(password).await?;
-        self.change(caller, move |unit| {
-            let (id, hash, by) = (id.clone(), hash.clone(), by.clone());
-            Box::pin(async move {
-                let user = unit.tx.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
-                unit.require_covered(user.role.permissions())?;
-                unit.tx.put_password(&id, &hash).await?;
-                unit.record(AuditAction::PasswordReset, &user.name, &json!({})).await?;
-                notify_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
-                let sessions_ended = end_sessions(unit, &user, None).await?;
-                let tokens_revoked = revoke_tokens(unit, &user).await?;
-                Ok(PasswordReset { success: true, sessions_ended, tokens_revoked })
+        self.context
+            .change(caller, move |unit| {
+                let (id, hash, by) = (id.clone(), hash.clone(), by.clone());
+                Box::pin(async move {
+                    let user = unit.tx.user(&id).await?.ok_or_else(|| ServiceError::UserNotFound(id.clone()))?;
+                    unit.require_covered(user.role.permissions())?;
+                    unit.tx.put_password(&id, &hash).await?;
+                    unit.record(AuditAction::PasswordReset, &user.name, &json!({})).await?;
+                    notify_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
+                    let sessions_ended = end_sessions(unit, &user, None).await?;
+                    let tokens_revoked = revoke_tokens(unit, &user).await?;
+                    Ok(PasswordReset { success: true, sessions_ended, tokens_revoked })
+                })
             })
-        })
-        .await
+            .await
     }
 }
 

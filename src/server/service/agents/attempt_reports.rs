@@ -16,7 +16,7 @@ use serde_json::{Map, json};
 
 use super::host_health::{apply_host_health, checked_reason};
 use super::unassigned_runs::apply_claim;
-use crate::service::Core;
+use crate::service::agents::AgentService;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::configs::StoredConfig;
@@ -44,7 +44,7 @@ pub struct AttemptRef {
     pub attempt: Option<AttemptNumber>,
 }
 
-impl Core {
+impl AgentService {
     /// Records a status report.
     pub async fn report_status(
         self: &Arc<Self>,
@@ -65,7 +65,7 @@ impl Core {
         let subject = AttemptRef { attempt, ..attempt_ref };
         let input =
             Arc::new((subject, report, word.clone(), resumed, line, points.unwrap_or_default(), unhealthy_reason));
-        let reported = self.change(caller, move |unit| {
+        let reported = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (subject, report, word, resumed, line, points, unhealthy_reason) = &*input;
@@ -116,18 +116,19 @@ impl Core {
         report: ProgressReport,
     ) -> Result<(), ServiceError> {
         let points = Arc::new(parse_points(&report.points)?);
-        self.check_running_disk_space()?;
+        self.context.check_running_disk_space()?;
         let subject = Arc::new(AttemptRef { attempt: Some(report.attempt), ..attempt_ref });
-        self.change(caller, move |unit| {
-            let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
-            Box::pin(async move {
-                let (job, attempt) = load_current(unit, &subject).await?;
-                job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
-                unit.renew_hold(&job).await?;
-                add_points(unit, &job, attempt, &points).await
+        self.context
+            .change(caller, move |unit| {
+                let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
+                Box::pin(async move {
+                    let (job, attempt) = load_current(unit, &subject).await?;
+                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    unit.renew_hold(&job).await?;
+                    add_points(unit, &job, attempt, &points).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Authenticates a job token. The worker counts as seen while the attempt is active: the token of an ended attempt must not
@@ -137,7 +138,7 @@ impl Core {
         if !tokens::has_valid_checksum("jt_", token) {
             return Err(ServiceError::WrongToken);
         }
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let found = tx.attempt_by_token(&tokens::digest(token)).await?;
         let (job, attempt, worker) = found.ok_or(ServiceError::WrongToken)?;
         let networks = tx.worker(&worker).await?.map(|stored| stored.worker.networks).unwrap_or_default();
@@ -146,7 +147,7 @@ impl Core {
         let in_force =
             |job: &Job| job.active_lease().is_some_and(|lease| lease.worker == worker && job.attempt == attempt);
         if found.as_ref().is_some_and(in_force) {
-            self.record_contact(&worker, peer);
+            self.workers.record_contact(&worker, peer);
         }
         Ok(AttemptRef { worker, job, attempt: Some(attempt) })
     }
@@ -154,7 +155,7 @@ impl Core {
     /// Returns the configuration's files for an attempt.
     pub async fn bundle(self: &Arc<Self>, attempt_ref: &AttemptRef) -> Result<Arc<StoredConfig>, ServiceError> {
         self.check_attempt(attempt_ref).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(&attempt_ref.job).await?.ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
         let config = tx.config_revision(&job.spec.config_name, job.spec.config_revision).await?;
         let config = config.ok_or(ServiceError::ConfigNotFound(job.spec.config_name, Vec::new()))?;
@@ -164,14 +165,15 @@ impl Core {
     /// Checks that an attempt may still upload files: its job has neither ended nor gone to another worker.
     pub async fn check_attempt(self: &Arc<Self>, attempt_ref: &AttemptRef) -> Result<AttemptNumber, ServiceError> {
         let job = self
+            .context
             .read()
             .await?
             .job(&attempt_ref.job)
             .await?
             .ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
         let attempt = attempt_ref.attempt.unwrap_or(job.attempt);
-        job.clone().reported(self.now(), &attempt_ref.worker, attempt, AttemptReport::Running)?;
-        self.renew_hold(attempt_ref, &job, attempt).await?;
+        job.clone().reported(self.context.now(), &attempt_ref.worker, attempt, AttemptReport::Running)?;
+        self.jobs.renew_hold(attempt_ref, &job, attempt).await?;
         Ok(attempt)
     }
 }
@@ -194,7 +196,7 @@ async fn add_points(
     points: &[StoredPoint],
 ) -> Result<(), ServiceError> {
     if !points.is_empty() {
-        unit.tx.add_points(&job.id, attempt, points, unit.core.policy.usage_limits.points).await?;
+        unit.tx.add_points(&job.id, attempt, points, unit.context.policy.usage_limits.points).await?;
         unit.notify(Topic::Progress(job.id.clone()));
     }
     Ok(())

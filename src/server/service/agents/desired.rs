@@ -2,13 +2,12 @@
 
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::job::{CheckpointUploads, Job, JobState, Lease};
-use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim};
-use app::domain::worker::Worker;
+use app::domain::reconcile::AttemptClaim;
 use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
 use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
 
-use crate::service::Core;
+use crate::service::ServiceContext;
 use crate::service::configs::{data_loader_file, json_file, json_object};
 use crate::service::error::ServiceError;
 use crate::service::jobs::overrides as job_overrides;
@@ -16,12 +15,11 @@ use crate::store::Tx;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
-/// Loads the desired state of a worker, and which of its claimed attempts must stop.
+/// Loads the desired state of a worker.
 pub async fn load_desired(
-    core: &Core,
+    context: &ServiceContext,
     tx: &mut dyn Tx,
     worker: &StoredWorker,
-    claims: &[AttemptClaim],
 ) -> Result<DesiredState, ServiceError> {
     let id = &worker.worker.id;
     let (drain, retired) = (worker.worker.drain.is_some(), worker.worker.retired_at.is_some());
@@ -29,12 +27,12 @@ pub async fn load_desired(
     let held = tx.leased_jobs(Some(id)).await?;
     for job in &held {
         match &job.state {
-            JobState::Offered { lease, .. } => desired.offers.push(job_offer(core, tx, worker, job, lease).await?),
-            JobState::Running { lease, .. } if job.exceeded_runtime(core.now()).is_some() => {
+            JobState::Offered { lease, .. } => desired.offers.push(job_offer(context, tx, worker, job, lease).await?),
+            JobState::Running { lease, .. } if job.exceeded_runtime(context.now()).is_some() => {
                 desired.stop.push(stop_attempt(job, lease, StopReason::OverTime));
             }
             JobState::Starting { lease, .. } | JobState::Running { lease, .. }
-                if worker.worker.should_evict(core.now()) =>
+                if worker.worker.should_evict(context.now()) =>
             {
                 desired.stop.push(stop_attempt(job, lease, StopReason::Drained));
             }
@@ -53,25 +51,13 @@ pub async fn load_desired(
         let attempt = tx.job(job).await?.map(|job| job.attempt).unwrap_or_default();
         desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
     }
-    for claim in claims {
-        desired.stop.extend(stop_superseded(core, tx, &worker.worker, &held, claim).await?);
-    }
     Ok(desired)
 }
 
-async fn stop_superseded(
-    core: &Core,
-    tx: &mut dyn Tx,
-    worker: &Worker,
-    held: &[Job],
-    claim: &AttemptClaim,
-) -> Result<Option<StopAttempt>, ServiceError> {
-    let job = tx.job(&claim.job).await?;
-    let verdict = judge_claim(core.now(), worker, held, claim, job.as_ref());
-    // A claim without an attempt means the newest.
+/// Stops what an agent claims to run. A claim without an attempt means the newest.
+pub fn stop_superseded(claim: &AttemptClaim, job: Option<&Job>) -> StopAttempt {
     let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
-    let stop = StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded };
-    Ok((verdict == ClaimVerdict::Stop).then_some(stop))
+    StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded }
 }
 
 fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {
@@ -83,7 +69,7 @@ fn stop_attempt(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {
 }
 
 async fn job_offer(
-    core: &Core,
+    context: &ServiceContext,
     tx: &mut dyn Tx,
     worker: &StoredWorker,
     job: &Job,
@@ -102,8 +88,8 @@ async fn job_offer(
         config: if older { json_object(&config, CONFIG_FILE) } else { Map::new() },
         dataloader: older.then(|| json_file(&config, &data_loader_file(&config)?)).flatten(),
         upload_endpoint: format!("{base}/artifacts"),
-        upload_token: tokens::job_token(&core.token_signing_key, &job.id, lease.attempt),
-        hf_token: if older { hub_token(core, tx, job).await } else { None },
+        upload_token: tokens::job_token(&context.token_signing_key, &job.id, lease.attempt),
+        hf_token: if older { hub_token(context, tx, job).await } else { None },
         provider: older.then(|| "kubeflow".to_owned()),
         bundle: BundleRef { url: format!("{base}/bundle?attempt={}", lease.attempt), sha256: config.sha256.clone() },
         gpus: lease.gpus.clone(),
@@ -127,8 +113,8 @@ pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPoli
 }
 
 /// Older agents run without the token if it cannot be decrypted.
-async fn hub_token(core: &Core, tx: &mut dyn Tx, job: &Job) -> Option<String> {
-    core.hub_token(tx, job).await.unwrap_or_else(|refusal| {
+async fn hub_token(context: &ServiceContext, tx: &mut dyn Tx, job: &Job) -> Option<String> {
+    crate::service::secrets::hub_token(context, tx, job).await.unwrap_or_else(|refusal| {
         tracing::error!(job = %job.id, error = ?refusal, "failed to pass the Hugging Face token to an older agent");
         None
     })

@@ -6,7 +6,7 @@ use app::domain::ids::WorkerId;
 use app::domain::worker::Worker;
 use serde_json::json;
 
-use crate::service::Core;
+use crate::service::agents::AgentService;
 use crate::service::error::ServiceError;
 use crate::service::gpus::truncate_detail;
 use crate::service::unit_of_work::UnitOfWork;
@@ -31,16 +31,16 @@ pub async fn apply_host_health(
     Ok(())
 }
 
-impl Core {
+impl AgentService {
     /// Returns whether the health is to be written. A change of the reason only is rate-limited.
     pub(in crate::service) fn changes_host_health(&self, worker: &Worker, unhealthy_reason: Option<&str>) -> bool {
         let Some(capability) = worker.capability() else { return false };
         let known = capability.unhealthy_reason.as_deref();
         if known.is_some() && unhealthy_reason.is_none() {
             // Each change is written; a host that alternates stays unhealthy until the rate limit allows another one.
-            return self.check_worker_change_rate(&worker.id).is_ok();
+            return self.access.check_worker_change_rate(&worker.id).is_ok();
         }
         known.is_some() != unhealthy_reason.is_some()
-            || (known != unhealthy_reason && self.gpu_readings.may_update_detail(&worker.id, self.now()))
+            || (known != unhealthy_reason && self.readings.may_update_detail(&worker.id, self.context.now()))
     }
 }

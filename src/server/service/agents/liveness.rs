@@ -12,7 +12,8 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::presence::last_seen;
-use crate::service::Core;
+use crate::service::ServiceContext;
+use crate::service::agents::AgentService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::{lose_leases, remove_worker};
@@ -31,29 +32,34 @@ pub struct HealthPass {
 }
 
 /// The leader's verdict on a worker; `None` if this server is not the leader.
-pub fn liveness_verdict(core: &Core, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
-    core.leadership.held_since()?;
-    let (seen, timeout) = (last_seen(core, stored), core.policy.heartbeat_timeout);
-    liveness::judge_liveness(&stored.worker, seen, serving_since(core), timeout, now)
+pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
+    context.leadership.held_since()?;
+    let (seen, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
+    liveness::judge_liveness(&stored.worker, seen, serving_since(context), timeout, now)
 }
 
 /// When a silent worker counts as offline.
-pub fn offline_at(core: &Core, stored: &StoredWorker) -> Timestamp {
-    liveness::offline_at(&stored.worker, last_seen(core, stored), serving_since(core), core.policy.heartbeat_timeout)
+pub fn offline_at(context: &ServiceContext, stored: &StoredWorker) -> Timestamp {
+    liveness::offline_at(
+        &stored.worker,
+        last_seen(context, stored),
+        serving_since(context),
+        context.policy.heartbeat_timeout,
+    )
 }
 
 /// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
-fn serving_since(core: &Core) -> Timestamp {
-    let unbroken = core.clock.continuous_since();
-    core.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
+fn serving_since(context: &ServiceContext) -> Timestamp {
+    let unbroken = context.clock.continuous_since();
+    context.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
 }
 
-impl Core {
+impl AgentService {
     /// Marks silent workers offline and requeues their jobs; notifies workers with attempts to stop.
     pub async fn check_health(self: &Arc<Self>) -> Result<HealthPass, ServiceError> {
         let mut checked = HealthPass::default();
-        let now = self.now();
-        let matters = |known: &FleetState, stored: &StoredWorker| match liveness_verdict(self, stored, now) {
+        let now = self.context.now();
+        let matters = |known: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
             None => false,
             Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
             Some(LivenessVerdict::Abandoned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
@@ -62,25 +68,25 @@ impl Core {
             let matter = known.workers().filter(|stored| matters(known, stored)).map(|stored| stored.worker.id.clone());
             (matter.collect::<Vec<_>>(), workers_with_stops(known, now))
         };
-        let (matter, stops) = self.read_recent().await?.with_state(find).await?;
+        let (matter, stops) = self.context.read_recent().await?.with_state(find).await?;
         for worker in stops {
             self.notify(Topic::Worker(worker)).await?;
         }
         for worker in matter {
             let id = worker.clone();
-            let acted = self.change(Caller::system(), move |unit| {
+            let acted = self.context.change(Caller::system(), move |unit| {
                 let id = id.clone();
                 Box::pin(async move { judge_and_apply(unit, &id).await })
             });
             match acted.await {
                 Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Abandoned)) => {
-                    self.gpu_readings.forget(&worker);
+                    self.readings.forget(&worker);
                     checked.offline += 1;
                 }
                 Ok(Some(LivenessVerdict::Removed)) => {
-                    self.presence.forget(&worker);
+                    self.context.presence.forget(&worker);
                     self.takeovers.forget(&worker);
-                    self.gpu_readings.forget(&worker);
+                    self.readings.forget(&worker);
                     checked.removed += 1;
                 }
                 Ok(None) => {}
@@ -95,7 +101,7 @@ impl Core {
 
     /// Sends a change notification, on every server.
     pub(in crate::service) async fn notify(self: &Arc<Self>, topic: Topic) -> Result<(), ServiceError> {
-        let rung = self.change(Caller::system(), move |unit| {
+        let rung = self.context.change(Caller::system(), move |unit| {
             unit.notify(topic.clone());
             Box::pin(async { Ok(()) })
         });
@@ -115,12 +121,12 @@ fn workers_with_stops(fleet_state: &FleetState, now: Timestamp) -> BTreeSet<Work
 /// Judges again inside the transaction, and applies the verdict.
 async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Option<LivenessVerdict>, ServiceError> {
     let Some(stored) = unit.tx.worker(id).await? else { return Ok(None) };
-    let verdict = liveness_verdict(unit.core, &stored, unit.now);
+    let verdict = liveness_verdict(unit.context, &stored, unit.now);
     match verdict {
         None => {}
         Some(LivenessVerdict::HeartbeatTimeout) => {
             let after = stored.worker.clone().went_offline(unit.now, OfflineCause::HeartbeatTimeout);
-            let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.core, &stored)});
+            let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.context, &stored)});
             unit.save_worker(&stored.worker, &after, AuditAction::WorkerOffline, &detail).await?;
             lose_leases(unit, id).await?;
             unit.request_planning();

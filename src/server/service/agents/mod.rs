@@ -21,20 +21,26 @@ use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned
 use app::domain::worker::{OfflineCause, Worker, WorkerKind, WorkerTransitionError};
 use app::protocol::agents::{
     DesiredState, DisconnectRequest, HeartbeatRequest, HeartbeatResponse, PROTOCOL_VERSION, RegisterRequest,
-    RegisterResponse, ResumeJob,
+    RegisterResponse, ResumeJob, StopAttempt,
 };
 use serde_json::json;
 
-use self::desired::load_desired;
+use self::desired::{load_desired, stop_superseded};
 use self::host_health::apply_host_health;
 use self::registration::{MAX_GPUS, parse_capability};
+use self::token_conflict::TakeoverTracker;
 use self::token_conflict::{host_of_peer, host_of_stream};
 use self::unassigned_runs::{apply_heartbeat_claim, legacy_claim};
-use super::Core;
 use super::error::{InvalidInput, ServiceError};
 use super::gpus::{self, apply_gpu_reports, check_telemetry, unavailable_details};
 use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::withdraw_offers;
+use crate::service::ServiceContext;
+use crate::service::access::AccessService;
+use crate::service::gpus::GpuReadings;
+use crate::service::gpus::GpuService;
+use crate::service::jobs::JobService;
+use crate::service::workers::WorkerService;
 use crate::service::workers::tokens::{WorkerAuth, activate_token};
 use crate::store::TransactionWork;
 use crate::store::cache::state::FleetState;
@@ -49,7 +55,18 @@ pub struct StreamState {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Core {
+/// What agents ask and report.
+pub struct AgentService {
+    pub(super) readings: Arc<GpuReadings>,
+    pub(super) takeovers: Arc<TakeoverTracker>,
+    pub(super) access: Arc<AccessService>,
+    pub(super) workers: Arc<WorkerService>,
+    pub(super) jobs: Arc<JobService>,
+    pub(super) gpus: Arc<GpuService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl AgentService {
     /// Registers an agent that has started or returned. A rejected registration is no sign of life of the worker's agent.
     pub async fn register(
         self: &Arc<Self>,
@@ -61,14 +78,14 @@ impl Core {
         let kind = if register.persistent == Some(true) { WorkerKind::Persistent } else { WorkerKind::Ephemeral };
         let claims = registration_claims(&register);
         let turn = if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
-        let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.random));
-        let input = Arc::new((auth, capability, kind, claims, session));
+        let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.context.random));
+        let input = Arc::new((auth, capability, kind, claims, session, Arc::clone(&self.access)));
         let (again, who) = (Arc::clone(&input), caller.clone());
-        let registration = self.change(caller, move |unit| {
+        let registration = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (key, capability, kind, claims, session) = &*input;
-                let registered = register_in(unit, key, capability, *kind, claims, session.as_deref()).await?;
+                let (key, capability, kind, claims, session, access) = &*input;
+                let registered = register_in(unit, access, key, capability, *kind, claims, session.as_deref()).await?;
                 Ok(RegisterResponse { session: session.clone(), ..registered })
             })
         });
@@ -77,10 +94,10 @@ impl Core {
             Err(refusal) => Err(refusal),
         };
         match &registered {
-            Ok(_) => self.record_contact(&again.0.worker, again.0.peer),
+            Ok(_) => self.workers.record_contact(&again.0.worker, again.0.peer),
             Err(ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) => {
                 let (host, peer) = (again.1.hostname.clone(), again.0.peer.map(|peer| peer.to_string()));
-                self.record_token_conflict(who, &again.0.worker, host.or(peer).as_deref()).await;
+                self.workers.record_token_conflict(who, &again.0.worker, host.or(peer).as_deref()).await;
             }
             Err(_) => {}
         }
@@ -89,7 +106,7 @@ impl Core {
 
     /// Older agents do not say which of two on a host they are. Only one that has a job of the worker is known to return.
     async fn check_legacy_takeover(&self, auth: &WorkerAuth, claims: &[AttemptClaim]) -> Result<(), ServiceError> {
-        let held = self.read_recent().await?.leased_jobs(Some(&auth.worker)).await?;
+        let held = self.context.read_recent().await?.leased_jobs(Some(&auth.worker)).await?;
         let comes_back = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
         let host = comes_back.then(|| host_of_peer(auth.peer));
         self.check_takeover(&auth.worker, host.as_deref()).await
@@ -108,22 +125,24 @@ impl Core {
             && let Err(refusal) = self.check_takeover(&worker, Some(host)).await
         {
             if matches!(refusal, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
-                self.record_token_conflict(caller, &worker, Some(host)).await;
+                self.workers.record_token_conflict(caller, &worker, Some(host)).await;
             }
             return Err(refusal);
         }
-        self.change(caller, move |unit| {
-            let (worker, stream) = (worker.clone(), stream.clone());
-            Box::pin(async move {
-                let before = unit.worker(&worker).await?.worker;
-                let after = before.clone().stream_opened(unit.now, &stream)?;
-                unit.core.check_change_rate(&before, &after)?;
-                unit.save_worker(&before, &after, AuditAction::WorkerOnline, &json!({})).await?;
-                unit.request_planning();
-                Ok(())
+        let access = Arc::clone(&self.access);
+        self.context
+            .change(caller, move |unit| {
+                let (access, worker, stream) = (Arc::clone(&access), worker.clone(), stream.clone());
+                Box::pin(async move {
+                    let before = unit.worker(&worker).await?.worker;
+                    let after = before.clone().stream_opened(unit.now, &stream)?;
+                    access.check_change_rate(&before, &after)?;
+                    unit.save_worker(&before, &after, AuditAction::WorkerOnline, &json!({})).await?;
+                    unit.request_planning();
+                    Ok(())
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Records that a worker's stream has ended.
@@ -133,15 +152,16 @@ impl Core {
         worker: WorkerId,
         stream: String,
     ) -> Result<(), ServiceError> {
-        self.change(caller, move |unit| {
-            let (worker, stream) = (worker.clone(), stream.clone());
-            Box::pin(async move {
-                let before = unit.worker(&worker).await?.worker;
-                let after = before.clone().stream_closed(unit.now, &stream);
-                unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &json!({})).await
+        self.context
+            .change(caller, move |unit| {
+                let (worker, stream) = (worker.clone(), stream.clone());
+                Box::pin(async move {
+                    let before = unit.worker(&worker).await?.worker;
+                    let after = before.clone().stream_closed(unit.now, &stream);
+                    unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &json!({})).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the desired state of a worker for a stream; `None` if the stream is no longer the worker's: a newer one has
@@ -151,9 +171,9 @@ impl Core {
         auth: &WorkerAuth,
         stream: &str,
     ) -> Result<Option<StreamState>, ServiceError> {
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let Some(stored) = tx.worker(&auth.worker).await? else { return Ok(None) };
-        let until = match self.check_worker_auth(auth, &stored).await {
+        let until = match self.workers.check_worker_auth(auth, &stored).await {
             Ok(until) => until,
             Err(ServiceError::WorkerTokenRejected(..)) => return Ok(None),
             Err(refusal) => return Err(refusal),
@@ -161,7 +181,7 @@ impl Core {
         if stored.worker.stream_id() != Some(stream) {
             return Ok(None);
         }
-        let desired = load_desired(self, &mut *tx, &stored, &[]).await?;
+        let desired = load_desired(&self.context, &mut *tx, &stored).await?;
         let busy = !(desired.run.is_empty() && desired.stop.is_empty() && desired.offers.is_empty());
         let shutdown = stored.worker.shutdown_reason().filter(|_| !busy).map(str::to_owned);
         Ok(Some(StreamState { desired, shutdown, expires_at: until }))
@@ -169,10 +189,10 @@ impl Core {
 
     /// Returns the desired state of a worker while its token is valid.
     pub async fn desired(&self, auth: &WorkerAuth) -> Result<DesiredState, ServiceError> {
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let stored = tx.worker(&auth.worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(auth.worker.clone()))?;
-        self.check_worker_auth(auth, &stored).await?;
-        load_desired(self, &mut *tx, &stored, &[]).await
+        self.workers.check_worker_auth(auth, &stored).await?;
+        load_desired(&self.context, &mut *tx, &stored).await
     }
 
     /// Processes the claims of a heartbeat, and returns the desired state. The contact was recorded when the request was
@@ -187,28 +207,29 @@ impl Core {
         let worker = auth.worker;
         let (claims, word, said) =
             (heartbeat_claims(&heartbeat), legacy_claim(&heartbeat), gpus::gpu_reports(&heartbeat.telemetry));
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(worker.clone()))?;
         let held = tx.leased_jobs(Some(&worker)).await?;
-        self.record_readings(&stored.worker, &heartbeat.telemetry, &held);
-        // What is known here may be outdated: only the transaction decides whether to reject the agent or stop attempts.
+        self.gpus.record_readings(&stored.worker, &heartbeat.telemetry, &held);
+        // What is known here may be outdated: only the transaction decides whether to reject the agent or stop attempts. It is
+        // needed if anything would change; a heartbeat that changes nothing costs no commit.
         let known = &stored.worker;
         let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
         let news = |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
         let mut doubtful = known.check_heartbeat().is_err()
             || word.as_ref().is_some_and(news)
-            || self.changes_gpu_availability(known, &said);
+            || self.gpus.changes_gpu_availability(known, &said);
         doubtful |= self.changes_host_health(known, unhealthy_reason.as_deref());
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
-            let verdict = judge_claim(self.now(), &stored.worker, &held, claim, job.as_ref());
+            let verdict = judge_claim(self.context.now(), &stored.worker, &held, claim, job.as_ref());
             doubtful |= !matches!((verdict, job), (ClaimVerdict::Keep(after), Some(before)) if *after == before);
         }
         if doubtful {
             drop(tx);
             return self.reclaim(caller, worker, claims, word, (said, unhealthy_reason)).await;
         }
-        let desired = load_desired(self, &mut *tx, &stored, &claims).await?;
+        let desired = load_desired(&self.context, &mut *tx, &stored).await?;
         drop(tx);
         if let Some(word) = word {
             self.resend_stop(&stored.worker, &word).await?;
@@ -225,23 +246,26 @@ impl Core {
         host: (Vec<gpu::GpuReport>, Option<String>),
     ) -> Result<HeartbeatResponse, ServiceError> {
         let input = Arc::new((worker, claims, word, host));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (worker, claims, word, (gpus, unhealthy_reason)) = &*input;
-                let stored = unit.worker(worker).await?;
-                stored.worker.check_heartbeat()?;
-                accept_claims(unit, &stored.worker, claims).await?;
-                if let Some(word) = word {
-                    apply_heartbeat_claim(unit, &stored.worker, word).await?;
-                }
-                apply_gpu_reports(unit, worker, gpus).await?;
-                apply_host_health(unit, worker, unhealthy_reason.as_deref()).await?;
-                let stored = unit.worker(worker).await?;
-                Ok(HeartbeatResponse { desired: load_desired(unit.core, unit.tx, &stored, claims).await? })
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (worker, claims, word, (gpus, unhealthy_reason)) = &*input;
+                    let stored = unit.worker(worker).await?;
+                    stored.worker.check_heartbeat()?;
+                    let stop = accept_claims(unit, &stored.worker, claims).await?;
+                    if let Some(word) = word {
+                        apply_heartbeat_claim(unit, &stored.worker, word).await?;
+                    }
+                    apply_gpu_reports(unit, worker, gpus).await?;
+                    apply_host_health(unit, worker, unhealthy_reason.as_deref()).await?;
+                    let stored = unit.worker(worker).await?;
+                    let mut desired = load_desired(unit.context, unit.tx, &stored).await?;
+                    desired.stop.extend(stop);
+                    Ok(HeartbeatResponse { desired })
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Disconnects an agent. The attempts that it leaves running stay assigned to it.
@@ -255,20 +279,21 @@ impl Core {
             return Err(InvalidInput::OtherWorker.into());
         }
         let gone = worker.clone();
-        self.change(caller, move |unit| {
-            let worker = worker.clone();
-            Box::pin(async move {
-                let before = unit.worker(&worker).await?.worker;
-                let after = before.clone().went_offline(unit.now, OfflineCause::Disconnected);
-                unit.save_worker(&before, &after, AuditAction::WorkerOffline, &json!({"cause": "disconnected"}))
-                    .await?;
-                withdraw_offers(unit, &worker).await?;
-                unit.request_planning();
-                Ok(())
+        self.context
+            .change(caller, move |unit| {
+                let worker = worker.clone();
+                Box::pin(async move {
+                    let before = unit.worker(&worker).await?.worker;
+                    let after = before.clone().went_offline(unit.now, OfflineCause::Disconnected);
+                    unit.save_worker(&before, &after, AuditAction::WorkerOffline, &json!({"cause": "disconnected"}))
+                        .await?;
+                    withdraw_offers(unit, &worker).await?;
+                    unit.request_planning();
+                    Ok(())
+                })
             })
-        })
-        .await?;
-        self.gpu_readings.forget(&gone);
+            .await?;
+        self.readings.forget(&gone);
         Ok(())
     }
 
@@ -279,28 +304,29 @@ impl Core {
             server.is_some_and(|server| !living.iter().any(|living| living == server))
         };
         let any = |known: &FleetState| known.workers().any(|stored| lost(&stored.worker, &living));
-        if !self.read_recent().await?.with_state(any).await? {
+        if !self.context.read_recent().await?.with_state(any).await? {
             return Ok(());
         }
-        self.change(Caller::system(), move |unit| {
-            let living = living.clone();
-            Box::pin(async move {
-                for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
-                    if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
-                        let after = before.clone().stream_closed(unit.now, stream);
-                        let detail = json!({"cause": "the server that held its stream is gone"});
-                        unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
+        self.context
+            .change(Caller::system(), move |unit| {
+                let living = living.clone();
+                Box::pin(async move {
+                    for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
+                        if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
+                            let after = before.clone().stream_closed(unit.now, stream);
+                            let detail = json!({"cause": "the server that held its stream is gone"});
+                            unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
+                        }
                     }
-                }
-                Ok(())
+                    Ok(())
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Writes the last-contact times of workers.
     pub async fn flush_presence(&self) -> Result<(), ServiceError> {
-        let seen = Arc::new(self.presence.take_unwritten());
+        let seen = Arc::new(self.context.presence.take_unwritten());
         if seen.is_empty() {
             return Ok(());
         }
@@ -308,12 +334,13 @@ impl Core {
             let seen = Arc::clone(&seen);
             Box::pin(async move { tx.flush_last_seen(&seen).await })
         });
-        Ok(self.store.write(work).await?)
+        Ok(self.context.store.write(work).await?)
     }
 }
 
 async fn register_in(
     unit: &mut UnitOfWork<'_>,
+    access: &AccessService,
     auth: &WorkerAuth,
     capability: &Capability,
     kind: WorkerKind,
@@ -324,7 +351,7 @@ async fn register_in(
     let stored = unit.worker(worker).await?;
     // The token may have been rotated since the request was authenticated.
     auth.check(&stored, unit.now).map_err(|closed| ServiceError::WorkerTokenRejected(closed, worker.clone()))?;
-    let alive = self::liveness::liveness_verdict(unit.core, &stored, unit.now).is_none();
+    let alive = self::liveness::liveness_verdict(unit.context, &stored, unit.now).is_none();
     let before = stored.worker.clone();
     before.check_registration(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
     let displaces = capability.is_older_agent() && before.stream_id().is_some();
@@ -334,7 +361,7 @@ async fn register_in(
         return Err(WorkerTransitionError::TokenInUse.into());
     }
     let after = before.clone().registered(unit.now, capability.clone(), kind);
-    let after = Worker { lease_duration: Some(unit.core.policy.heartbeat_timeout), ..after };
+    let after = Worker { lease_duration: Some(unit.context.policy.heartbeat_timeout), ..after };
     let gpus: Vec<&str> = capability.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let old_token_ended = activate_token(unit, auth, &stored, session).await?;
     let mut detail = json!({"gpus": gpus, "hostname": capability.hostname, "agent_version": capability.agent_version});
@@ -347,25 +374,27 @@ async fn register_in(
     if let Some(why) = &capability.unhealthy_reason {
         detail["unhealthy_reason"] = json!(why);
     }
-    unit.core.check_change_rate(&before, &after)?;
+    access.check_change_rate(&before, &after)?;
     unit.save_worker(&before, &after, AuditAction::WorkerRegistered, &detail).await?;
-    accept_claims(unit, &after, claims).await?;
+    let stop = accept_claims(unit, &after, claims).await?;
     for job in unit.tx.leased_jobs(Some(worker)).await? {
         if !claims.iter().any(|claim| claim.job == job.id) {
-            let after = resolve_unclaimed(unit.now, &after, job.clone(), unit.core.worker_lease(Some(&before)));
+            let after =
+                resolve_unclaimed(unit.now, &after, job.clone(), unit.context.policy.worker_lease(Some(&before)));
             unit.save_job(&job, &after).await?;
         }
     }
     unit.request_planning();
     let stored = unit.worker(worker).await?;
-    let desired = load_desired(unit.core, unit.tx, &stored, claims).await?;
+    let mut desired = load_desired(unit.context, unit.tx, &stored).await?;
+    desired.stop.extend(stop);
     let older = capability.is_older_agent();
     let kept = claims.iter().find(|claim| desired.run.iter().any(|run| run.job_id == claim.job));
     Ok(RegisterResponse {
         worker_id: worker.clone(),
         name: after.name,
-        heartbeat_interval_seconds: unit.core.policy.heartbeat_interval_seconds(),
-        heartbeat_timeout_seconds: (unit.core.policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
+        heartbeat_interval_seconds: unit.context.policy.heartbeat_interval_seconds(),
+        heartbeat_timeout_seconds: (unit.context.policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),
         protocol: PROTOCOL_VERSION,
         server_time: unit.now,
         session: None,
@@ -378,20 +407,23 @@ async fn register_in(
     })
 }
 
-/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted.
+/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
+/// must stop.
 async fn accept_claims(
     unit: &mut UnitOfWork<'_>,
     worker: &Worker,
     claims: &[AttemptClaim],
-) -> Result<(), ServiceError> {
+) -> Result<Vec<StopAttempt>, ServiceError> {
+    let mut stop = Vec::new();
     for claim in claims {
-        let Some(before) = unit.tx.job(&claim.job).await? else { continue };
+        let before = unit.tx.job(&claim.job).await?;
         let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
-        if let ClaimVerdict::Keep(after) = judge_claim(unit.now, worker, &held, claim, Some(&before)) {
-            unit.save_job(&before, &after).await?;
+        match (judge_claim(unit.now, worker, &held, claim, before.as_ref()), before) {
+            (ClaimVerdict::Keep(after), Some(before)) => unit.save_job(&before, &after).await?,
+            (_, job) => stop.push(stop_superseded(claim, job.as_ref())),
         }
     }
-    Ok(())
+    Ok(stop)
 }
 
 fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {

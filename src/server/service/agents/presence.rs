@@ -7,7 +7,7 @@ use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 
 use crate::clock::MAX_SLEW;
-use crate::service::Core;
+use crate::service::ServiceContext;
 use crate::store::workers::{LastContact, StoredWorker};
 
 #[derive(Default)]
@@ -51,15 +51,15 @@ impl Presence {
 }
 
 /// The last contact of a worker, from memory or from the database.
-pub fn last_seen(core: &Core, stored: &StoredWorker) -> Option<Timestamp> {
-    last_contact(core, stored).map(|seen| seen.at)
+pub fn last_seen(context: &ServiceContext, stored: &StoredWorker) -> Option<Timestamp> {
+    last_contact(context, stored).map(|seen| seen.at)
 }
 
 /// The last contact, with its address.
-pub fn last_contact(core: &Core, stored: &StoredWorker) -> Option<LastContact> {
-    let seen = core.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
-    let now = core.now();
+pub fn last_contact(context: &ServiceContext, stored: &StoredWorker) -> Option<LastContact> {
+    let seen = context.presence.last_seen(&stored.worker.id).max(stored.last_seen)?;
+    let now = context.now();
     // Another server's clock is slightly ahead of ours; or ours was set back by more than it could follow since.
-    let at = if seen.at - now > MAX_SLEW { core.clock.continuous_since() } else { seen.at.min(now) };
+    let at = if seen.at - now > MAX_SLEW { context.clock.continuous_since() } else { seen.at.min(now) };
     Some(LastContact { at, ..seen })
 }

@@ -10,7 +10,7 @@ use app::domain::time::Timestamp;
 use app::domain::worker::takeovers::StreamTakeovers;
 use app::domain::worker::{Worker, WorkerTransitionError};
 
-use crate::service::Core;
+use crate::service::agents::AgentService;
 use crate::service::error::ServiceError;
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl TakeoverTracker {
     }
 }
 
-impl Core {
+impl AgentService {
     /// Lets an agent take over from a connected one, but not again and again. `host` is where it connects from; one that
     /// returns to its previous host takes nothing over. `None` where that is unknown: older agents register without saying
     /// which of two on a host they are.
@@ -38,10 +38,10 @@ impl Core {
         worker: &WorkerId,
         host: Option<&str>,
     ) -> Result<(), ServiceError> {
-        let stored = self.read_recent().await?.worker(worker).await?;
+        let stored = self.context.read_recent().await?.worker(worker).await?;
         let holder = stored.as_ref().and_then(|stored| host_of_stream(stored.worker.stream_id()?));
         let displaces = holder.is_some_and(|holder| host != Some(holder));
-        let may = !displaces || self.takeovers.may_take_over(worker, self.now());
+        let may = !displaces || self.takeovers.may_take_over(worker, self.context.now());
         if may { Ok(()) } else { Err(WorkerTransitionError::TokenInUse.into()) }
     }
 }

@@ -11,11 +11,11 @@ use app::protocol::agents::HeartbeatRequest;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use crate::service::Core;
+use crate::service::agents::AgentService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 
-impl Core {
+impl AgentService {
     /// Records a rejected report. An older agent learns of it only by its stream.
     pub(in crate::service) async fn note_refused_report(
         self: &Arc<Self>,
@@ -46,7 +46,7 @@ impl Core {
         worker: WorkerId,
         claim: AgentClaim,
     ) -> Result<(), ServiceError> {
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let Some(stored) = tx.worker(&worker).await? else { return Ok(()) };
         if !changes_unassigned_run(&stored.worker, &tx.leased_jobs(Some(&worker)).await?, &claim) {
             drop(tx);
@@ -54,11 +54,12 @@ impl Core {
         }
         drop(tx);
         let input = Arc::new((worker, claim));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move { apply_claim(unit, &input.0, &input.1).await })
-        })
-        .await
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move { apply_claim(unit, &input.0, &input.1).await })
+            })
+            .await
     }
 }
 

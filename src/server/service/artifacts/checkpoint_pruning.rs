@@ -6,7 +6,7 @@ use std::sync::Arc;
 use app::domain::ids::AttemptNumber;
 use app::domain::job::{CheckpointUploads, Job};
 
-use crate::service::Core;
+use crate::service::artifacts::ArtifactService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::UnitOfWork;
 
@@ -48,12 +48,12 @@ fn superseded_dirs(newer: (i64, AttemptNumber), files: &[(AttemptNumber, String)
     older
 }
 
-impl Core {
+impl ArtifactService {
     /// Removes unreferenced files in the background. Retention retries what fails.
     pub(in crate::service) fn spawn_removal(self: &Arc<Self>) {
-        let core = Arc::clone(self);
+        let jobs = Arc::clone(&self.jobs);
         tokio::spawn(async move {
-            if let Err(refusal) = core.remove_marked_files().await {
+            if let Err(refusal) = jobs.remove_marked_files().await {
                 tracing::warn!(error = ?refusal, "checkpoint pruning: failed to remove files; retrying every hour");
             }
         });

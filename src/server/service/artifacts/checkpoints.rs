@@ -16,8 +16,8 @@ use futures_util::stream::BoxStream;
 
 use super::checkpoint_pruning::{self, prune_superseded};
 use crate::files::artifacts::ArtifactStore;
-use crate::service::Core;
 use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::artifacts::ArtifactService;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
@@ -34,7 +34,7 @@ pub struct ResumeFile {
     /// Its path, size and hash.
     pub file: CheckpointFile,
     location: (JobId, AttemptNumber),
-    artifacts: ArtifactStore,
+    artifacts: Arc<ArtifactStore>,
 }
 
 /// A checkpoint and its job and attempt.
@@ -45,7 +45,7 @@ struct FoundCheckpoint {
     files: Vec<CheckpointFile>,
 }
 
-impl Core {
+impl ArtifactService {
     /// Records that all files of a checkpoint were uploaded: a later attempt may resume from it.
     pub async fn record_checkpoint(
         self: &Arc<Self>,
@@ -55,7 +55,7 @@ impl Core {
     ) -> Result<(), ServiceError> {
         let step = parse_step(&whole)?;
         let input = Arc::new((attempt_ref, whole, step));
-        let gives_up = self.change(caller, move |unit| {
+        let gives_up = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (subject, whole, step) = &*input;
@@ -106,15 +106,15 @@ impl Core {
         let FoundCheckpoint { job, attempt, files, .. } =
             self.find_resume_checkpoint(attempt_ref).await?.ok_or_else(none)?;
         let file = files.into_iter().find(|file| file.path == path).ok_or_else(none)?;
-        Ok(ResumeFile { file, location: (job, attempt), artifacts: self.artifacts.clone() })
+        Ok(ResumeFile { file, location: (job, attempt), artifacts: Arc::clone(&self.files) })
     }
 
     async fn find_resume_checkpoint(
         self: &Arc<Self>,
         attempt_ref: &AttemptRef,
     ) -> Result<Option<FoundCheckpoint>, ServiceError> {
-        let attempt = self.check_attempt(attempt_ref).await?;
-        let mut tx = self.read().await?;
+        let attempt = self.agents.check_attempt(attempt_ref).await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(&attempt_ref.job).await?.ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
         newest_checkpoint(&mut *tx, &job, attempt).await
     }

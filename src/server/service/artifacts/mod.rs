@@ -17,11 +17,17 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 
-use super::Core;
+use self::file_usage::FileUsageCache;
+use self::upload_finalizer::UploadFinalizer;
 use super::error::{InvalidInput, ResourceLimit, ServiceError};
 use super::unit_of_work::Caller;
+use crate::files::artifacts::ArtifactStore;
 use crate::files::artifacts::{StoredFile, UploadError};
+use crate::files::uploads::UploadStore;
+use crate::service::ServiceContext;
+use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::jobs::JobService;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::jobs::retention::RemovedFiles;
 use crate::text::is_plain_path;
@@ -43,7 +49,18 @@ pub struct ArtifactDownload {
     pub bytes: BoxStream<'static, object_store::Result<Bytes>>,
 }
 
-impl Core {
+/// Artifacts, checkpoints and uploads.
+pub struct ArtifactService {
+    pub files: Arc<ArtifactStore>,
+    pub(super) uploads: Arc<UploadStore>,
+    pub(super) finalizer: UploadFinalizer,
+    pub(super) file_usage: Arc<FileUsageCache>,
+    pub(super) agents: Arc<AgentService>,
+    pub(super) jobs: Arc<JobService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl ArtifactService {
     /// Stores an uploaded file.
     pub async fn put_artifact<E: std::fmt::Display>(
         self: &Arc<Self>,
@@ -55,34 +72,34 @@ impl Core {
         if !is_plain_path(&announcement.path) {
             return Err(InvalidInput::Path(announcement.path.chars().take(80).collect()).into());
         }
-        let attempt = self.check_attempt(&attempt_ref).await?;
-        self.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
+        let attempt = self.agents.check_attempt(&attempt_ref).await?;
+        self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
         self.check_file_quota(&attempt_ref.job, (attempt, &announcement.path), announcement.size).await?;
         let place = (&attempt_ref.job, attempt, announcement.path.as_str());
-        let limit = self.policy.artifact_limit;
+        let limit = self.context.policy.artifact_limit;
         // A file of many gigabytes may use up what was free at its start.
-        let body = body.map(|bytes| match self.check_running_disk_space() {
+        let body = body.map(|bytes| match self.context.check_running_disk_space() {
             Ok(()) => bytes.map_err(|error| error.to_string()),
             Err(_) => Err("the server's disk is full".to_owned()),
         });
-        let received = self.artifacts.receive(place, body, announcement.sha256.as_deref(), limit).await;
+        let received = self.files.receive(place, body, announcement.sha256.as_deref(), limit).await;
         let received = match received {
             Err(UploadError::Interrupted(_)) => {
-                self.check_running_disk_space()?;
+                self.context.check_running_disk_space()?;
                 received.map_err(upload_error)?
             }
             other => other.map_err(upload_error)?,
         };
         // The client may disconnect before the file is recorded or removed.
-        let core = Arc::clone(self);
+        let artifacts = Arc::clone(self);
         let kept = tokio::spawn(async move {
             // The upload may have taken hours. A file from which a newer attempt resumes is not replaced.
-            if let Err(refusal) = core.check_attempt(&attempt_ref).await {
+            if let Err(refusal) = artifacts.agents.check_attempt(&attempt_ref).await {
                 received.discard().await;
                 return Err(refusal);
             }
             let stored = received.commit().await.map_err(upload_error)?;
-            core.record_artifact(caller, attempt_ref, attempt, announcement, stored).await
+            artifacts.record_artifact(caller, attempt_ref, attempt, announcement, stored).await
         });
         kept.await.unwrap_or_else(|error| Err(ServiceError::FilesUnavailable(error.to_string())))
     }
@@ -94,17 +111,17 @@ impl Core {
         except: (AttemptNumber, &str),
         new: u64,
     ) -> Result<(), ServiceError> {
-        let bounds = self.policy.usage_limits;
-        let mut tx = self.read().await?;
+        let bounds = self.context.policy.usage_limits;
+        let mut tx = self.context.read().await?;
         if tx.other_artifact_bytes(job, except).await?.saturating_add(new) > bounds.file_bytes_per_job {
             return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: bounds.file_bytes_per_job }));
         }
         let owner = tx.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.submitted_by.clone();
         let fits = |used: u64| used.saturating_add(new) <= bounds.file_bytes_per_user;
-        if self.file_bytes.get(&owner, self.now()).is_some_and(fits) {
+        if self.file_usage.get(&owner, self.context.now()).is_some_and(fits) {
             return Ok(());
         }
-        let used = self.file_bytes.insert(&owner, tx.user_artifact_bytes(&owner).await?, self.now());
+        let used = self.file_usage.insert(&owner, tx.user_artifact_bytes(&owner).await?, self.context.now());
         if !fits(used) {
             return Err(ServiceError::LimitReached(ResourceLimit::FilesOfUser { max: bounds.file_bytes_per_user }));
         }
@@ -121,10 +138,11 @@ impl Core {
         StoredFile { size, sha256 }: StoredFile,
     ) -> Result<ArtifactAck, ServiceError> {
         let kind = announcement.kind.as_str().to_owned();
-        let artifact = StoredArtifact { path: announcement.path, attempt, kind, size, sha256, created_at: self.now() };
+        let artifact =
+            StoredArtifact { path: announcement.path, attempt, kind, size, sha256, created_at: self.context.now() };
         let input = Arc::new((attempt_ref, artifact));
         let of = Arc::clone(&input);
-        let recorded = self.change(caller, move |unit| {
+        let recorded = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (subject, artifact) = &*input;
@@ -137,22 +155,21 @@ impl Core {
                         artifact.path
                     )));
                 }
-                let limit = unit.core.policy.max_artifacts;
+                let limit = unit.context.policy.max_artifacts;
                 if unit.tx.has_other_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
                     return Err(InvalidInput::TooMuch { what: "files of a job", limit }.into());
                 }
                 // Several uploads may have been recorded at the same time.
-                let most = unit.core.policy.usage_limits.file_bytes_per_job;
+                let most = unit.context.policy.usage_limits.file_bytes_per_job;
                 let others = unit.tx.other_artifact_bytes(&job.id, (artifact.attempt, &artifact.path)).await?;
                 if others.saturating_add(artifact.size) > most {
                     return Err(ServiceError::LimitReached(ResourceLimit::FilesOfJob { max: most }));
                 }
                 unit.renew_hold(&job).await?;
                 unit.tx.put_artifact(&job.id, artifact).await?;
-                unit.core.file_bytes.add_bytes(&job.submitted_by, artifact.size);
                 unit.notify(Topic::Job(job.id));
                 let StoredArtifact { path, size, sha256, .. } = artifact.clone();
-                Ok(ArtifactAck { path, size_bytes: size, sha256 })
+                Ok((job.submitted_by, ArtifactAck { path, size_bytes: size, sha256 }))
             })
         });
         let recorded = recorded.await;
@@ -161,13 +178,15 @@ impl Core {
             let (AttemptRef { job, .. }, StoredArtifact { path, .. }) = &*of;
             self.remove_unrecorded(job.clone(), attempt, path.clone()).await;
         }
-        recorded
+        let (owner, ack) = recorded?;
+        self.file_usage.add_bytes(&owner, ack.size_bytes);
+        Ok(ack)
     }
 
     /// Removes a file that was not recorded.
     async fn remove_unrecorded(self: &Arc<Self>, job: JobId, attempt: AttemptNumber, path: String) {
         let file = Arc::new((job, path));
-        let given_up = self.change(Caller::system(), move |unit| {
+        let given_up = self.context.change(Caller::system(), move |unit| {
             let file = Arc::clone(&file);
             Box::pin(async move {
                 let (job, path) = &*file;
@@ -184,11 +203,10 @@ impl Core {
 
     /// Opens a job's file: the one of the newest attempt that has this path.
     pub async fn open_artifact(&self, job: &JobId, path: &str) -> Result<ArtifactDownload, ServiceError> {
-        let artifact = self.read().await?.artifact(job, path).await?;
+        let artifact = self.context.read().await?.artifact(job, path).await?;
         let artifact = artifact.ok_or_else(|| ServiceError::ArtifactNotFound(path.to_owned()))?;
         let place: (&JobId, AttemptNumber, &str) = (job, artifact.attempt, path);
-        let bytes =
-            self.artifacts.get(place).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
+        let bytes = self.files.get(place).await.map_err(|error| ServiceError::FilesUnavailable(error.to_string()))?;
         Ok(ArtifactDownload { artifact, bytes })
     }
 }

@@ -11,8 +11,8 @@ use futures_util::{Stream, StreamExt};
 
 use crate::files::artifacts::{StoredFile, UploadError};
 use crate::files::uploads::{PartialUpload, UploadTarget};
-use crate::service::Core;
 use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::artifacts::ArtifactService;
 use crate::service::artifacts::{UploadAnnouncement, upload_error};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::Caller;
@@ -32,7 +32,7 @@ pub struct ExpectedFile {
     pub sha256: Option<String>,
 }
 
-impl Core {
+impl ArtifactService {
     /// Returns how much of a file was received.
     pub async fn upload_progress(
         self: &Arc<Self>,
@@ -40,7 +40,7 @@ impl Core {
         path: String,
         expected: ExpectedFile,
     ) -> Result<UploadProgress, ServiceError> {
-        let attempt = self.check_attempt(attempt_ref).await?;
+        let attempt = self.agents.check_attempt(attempt_ref).await?;
         let aim = self.upload_target(attempt_ref, attempt, path, expected)?;
         let received = match self.find_stored(&aim).await? {
             Some(artifact) => artifact.size,
@@ -58,13 +58,13 @@ impl Core {
         (offset, size): (u64, Option<u64>),
         body: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<UploadResponse, ServiceError> {
-        let attempt = self.check_attempt(&attempt_ref).await?;
+        let attempt = self.agents.check_attempt(&attempt_ref).await?;
         let whole = ExpectedFile { size, sha256: announcement.sha256.clone() };
         let aim = self.upload_target(&attempt_ref, attempt, announcement.path.clone(), whole)?;
         if let Some(stored) = self.find_stored(&aim).await? {
             return Ok(UploadResponse::Stored(artifact_ack(stored)));
         }
-        self.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
+        self.context.check_attempt_disk_space(&attempt_ref.job, attempt).await?;
         self.check_file_quota(&attempt_ref.job, (attempt, &aim.path), aim.size).await?;
         let taken = self.append_chunk(&aim, offset, body).await;
         if !matches!(taken, Ok(received) if received == aim.size)
@@ -118,7 +118,7 @@ impl Core {
                 return Err(ServiceError::Upload { message: what, too_large: false, kept: 0 });
             }
             if block.len() >= WRITE_BLOCK_BYTES || !goes_on {
-                self.check_running_disk_space()?;
+                self.context.check_running_disk_space()?;
                 let piece = block.split().freeze();
                 let end = offset + piece.len() as u64;
                 let received = self.uploads.append(target, offset, piece).await?;
@@ -144,9 +144,9 @@ impl Core {
         announcement: UploadAnnouncement,
         target: UploadTarget,
     ) -> Result<ArtifactAck, ServiceError> {
-        let (core, of) = (Arc::clone(self), target.clone());
+        let (artifacts, of) = (Arc::clone(self), target.clone());
         let store = async move {
-            let stored = core.store_upload(caller, attempt_ref, announcement, &target).await;
+            let stored = artifacts.store_upload(caller, attempt_ref, announcement, &target).await;
             // A wrong file never becomes right, and a rejected one is not requested again: its bytes are dropped.
             if matches!(
                 stored,
@@ -156,7 +156,7 @@ impl Core {
                         | ServiceError::Invalid(_)
                         | ServiceError::LimitReached(_))
             ) {
-                core.uploads.discard(&target).await?;
+                artifacts.uploads.discard(&target).await?;
             }
             stored
         };
@@ -177,15 +177,15 @@ impl Core {
         if (size, &sha256) != (target.size, &target.sha256) {
             return Err(upload_error(UploadError::DigestMismatch { announced: target.sha256.clone(), found: sha256 }));
         }
-        self.check_attempt(&attempt_ref).await?;
+        self.agents.check_attempt(&attempt_ref).await?;
         let place = (&target.job, target.attempt, target.path.as_str());
-        self.artifacts.store_local_file(place, &self.uploads.path(target)).await.map_err(upload_error)?;
+        self.files.store_local_file(place, &self.uploads.path(target)).await.map_err(upload_error)?;
         self.record_artifact(caller, attempt_ref, target.attempt, announcement, StoredFile { size, sha256 }).await
     }
 
     /// Returns the file if it is stored already.
     async fn find_stored(&self, target: &UploadTarget) -> Result<Option<StoredArtifact>, ServiceError> {
-        let found = self.read().await?.artifact(&target.job, &target.path).await?;
+        let found = self.context.read().await?.artifact(&target.job, &target.path).await?;
         let is_it = |found: &StoredArtifact| {
             (found.attempt, found.size, &found.sha256) == (target.attempt, target.size, &target.sha256)
         };
@@ -207,7 +207,7 @@ impl Core {
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let allowed = "the SHA-256 of the whole file in hex, for a chunked upload";
         let sha256 = expected.sha256.filter(is_digest).ok_or(InvalidInput::OutOfRange { field: "sha256", allowed })?;
-        let limit = self.policy.artifact_limit;
+        let limit = self.context.policy.artifact_limit;
         if size > limit {
             return Err(ServiceError::Upload {
                 message: format!("the file is larger than {limit} bytes"),
@@ -222,7 +222,7 @@ impl Core {
     pub async fn sweep_uploads(&self) -> Result<u64, ServiceError> {
         let mut dropped = 0;
         for begun in self.uploads.list_partial().await? {
-            if self.now() - begun.modified_at > ABANDONED_AFTER || self.is_abandoned(&begun).await? {
+            if self.context.now() - begun.modified_at > ABANDONED_AFTER || self.is_abandoned(&begun).await? {
                 self.uploads.remove_partial(begun).await?;
                 dropped += 1;
             }
@@ -231,7 +231,7 @@ impl Core {
     }
 
     async fn is_abandoned(&self, partial: &PartialUpload) -> Result<bool, ServiceError> {
-        let job = self.read().await?.job(&partial.job).await?;
+        let job = self.context.read().await?.job(&partial.job).await?;
         Ok(job.is_none_or(|job| job.has_ended() || job.attempt != partial.attempt))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::signatures::{SIGNING_PERIOD, signed_chains};
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLineKind};
-use crate::service::Core;
+use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 
@@ -44,22 +44,24 @@ impl AuditSigner {
     }
 }
 
-impl Core {
+impl AuditService {
     /// Signs the entries since the last checkpoint, if any: in the chain, and in a file beside the database. The first time, at
     /// the start of a server, signs a chain that may be empty, and the chains of earlier servers.
     pub async fn sign_audit(self: &Arc<Self>) -> Result<(), ServiceError> {
-        let before = self.audit_signer.newest_checkpoint();
+        let before = self.signer.newest_checkpoint();
         if before.is_none() {
             self.sign_left_chains().await?;
         }
-        let signed = self.change(Caller::system(), move |unit| {
+        let service = Arc::clone(self);
+        let signed = self.context.change(Caller::system(), move |unit| {
+            let service = Arc::clone(&service);
             Box::pin(async move {
                 let mark = unit.tx.newest_audit().await?;
                 if before.is_some_and(|before| mark.seq <= before) {
                     return Ok(None);
                 }
-                let files = &unit.core.audit_signer.files;
-                let (chain, mac) = (&unit.core.server, files.mac(&unit.core.server, mark.seq, &mark.hash));
+                let files = &service.signer.files;
+                let (chain, mac) = (&unit.context.server, files.mac(&unit.context.server, mark.seq, &mark.hash));
                 let line = files.signed_line(unit.now, SignedLineKind::Checkpoint, chain, &mark);
                 let detail = json!({"seq": mark.seq, "key": files.key_id(), "mac": mac});
                 unit.record(AuditAction::AuditCheckpoint, chain, &detail).await?;
@@ -67,14 +69,14 @@ impl Core {
             })
         });
         let Some((newest, line)) = signed.await? else { return Ok(()) };
-        *self.audit_signer.newest_checkpoint.lock().expect("no panic while it is held") = Some(newest);
-        Ok(self.audit_signer.files.append(&line)?)
+        *self.signer.newest_checkpoint.lock().expect("no panic while it is held") = Some(newest);
+        Ok(self.signer.files.append(&line)?)
     }
 
     /// Signs that retention has removed the entries of a chain up to this one.
     pub(super) fn sign_removal(&self, chain: &str, mark: &EntryRef) -> Result<(), ServiceError> {
-        Ok(self.audit_signer.files.append(&self.audit_signer.files.signed_line(
-            self.now(),
+        Ok(self.signer.files.append(&self.signer.files.signed_line(
+            self.context.now(),
             SignedLineKind::Removed,
             chain,
             mark,
@@ -83,27 +85,32 @@ impl Core {
 
     /// Signs the end of this server's chain: entries after it are not the server's.
     pub async fn close_audit(self: &Arc<Self>) -> Result<(), ServiceError> {
-        let newest = self.change(Caller::system(), |unit| Box::pin(async move { Ok(unit.tx.newest_audit().await?) }));
-        let line =
-            self.audit_signer.files.signed_line(self.now(), SignedLineKind::Closed, &self.server, &newest.await?);
-        Ok(self.audit_signer.files.append(&line)?)
+        let newest =
+            self.context.change(Caller::system(), |unit| Box::pin(async move { Ok(unit.tx.newest_audit().await?) }));
+        let line = self.signer.files.signed_line(
+            self.context.now(),
+            SignedLineKind::Closed,
+            &self.context.server,
+            &newest.await?,
+        );
+        Ok(self.signer.files.append(&line)?)
     }
 
     /// Signs the ends of chains whose servers were killed before they could do so. Only entries that were signed before count,
     /// because later ones may be forged. After an earlier version has signed, all entries count, once.
     async fn sign_left_chains(&self) -> Result<(), ServiceError> {
-        let files = &self.audit_signer.files;
+        let files = &self.signer.files;
         let known = files.read_signed()?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let signed = signed_chains(&mut *tx, files).await?;
-        let live = tx.registered_servers(self.policy.server_life).await?;
+        let live = tx.registered_servers(self.context.policy.server_life).await?;
         let mut chains = Vec::new();
         for (name, head) in tx.audit_heads().await? {
-            if name == self.server || known.closed.contains_key(&name) {
+            if name == self.context.server || known.closed.contains_key(&name) {
                 continue;
             }
             let newest = tx.audit_after(&name, head.newest.seq - 1, 1).await?.pop();
-            let is_old = newest.is_none_or(|entry| entry.at.0 + SIGNING_PERIOD.0 < self.now().0);
+            let is_old = newest.is_none_or(|entry| entry.at.0 + SIGNING_PERIOD.0 < self.context.now().0);
             // Servers of a shared database may be away for a moment only.
             let has_ended = files.database() == "sqlite" || is_old && !live.iter().any(|server| server.id == name);
             let in_file = known.signed.get(&name).and_then(|signed| signed.keys().max().copied());
@@ -111,7 +118,7 @@ impl Core {
             chains.push(LeftChain { name, head, signed, has_ended });
         }
         drop(tx);
-        for line in closing_lines(files, self.now(), known.is_complete, &chains) {
+        for line in closing_lines(files, self.context.now(), known.is_complete, &chains) {
             files.append(&line)?;
         }
         Ok(())

@@ -7,3 +7,16 @@ pub mod retention;
 pub mod signatures;
 pub mod trail;
 pub mod verify;
+
+use std::sync::Arc;
+
+use self::checkpoint::AuditSigner;
+use self::refusals::AuditRateLimiter;
+use super::ServiceContext;
+
+pub struct AuditService {
+    /// Limits records of rejected requests.
+    pub(super) limiter: AuditRateLimiter,
+    pub signer: AuditSigner,
+    pub(super) context: Arc<ServiceContext>,
+}

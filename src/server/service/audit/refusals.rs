@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::trail::newest_entry;
-use crate::service::Core;
+use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
@@ -30,7 +30,7 @@ const MAX_TARGET_CHARS: usize = 200;
 #[derive(Default)]
 pub struct AuditRateLimiter(Mutex<BTreeMap<RefusalKind, RefusalLimiter<String>>>);
 
-impl Core {
+impl AuditService {
     /// Records a rejected request: `target` is what was requested, or the claimed name; `detail` is an object.
     pub async fn record_refusal(
         self: &Arc<Self>,
@@ -55,8 +55,8 @@ impl Core {
     /// Records how many rejections were suppressed, after they have stopped.
     pub async fn flush_suppressed(self: &Arc<Self>) {
         let quiet: Vec<(RefusalKind, SuppressedRefusals)> = {
-            let mut floods = self.audit_limiter.0.lock().expect("no panic while it is held");
-            floods.iter_mut().filter_map(|(kind, flood)| Some((*kind, flood.prune(self.now())?))).collect()
+            let mut floods = self.limiter.0.lock().expect("no panic while it is held");
+            floods.iter_mut().filter_map(|(kind, flood)| Some((*kind, flood.prune(self.context.now())?))).collect()
         };
         for (kind, SuppressedRefusals { count: times, peers }) in quiet {
             let detail = json!({"left_out": times, "peers": peers});
@@ -70,14 +70,14 @@ impl Core {
             let found = known.workers().find(|one| one.worker.name == name || one.worker.id.as_str() == name);
             found.map(|stored| stored.worker.id.clone())
         };
-        self.read_recent().await.ok()?.with_state(of_it).await.ok().flatten()
+        self.context.read_recent().await.ok()?.with_state(of_it).await.ok().flatten()
     }
 
     /// Returns whether to record the rejection, and then how many were suppressed before.
     pub fn admit_refusal(&self, kind: RefusalKind, peer: String) -> Option<u64> {
-        self.metrics.refused.record(kind);
-        let mut floods = self.audit_limiter.0.lock().expect("no panic while it is held");
-        floods.entry(kind).or_default().record_refusal(peer, self.now())
+        self.context.metrics.refused.record(kind);
+        let mut floods = self.limiter.0.lock().expect("no panic while it is held");
+        floods.entry(kind).or_default().record_refusal(peer, self.context.now())
     }
 
     /// Appends the record in the background: the response does not wait for it.
@@ -86,6 +86,7 @@ impl Core {
         let caller = Caller { grant: None, ..caller };
         let waiting = if kind == RefusalKind::Registration { self.find_worker_id(&target).await } else { None };
         let recorded = self
+            .context
             .change(caller, move |unit| {
                 let (target, detail, waiting) = (target.clone(), detail.clone(), waiting.clone());
                 Box::pin(async move {

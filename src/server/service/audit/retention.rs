@@ -8,25 +8,25 @@ use app::domain::audit::{AuditAction, count_expired};
 use app::domain::time::Timestamp;
 use serde_json::json;
 
-use crate::service::Core;
+use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 
 /// The maximum number of entries per transaction, so that other writers are not blocked.
 const BATCH: u32 = 1_000;
 
-impl Core {
+impl AuditService {
     /// Removes entries older than `--audit-retention-days`; returns their number.
     pub async fn prune_audit(self: &Arc<Self>) -> Result<u64, ServiceError> {
-        let Some(kept) = self.policy.audit_retention else { return Ok(0) };
-        let before = Timestamp(self.now().0 - kept.0);
-        let heads = self.read().await?.audit_heads().await?;
+        let Some(kept) = self.context.policy.audit_retention else { return Ok(0) };
+        let before = Timestamp(self.context.now().0 - kept.0);
+        let heads = self.context.read().await?.audit_heads().await?;
         let mut removed = 0;
         for (chain, head) in heads {
             let mut some = head.removed.seq < head.newest.seq;
             while some {
                 let of = chain.clone();
-                let batch = self.change(Caller::system(), move |unit| {
+                let batch = self.context.change(Caller::system(), move |unit| {
                     let chain = of.clone();
                     Box::pin(async move { remove_batch(unit, &chain, before).await })
                 });

@@ -10,7 +10,7 @@ use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, stri
 use futures_util::Stream;
 use serde_json::Value;
 
-use crate::service::Core;
+use crate::service::audit::AuditService;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
 use crate::store::cache::state::FleetState;
@@ -21,23 +21,28 @@ const DEFAULT_PAGE: u32 = 100;
 /// Maximum number of entries per page, and per batch of an export.
 const MAX_PAGE: u32 = 1_000;
 
-impl Core {
+impl AuditService {
     /// Returns a page of the log, newest first.
     pub async fn audit_page(&self, query: &AuditQuery) -> Result<AuditPage, ServiceError> {
         let mut filter = parse_filter(&query.filters)?;
         let from = AuditOrder::NewestFirst(query.cursor.as_deref().map(parse_cursor).transpose()?);
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let asked = resolve_worker_name(&mut *tx, &mut filter).await?;
         let mut entries = tx.audit_page(&filter, &from, limit + 1).await?;
         drop(tx);
         let more = entries.len() > limit as usize;
         entries.truncate(limit as usize);
         Ok(AuditPage {
-            worker_names: self.read_recent().await?.with_state(|known| worker_names(known, &entries, asked)).await?,
+            worker_names: self
+                .context
+                .read_recent()
+                .await?
+                .with_state(|known| worker_names(known, &entries, asked))
+                .await?,
             next_cursor: entries.last().filter(|_| more).map(|entry| format_cursor(&entry.cursor())),
             entries: entries.into_iter().map(entry_view).collect(),
-            server_time: self.now(),
+            server_time: self.context.now(),
         })
     }
 }

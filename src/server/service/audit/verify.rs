@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::signatures::{collect_signatures, is_signed};
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines};
-use crate::service::Core;
+use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::store::{StoreError, Tx};
 use crate::tokens::hex;
@@ -29,13 +29,19 @@ pub struct TrailVerification {
     pub is_complete: bool,
 }
 
-impl Core {
+impl AuditService {
     /// Verifies the log with this server's key; one at a time, because it reads everything.
     pub async fn verify_audit(&self) -> Result<AuditVerification, ServiceError> {
-        let _turn = self.audit_signer.lock_verification().await;
-        let lines = self.audit_signer.files().read_signed()?;
-        let verdict =
-            verify_trail(&mut *self.read().await?, Some(self.audit_signer.files()), &lines, false, self.now()).await?;
+        let _turn = self.signer.lock_verification().await;
+        let lines = self.signer.files().read_signed()?;
+        let verdict = verify_trail(
+            &mut *self.context.read().await?,
+            Some(self.signer.files()),
+            &lines,
+            false,
+            self.context.now(),
+        )
+        .await?;
         Ok(verdict.to_view(true, lines.invalid_lines))
     }
 }

@@ -18,10 +18,10 @@ use app::protocol::topic::Topic;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Core;
 use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::checked_name;
+use crate::service::ServiceContext;
 use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
@@ -54,7 +54,12 @@ pub async fn config_not_found(tx: &mut dyn Tx, name: &str) -> Result<ServiceErro
     Ok(ServiceError::ConfigNotFound(name.to_owned(), near))
 }
 
-impl Core {
+/// Configurations and their revisions.
+pub struct ConfigService {
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl ConfigService {
     /// Stores a configuration that is as the caller has `seen` it; returns its newest revision, which is the old one if nothing
     /// changed.
     pub async fn put_config(
@@ -67,21 +72,22 @@ impl Core {
         require_valid(self.invalid_config_fields(&name, &bundle))?;
         let name = checked_config_name(&name)?;
         let input = Arc::new((name, bundle, precondition));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (name, bundle, seen) = &*input;
-                check_precondition(unit, name, seen).await?;
-                put_config_in(unit, name, bundle).await
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (name, bundle, seen) = &*input;
+                    check_precondition(unit, name, seen).await?;
+                    put_config_in(unit, name, bundle).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the invalid fields of a configuration.
     pub fn invalid_config_fields(&self, name: &str, bundle: &ConfigBundle) -> Vec<InvalidField> {
         let name = checked_config_name(name).err().map(|invalid| InvalidField::new("name", invalid));
-        name.into_iter().chain(invalid_fields(bundle, self.policy.allow_code)).collect()
+        name.into_iter().chain(invalid_fields(bundle, self.context.policy.allow_code)).collect()
     }
 
     /// Deletes a configuration; jobs that pinned a revision keep it.
@@ -91,23 +97,24 @@ impl Core {
         name: String,
         precondition: ConfigPrecondition,
     ) -> Result<(), ServiceError> {
-        self.change(caller, move |unit| {
-            let (name, seen) = (name.clone(), precondition.clone());
-            Box::pin(async move {
-                check_precondition(unit, &name, &seen).await?;
-                let config = unit
-                    .tx
-                    .config(&name)
-                    .await?
-                    .ok_or_else(|| ServiceError::ConfigNotFound(name.clone(), Vec::new()))?;
-                check_may_change(unit, &config)?;
-                unit.tx.remove_config(&name).await?;
-                unit.record(AuditAction::ConfigDeleted, &name, &json!({})).await?;
-                unit.notify(Topic::Configs);
-                Ok(())
+        self.context
+            .change(caller, move |unit| {
+                let (name, seen) = (name.clone(), precondition.clone());
+                Box::pin(async move {
+                    check_precondition(unit, &name, &seen).await?;
+                    let config = unit
+                        .tx
+                        .config(&name)
+                        .await?
+                        .ok_or_else(|| ServiceError::ConfigNotFound(name.clone(), Vec::new()))?;
+                    check_may_change(unit, &config)?;
+                    unit.tx.remove_config(&name).await?;
+                    unit.record(AuditAction::ConfigDeleted, &name, &json!({})).await?;
+                    unit.notify(Topic::Configs);
+                    Ok(())
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the revision that the user ran last, the newest one, and who has changed the configuration since, if others
@@ -117,19 +124,19 @@ impl Core {
         by: &str,
         name: &str,
     ) -> Result<Option<(u32, u32, Option<String>)>, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let Some(config) = tx.config(name).await? else { return Ok(None) };
         let unseen = unreviewed_by(&mut *tx, by, &config).await?;
         Ok(unseen.map(|(last, changed_by)| (last, config.revision, changed_by)))
     }
 
     pub async fn configs(&self) -> Result<ConfigsPage, ServiceError> {
-        let configs = self.read().await?.configs().await?;
+        let configs = self.context.read().await?.configs().await?;
         Ok(ConfigsPage { configs: configs.iter().map(config_view).collect() })
     }
 
     pub async fn config(&self, name: &str) -> Result<ConfigDetail, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let Some(config) = tx.config(name).await? else { return Err(config_not_found(&mut *tx, name).await?) };
         Ok(config_detail(&config))
     }
@@ -168,7 +175,7 @@ async fn put_config_in(
             return Ok(config_view(current));
         }
     }
-    unit.core.check_disk_space()?;
+    unit.context.check_disk_space()?;
     check_quota(unit, bundle).await?;
     let author = Some(unit.owner().to_owned());
     let config = StoredConfig {
@@ -237,7 +244,7 @@ pub async fn unreviewed_by(
 
 /// Enforces the limits per user and in total. Configurations that the server imports at its start are not limited.
 async fn check_quota(unit: &mut UnitOfWork<'_>, bundle: &ConfigBundle) -> Result<(), ServiceError> {
-    let bounds = unit.core.policy.usage_limits;
+    let bounds = unit.context.policy.usage_limits;
     let new = bundle_bytes(&bundle.files).len() as u64;
     let by = unit.owner().to_owned();
     if by == Caller::system().owner {

@@ -7,8 +7,8 @@ use app::protocol::configs::{ConfigBundle, ConfigDetail, RevisionView, Revisions
 use app::protocol::status::JobStatus;
 use serde_json::Value;
 
-use crate::service::Core;
 use crate::service::access::Principal;
+use crate::service::configs::ConfigService;
 use crate::service::configs::config_not_found;
 use crate::service::configs::config_view;
 use crate::service::error::ServiceError;
@@ -18,10 +18,10 @@ use crate::store::configs::RevisionUsage;
 /// The maximum number of audit entries that are searched for authors of revisions.
 const MAX_ENTRIES_READ: u32 = 1_000;
 
-impl Core {
+impl ConfigService {
     /// Returns the revisions of a configuration, also of a deleted one.
     pub async fn revisions(&self, principal: &Principal, name: &str) -> Result<RevisionsPage, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let stored = tx.revisions(name).await?;
         if stored.is_empty() {
             return Err(config_not_found(&mut *tx, name).await?);
@@ -51,7 +51,7 @@ impl Core {
 
     /// Returns one revision with its files.
     pub async fn config_at(&self, name: &str, revision: u32) -> Result<ConfigDetail, ServiceError> {
-        let config = self.read().await?.config_revision(name, revision).await?;
+        let config = self.context.read().await?.config_revision(name, revision).await?;
         let config =
             config.ok_or_else(|| ServiceError::ConfigNotFound(format!("{name}, revision {revision}"), Vec::new()))?;
         Ok(ConfigDetail { config: config_view(&config), bundle: ConfigBundle { files: config.files.clone() } })

@@ -15,8 +15,8 @@ use app::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, HistoryR
 
 use crate::files::atomic_write;
 use crate::history::{COARSE, FINE, GpuSample, GpuTrack, History, HistoryCell, MAX_FILE_BYTES, Resolution};
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::gpus::GpuService;
 use crate::service::gpus::checked_reading;
 
 /// The file's name in the data directory.
@@ -82,11 +82,11 @@ impl GpuHistoryStore {
     }
 }
 
-impl Core {
+impl GpuService {
     /// Records telemetry of a worker that held these jobs.
     pub(in crate::service) fn record_telemetry(&self, worker: &Worker, telemetry: &[GpuTelemetry], held: &[Job]) {
         let Some(capability) = worker.capability() else { return };
-        let now = self.now();
+        let now = self.context.now();
         let holds = |uuid: &str| {
             held.iter().any(|job| job.active_lease().is_some_and(|lease| lease.gpu_uuids().contains(&uuid)))
         };
@@ -104,23 +104,23 @@ impl Core {
             moment.gpus.iter().map(|gpu| (gpu.uuid.clone(), of(gpu))).collect()
         };
         let samples: Vec<_> = telemetry.iter().map(|told| (told.at, moment(told))).collect();
-        self.gpu_history.lock().record(&worker.id, &capability.gpus, &samples, now);
+        self.history.lock().record(&worker.id, &capability.gpus, &samples, now);
     }
 
     /// The history of a worker's GPUs.
     pub async fn worker_history(&self, id: &WorkerId, range: HistoryRange) -> Result<GpuHistory, ServiceError> {
-        self.read().await?.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
-        let window = CellWindow::ending_at(self.now(), resolution(range));
-        Ok(window.history_of(self.gpu_history.lock().worker_tracks(id).iter()))
+        self.context.read().await?.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
+        let window = CellWindow::ending_at(self.context.now(), resolution(range));
+        Ok(window.history_of(self.history.lock().worker_tracks(id).iter()))
     }
 
     /// The history of a job's GPUs during its newest attempt. The GPUs of earlier attempts are not stored.
     pub async fn job_history(&self, id: &JobId) -> Result<GpuHistory, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let attempt = tx.attempts(id).await?.into_iter().find(|stored| stored.attempt == job.attempt);
         drop(tx);
-        let now = self.now();
+        let now = self.context.now();
         let Some((lease, attempt)) = job.last_lease().zip(attempt) else { return Ok(GpuHistory::default()) };
         let Some(began) = attempt.started_at else { return Ok(GpuHistory::default()) };
         let ended = attempt.ended_at.unwrap_or(now).min(now);
@@ -133,16 +133,16 @@ impl Core {
             last: grain.cell_index(ended).min(kept.last),
         };
         let granted = |track: &&GpuTrack| lease.gpus.contains(&track.uuid);
-        Ok(window.history_of(self.gpu_history.lock().worker_tracks(&lease.worker).iter().filter(granted)))
+        Ok(window.history_of(self.history.lock().worker_tracks(&lease.worker).iter().filter(granted)))
     }
 
     /// The sum of all GPUs.
     pub fn fleet_history(&self, range: HistoryRange) -> FleetHistory {
-        self.gpu_readings.mark_all_viewed(self.now());
-        let window = CellWindow::ending_at(self.now(), resolution(range));
+        self.readings.mark_all_viewed(self.context.now());
+        let window = CellWindow::ending_at(self.context.now(), resolution(range));
         let length = usize::try_from(window.last - window.first + 1).unwrap_or_default();
         let mut sums = vec![(0.0, 0_u32, 0_u32, 0_u32); length];
-        for track in self.gpu_history.lock().all_tracks() {
+        for track in self.history.lock().all_tracks() {
             for (sum, cell) in sums.iter_mut().zip(window.cells(track)).filter(|(_, cell)| cell.has_data()) {
                 let used = cell.utilization();
                 sum.0 += used.unwrap_or_default();
@@ -167,7 +167,7 @@ impl Core {
         worker: &WorkerId,
         range: HistoryRange,
     ) -> BTreeMap<String, Vec<Option<u8>>> {
-        let window = CellWindow::ending_at(self.now(), resolution(range));
+        let window = CellWindow::ending_at(self.context.now(), resolution(range));
         let length = (window.last - window.first + 1) / SPARKLINE_PARTS;
         let part = |track: &GpuTrack, part: i64| {
             let cells = (0..length).map(|place| track.ring(window.grain).cell(window.first + part * length + place));
@@ -175,7 +175,7 @@ impl Core {
                 cells.filter_map(HistoryCell::utilization).fold((0.0, 0_u32), |(sum, n), used| (sum + used, n + 1));
             (number > 0).then(|| percent(sum / f64::from(number)))
         };
-        let history = self.gpu_history.lock();
+        let history = self.history.lock();
         history
             .worker_tracks(worker)
             .iter()
@@ -185,8 +185,8 @@ impl Core {
 
     /// Saves the history for the next start.
     pub async fn save_gpu_history(self: &Arc<Self>) -> Result<(), ServiceError> {
-        let core = Arc::clone(self);
-        let written = tokio::task::spawn_blocking(move || core.gpu_history.merge_and_save(core.now())).await;
+        let gpus = Arc::clone(self);
+        let written = tokio::task::spawn_blocking(move || gpus.history.merge_and_save(gpus.context.now())).await;
         written
             .unwrap_or_else(|panic| Err(io::Error::other(panic)))
             .map_err(|error| ServiceError::FilesUnavailable(error.to_string()))

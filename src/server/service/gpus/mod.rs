@@ -4,6 +4,7 @@
 //! and is written only when it changes.
 
 pub mod history;
+pub mod views;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -22,10 +23,13 @@ use app::protocol::gpus::gpu::{GpuReading, GpuReadingView, GpuTelemetry};
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
-use super::Core;
+use self::history::GpuHistoryStore;
 use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::UnitOfWork;
+use crate::service::ServiceContext;
+use crate::service::access::AccessService;
 use crate::service::agents::registration::MAX_GPUS;
+use crate::service::workers::WorkerService;
 use crate::store::cache::state::FleetState;
 
 const MAX_SAMPLES: usize = 12;
@@ -215,7 +219,16 @@ fn unavailable_detail(gpu: &Gpu, why: &Unavailable) -> Value {
     json!({"index": gpu.index, "uuid": gpu.uuid, "reason": why.reason.as_str(), "detail": why.detail})
 }
 
-impl Core {
+/// GPUs, their readings and their history.
+pub struct GpuService {
+    pub readings: Arc<GpuReadings>,
+    pub history: GpuHistoryStore,
+    pub(super) access: Arc<AccessService>,
+    pub(super) workers: Arc<WorkerService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl GpuService {
     /// Returns whether the reported availability is to be written. A change of the reason only is rate-limited, because
     /// processes start and stop often.
     pub(super) fn changes_gpu_availability(&self, worker: &Worker, reported: &[GpuReport]) -> bool {
@@ -224,17 +237,17 @@ impl Core {
             .map_or(GpuReportChange::Unchanged, |capability| report_change(&capability.gpus, reported))
         {
             GpuReportChange::Unchanged => false,
-            GpuReportChange::DetailOnly => self.gpu_readings.may_update_detail(&worker.id, self.now()),
+            GpuReportChange::DetailOnly => self.readings.may_update_detail(&worker.id, self.context.now()),
             GpuReportChange::State => {
-                !leaves_quarantine(worker, reported) || self.check_worker_change_rate(&worker.id).is_ok()
+                !leaves_quarantine(worker, reported) || self.access.check_worker_change_rate(&worker.id).is_ok()
             }
         }
     }
 
     pub async fn prune_readings(&self) -> Result<(), ServiceError> {
         let all = |known: &FleetState| known.workers().map(|stored| stored.worker.id.clone()).collect();
-        let living = self.read_recent().await?.with_state(all).await?;
-        self.gpu_readings.retain(&living);
+        let living = self.context.read_recent().await?.with_state(all).await?;
+        self.readings.retain(&living);
         Ok(())
     }
 
@@ -246,12 +259,12 @@ impl Core {
             return;
         };
         self.record_telemetry(worker, telemetry, held);
-        let now = self.now();
+        let now = self.context.now();
         let newest_of = |gpu: &Gpu| newest.gpus.iter().find(|said| said.uuid == gpu.uuid);
         let of = |gpu: &Gpu| Some((gpu.uuid.clone(), checked_reading(newest_of(gpu)?, now)));
-        let told = self.gpu_readings.record(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
+        let told = self.readings.record(&worker.id, capability.gpus.iter().filter_map(of).collect(), now);
         // Only browsers connected to this server see the readings.
-        self.notifier.notify(told);
+        self.context.notifier.notify(told);
     }
 }
 

@@ -11,8 +11,9 @@ use app::domain::unassigned_run::start_timed_out;
 use app::protocol::topic::Topic;
 
 use crate::metrics::dispatch::DispatchStep;
-use crate::service::Core;
+use crate::service::ServiceContext;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
 use crate::service::secrets::record_hub_token;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::cache::state::FleetState;
@@ -22,14 +23,14 @@ use crate::store::workers::StoredWorker;
 use crate::store::{StoreError, TransactionWork};
 use crate::tokens;
 
-pub fn store_hooks(core: &Arc<Core>) -> GroupHooks {
-    let (planning, ringing, counting) = (Arc::downgrade(core), Arc::downgrade(core), Arc::downgrade(core));
+pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
+    let (planning, ringing, counting) = (Arc::downgrade(context), Arc::downgrade(context), Arc::downgrade(context));
     let plan: TransactionWork = Box::new(move |tx| {
-        let core = planning.upgrade();
+        let context = planning.upgrade();
         Box::pin(async move {
-            let Some(core) = core else { return Ok(()) };
+            let Some(context) = context else { return Ok(()) };
             let caller = Caller::system();
-            let mut unit = UnitOfWork::new(tx, &core, &caller);
+            let mut unit = UnitOfWork::new(tx, &context, &caller);
             match plan(&mut unit).await {
                 Ok(()) => {
                     unit.publish();
@@ -41,13 +42,13 @@ pub fn store_hooks(core: &Arc<Core>) -> GroupHooks {
         })
     });
     let bell = move |topics: &[String]| {
-        if let Some(core) = ringing.upgrade() {
-            core.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
+        if let Some(context) = ringing.upgrade() {
+            context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
         }
     };
     let witness = move |ended| {
-        if let Some(core) = counting.upgrade() {
-            core.record_commit(ended);
+        if let Some(context) = counting.upgrade() {
+            context.record_commit(ended);
         }
     };
     GroupHooks { plan, notify: Box::new(bell), observe: Box::new(witness) }
@@ -55,7 +56,7 @@ pub fn store_hooks(core: &Arc<Core>) -> GroupHooks {
 
 /// Offers waiting jobs to free workers.
 async fn plan(unit: &mut UnitOfWork<'_>) -> Result<(), ServiceError> {
-    let (policy, now) = (unit.core.policy, unit.now);
+    let (policy, now) = (unit.context.policy, unit.now);
     let decide = |known: &FleetState| -> Vec<PlannedOffer> {
         let assignments = plan::plan(known.waiting_jobs(), policy.planner_fleet(known), now).assignments;
         assignments.into_iter().filter_map(|to| PlannedOffer::new(known, to)).collect()
@@ -81,7 +82,7 @@ impl PlannedOffer {
 
 async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<(), ServiceError> {
     let (before, worker) = (&*offer.job, &offer.worker.worker);
-    let until = unit.now + unit.core.policy.offer_timeout;
+    let until = unit.now + unit.context.policy.offer_timeout;
     let gpus = u32::try_from(offer.gpus.len()).unwrap_or(u32::MAX);
     let after = before.clone().offered(unit.now, worker.id.clone(), offer.gpus, until)?;
     unit.save_job(before, &after).await?;
@@ -101,33 +102,33 @@ async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<()
         resumed_from_step: None,
         progress: None,
     };
-    let token = tokens::job_token(&unit.core.token_signing_key, &after.id, after.attempt);
+    let token = tokens::job_token(&unit.context.token_signing_key, &after.id, after.attempt);
     unit.tx.insert_attempt(&attempt, &tokens::digest(&token)).await?;
     if worker.has_older_agent() {
         record_hub_token(unit, &after, &worker.id).await?;
     }
     if after.attempt == AttemptNumber(1) {
-        unit.core.metrics.dispatch.record(DispatchStep::Offered, after.submitted_at);
+        unit.context.metrics.dispatch.record(DispatchStep::Offered, after.submitted_at);
     }
     Ok(())
 }
 
-impl Core {
+impl JobService {
     /// Takes back unanswered offers, releases older agents that have finished, and plans jobs that are due.
     ///
     /// Returns the number of offers taken back.
     pub async fn sweep_offers(self: &Arc<Self>) -> Result<usize, ServiceError> {
         // Most passes find nothing, and a read is cheaper than an empty commit.
-        let now = self.now();
+        let now = self.context.now();
         let due = |known: &FleetState| {
             known.waiting_jobs().next().is_some()
                 || known.jobs_with_lease().any(|job| expire_or_requeue(known, job, now, Millis(0)) != *job)
                 || known.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
         };
-        if !self.read_recent().await?.with_state(due).await? {
+        if !self.context.read_recent().await?.with_state(due).await? {
             return Ok(0);
         }
-        self.change(Caller::system(), |unit| Box::pin(sweep_in(unit))).await
+        self.context.change(Caller::system(), |unit| Box::pin(sweep_in(unit))).await
     }
 }
 
@@ -143,11 +144,11 @@ fn expire_or_requeue(fleet_state: &FleetState, job: &Job, now: Timestamp, lease:
 
 async fn sweep_in(unit: &mut UnitOfWork<'_>) -> Result<usize, ServiceError> {
     let now = unit.now;
-    let core = unit.core;
+    let context = unit.context;
     let changes = |known: &FleetState| -> (Vec<(Job, Job)>, Vec<Arc<StoredWorker>>) {
         let lease = |job: &Job| {
             let holder = job.active_lease().and_then(|lease| known.worker(&lease.worker));
-            core.worker_lease(holder.map(|stored| &stored.worker))
+            context.policy.worker_lease(holder.map(|stored| &stored.worker))
         };
         let jobs = known.jobs_with_lease().map(|job| (job.clone(), expire_or_requeue(known, job, now, lease(job))));
         let workers = known.workers().filter(|stored| stored.worker.finishing_since.is_some()).map(Arc::clone);

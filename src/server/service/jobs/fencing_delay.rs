@@ -6,45 +6,32 @@ use std::sync::Arc;
 use app::domain::audit::AuditAction;
 use app::domain::ids::AttemptNumber;
 use app::domain::job::{AttemptReport, Job};
-use app::domain::time::Millis;
-use app::domain::worker::Worker;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use crate::service::Core;
 use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::cache::state::FleetState;
 
-impl Core {
-    /// How long agents may be silent.
-    pub const fn lease_duration(&self) -> Millis {
-        self.policy.heartbeat_timeout
-    }
-
-    /// The lease that this agent was told, maybe by a server with another setting.
-    pub fn worker_lease(&self, worker: Option<&Worker>) -> Millis {
-        worker
-            .and_then(|worker| worker.lease_duration)
-            .map_or(self.lease_duration(), |told| told.max(self.lease_duration()))
-    }
-
+impl JobService {
     /// Delays all waiting exclusive jobs after a restore: they may have been offered since the backup.
     pub async fn hold_all(self: &Arc<Self>) -> Result<(), ServiceError> {
-        self.change(Caller::system(), |unit| {
-            Box::pin(async move {
-                let waiting =
-                    |known: &FleetState| known.waiting_jobs().filter(|job| job.spec.exclusive).cloned().collect();
-                let waiting: Vec<Job> = unit.tx.with_state(waiting).await?;
-                for before in waiting {
-                    let after = before.clone().held_after_restore(unit.now, unit.core.lease_duration());
-                    unit.hold_job(&before, after).await?;
-                }
-                Ok(())
+        self.context
+            .change(Caller::system(), |unit| {
+                Box::pin(async move {
+                    let waiting =
+                        |known: &FleetState| known.waiting_jobs().filter(|job| job.spec.exclusive).cloned().collect();
+                    let waiting: Vec<Job> = unit.tx.with_state(waiting).await?;
+                    for before in waiting {
+                        let after = before.clone().held_after_restore(unit.now, unit.context.policy.heartbeat_timeout);
+                        unit.hold_job(&before, after).await?;
+                    }
+                    Ok(())
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Extends the delay before a request about an attempt of this job is answered.
@@ -59,16 +46,17 @@ impl Core {
             return Ok(());
         }
         let subject = Arc::new(attempt_ref.clone());
-        self.change(Caller::system(), move |unit| {
-            let subject = Arc::clone(&subject);
-            Box::pin(async move {
-                // The job may have been offered to another worker since.
-                let job = unit.job(&subject.job).await?;
-                job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
-                unit.renew_hold(&job).await
+        self.context
+            .change(Caller::system(), move |unit| {
+                let subject = Arc::clone(&subject);
+                Box::pin(async move {
+                    // The job may have been offered to another worker since.
+                    let job = unit.job(&subject.job).await?;
+                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    unit.renew_hold(&job).await
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -77,7 +65,7 @@ impl UnitOfWork<'_> {
     pub(in crate::service) async fn renew_hold(&mut self, before: &Job) -> Result<(), ServiceError> {
         let Some(lease) = before.last_lease().filter(|_| before.hold_until.is_some()) else { return Ok(()) };
         let worker = self.tx.worker(&lease.worker).await?;
-        let lease = self.core.worker_lease(worker.as_ref().map(|stored| &stored.worker));
+        let lease = self.context.policy.worker_lease(worker.as_ref().map(|stored| &stored.worker));
         let after = before.clone().hold_renewed(self.now, lease);
         self.hold_job(before, after).await
     }

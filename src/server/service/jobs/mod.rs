@@ -1,10 +1,17 @@
 //! Use cases of jobs: submit, cancel, retry, priority.
 
+pub(super) mod attempts;
 pub mod dispatch;
+pub(super) mod explain;
 pub(super) mod fencing_delay;
+mod files;
+mod live;
+pub(super) mod match_summary;
+mod metrics;
 pub mod overrides;
 pub mod retention;
 pub(super) mod retries;
+pub mod views;
 
 use std::sync::Arc;
 
@@ -21,10 +28,13 @@ use app::protocol::status::Target as TargetWord;
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
-use super::Core;
+use super::ServiceContext;
 use super::access::Principal;
 use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use super::unit_of_work::{Caller, UnitOfWork};
+use crate::files::artifacts::ArtifactStore;
+use crate::files::logs::LogStore;
+use crate::files::uploads::UploadStore;
 use crate::store::configs::StoredConfig;
 use crate::tokens;
 
@@ -39,7 +49,15 @@ const MAX_KEY: usize = 255;
 /// How long a key is stored.
 const KEY_TTL: Millis = Millis::from_secs(86_400);
 
-impl Core {
+/// Jobs and their attempts.
+pub struct JobService {
+    pub(super) logs: Arc<LogStore>,
+    pub(super) artifacts: Arc<ArtifactStore>,
+    pub(super) uploads: Arc<UploadStore>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl JobService {
     /// Submits a job. A job that matches no worker waits, with that reason.
     ///
     /// With a `key` (the `Idempotency-Key` header) repeated submits create one job.
@@ -51,79 +69,89 @@ impl Core {
     ) -> Result<Job, ServiceError> {
         require_valid(invalid_fields(&submit))?;
         check_key(key.as_deref())?;
-        let id = self.next_job_id();
+        let id = self.context.next_job_id();
         let input = Arc::new((id, submit, key));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (id, submit, key) = &*input;
-                let asked = serde_json::to_string(submit).expect("fields that can be serialized");
-                if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
-                    return Ok(job);
-                }
-                let job = submit_in(unit, id, submit).await?;
-                remember_key(unit, key.as_deref(), &asked, job).await
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (id, submit, key) = &*input;
+                    let asked = serde_json::to_string(submit).expect("fields that can be serialized");
+                    if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
+                        return Ok(job);
+                    }
+                    let job = submit_in(unit, id, submit).await?;
+                    remember_key(unit, key.as_deref(), &asked, job).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Builds the job that a submit would create, for a preview.
     pub async fn draft_job(&self, principal: &Principal, submit: &SubmitJob) -> Result<Job, ServiceError> {
         require_valid(invalid_fields(submit))?;
-        let (by, mut tx) = (principal.name.clone(), self.read().await?);
+        let (by, mut tx) = (principal.name.clone(), self.context.read().await?);
         let config = super::configs::resolve_revision(&mut *tx, &by, &submit.config_name, submit.config_revision).await;
         let config = config
             .map_err(|refusal| redact_config_error(refusal, principal.permissions.contains(Permission::ConfigView)))?;
         super::secrets::check_secret_names(&mut *tx, &by, submit.secrets.as_deref()).await?;
-        let id = self.next_job_id();
-        Ok(new_job(id, build_spec(submit, &config, self.policy.allow_code)?, submit.priority, self.now(), by))
+        let id = self.context.next_job_id();
+        Ok(new_job(
+            id,
+            build_spec(submit, &config, self.context.policy.allow_code)?,
+            submit.priority,
+            self.context.now(),
+            by,
+        ))
     }
 
     /// Changes the priority of a job; returns the previous one.
     pub async fn set_priority(self: &Arc<Self>, caller: Caller, id: JobId, priority: u8) -> Result<u8, ServiceError> {
         check_priority(priority)?;
-        self.change(caller, move |unit| {
-            let id = id.clone();
-            Box::pin(async move {
-                let before = unit.job(&id).await?;
-                let after = before.clone().prioritized(priority)?;
-                if after != before {
-                    unit.tx.update_job(&before, &after).await?;
-                    let detail = json!({"before": before.priority, "after": priority});
-                    unit.record(AuditAction::JobPrioritized, id.as_str(), &detail).await?;
-                    unit.notify(Topic::Jobs);
-                    unit.notify(Topic::Job(id));
-                    unit.request_planning();
-                }
-                Ok(before.priority)
+        self.context
+            .change(caller, move |unit| {
+                let id = id.clone();
+                Box::pin(async move {
+                    let before = unit.job(&id).await?;
+                    let after = before.clone().prioritized(priority)?;
+                    if after != before {
+                        unit.tx.update_job(&before, &after).await?;
+                        let detail = json!({"before": before.priority, "after": priority});
+                        unit.record(AuditAction::JobPrioritized, id.as_str(), &detail).await?;
+                        unit.notify(Topic::Jobs);
+                        unit.notify(Topic::Job(id));
+                        unit.request_planning();
+                    }
+                    Ok(before.priority)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Removes idempotency keys after a day.
     pub async fn sweep_idempotency_keys(self: &Arc<Self>) -> Result<(), ServiceError> {
-        self.change(Caller::system(), |unit| {
-            Box::pin(async move { Ok(unit.tx.sweep_idempotency_keys(Timestamp(unit.now.0 - KEY_TTL.0)).await?) })
-        })
-        .await
+        self.context
+            .change(Caller::system(), |unit| {
+                Box::pin(async move { Ok(unit.tx.sweep_idempotency_keys(Timestamp(unit.now.0 - KEY_TTL.0)).await?) })
+            })
+            .await
     }
 
     /// Cancels a job; returns whether it was not cancelled before. A running trainer is stopped by its worker, which then
     /// confirms.
     pub async fn cancel(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<bool, ServiceError> {
-        self.change(caller, move |unit| {
-            let id = id.clone();
-            Box::pin(async move {
-                let before = unit.job(&id).await?;
-                let after = before.clone().cancelled(unit.now)?;
-                unit.save_job(&before, &after).await?;
-                unit.request_planning();
-                Ok(before != after)
+        self.context
+            .change(caller, move |unit| {
+                let id = id.clone();
+                Box::pin(async move {
+                    let before = unit.job(&id).await?;
+                    let after = before.clone().cancelled(unit.now)?;
+                    unit.save_job(&before, &after).await?;
+                    unit.request_planning();
+                    Ok(before != after)
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -137,7 +165,7 @@ async fn submit_in(unit: &mut UnitOfWork<'_>, id: &JobId, submit: &SubmitJob) ->
     let config = super::configs::resolve_revision(unit.tx, &owner, &submit.config_name, submit.config_revision).await;
     let config = config.map_err(|refusal| redact_config_error(refusal, unit.has_permission(Permission::ConfigView)))?;
     super::secrets::check_secret_names(unit.tx, &owner, submit.secrets.as_deref()).await?;
-    let spec = build_spec(submit, &config, unit.core.policy.allow_code)?;
+    let spec = build_spec(submit, &config, unit.context.policy.allow_code)?;
     let job = new_job(id.clone(), spec, submit.priority, unit.now, owner);
     let job = Job { trace: Some(unit.trace()), ..job };
     let detail = json!({"config": config.name, "revision": config.revision, "target": submit.target});
@@ -185,8 +213,8 @@ pub(super) fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
 
 /// Inserts a new job, and plans.
 pub(super) async fn insert_job(unit: &mut UnitOfWork<'_>, job: &Job, mut detail: Value) -> Result<Job, ServiceError> {
-    unit.core.check_disk_space()?;
-    let most = unit.core.policy.usage_limits.waiting_jobs_per_user;
+    unit.context.check_disk_space()?;
+    let most = unit.context.policy.usage_limits.waiting_jobs_per_user;
     let owner = job.submitted_by.clone();
     if unit.tx.with_state(|known| known.waiting_count(&owner)).await? >= most {
         return Err(ServiceError::LimitReached(ResourceLimit::WaitingJobs { max: most }));

@@ -9,8 +9,8 @@ use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
 use crate::service::unit_of_work::Caller;
 use crate::store::jobs::retention::{RemovedFiles, RetainedKind};
 
@@ -40,20 +40,20 @@ impl RetainedKind {
     }
 }
 
-impl Core {
+impl JobService {
     /// Removes expired data; returns the number of affected jobs.
     pub async fn prune_jobs(self: &Arc<Self>) -> Result<u64, ServiceError> {
         // Files that a server left when it was stopped during a removal.
         self.remove_marked_files().await?;
-        let kept = self.policy.retention;
+        let kept = self.context.policy.retention;
         let mut number = 0;
         for (what, span) in
             [(RetainedKind::Job, kept.jobs), (RetainedKind::Artifacts, kept.artifacts), (RetainedKind::Logs, kept.logs)]
         {
             let Some(span) = span else { continue };
-            let before = Timestamp(self.now().0 - span.0);
+            let before = Timestamp(self.context.now().0 - span.0);
             loop {
-                let jobs = self.read().await?.ended_before(what, before, BATCH).await?;
+                let jobs = self.context.read().await?.ended_before(what, before, BATCH).await?;
                 if jobs.is_empty() {
                     break;
                 }
@@ -66,10 +66,10 @@ impl Core {
 
     /// Removes artifacts until the rest is within the limit.
     async fn prune_artifacts(self: &Arc<Self>) -> Result<u64, ServiceError> {
-        let Some(most) = self.policy.retention.artifact_bytes else { return Ok(0) };
+        let Some(most) = self.context.policy.retention.artifact_bytes else { return Ok(0) };
         let mut number = 0;
         loop {
-            let mut tx = self.read().await?;
+            let mut tx = self.context.read().await?;
             let mut over = tx.artifact_bytes().await?.saturating_sub(most);
             let oldest = tx.oldest_artifacts(BATCH).await?;
             drop(tx);
@@ -90,29 +90,30 @@ impl Core {
     /// Runs one transaction with its audit entry, then removes the files.
     async fn remove_retained(self: &Arc<Self>, what: RetainedKind, jobs: Vec<JobId>) -> Result<(), ServiceError> {
         let jobs = Arc::new(jobs);
-        self.change(Caller::system(), move |unit| {
-            let jobs = Arc::clone(&jobs);
-            Box::pin(async move {
-                let mut gone = Vec::with_capacity(jobs.len());
-                for job in jobs.iter() {
-                    // A job that starts from its checkpoint may have been submitted since the selection.
-                    if what != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
-                        continue;
+        self.context
+            .change(Caller::system(), move |unit| {
+                let jobs = Arc::clone(&jobs);
+                Box::pin(async move {
+                    let mut gone = Vec::with_capacity(jobs.len());
+                    for job in jobs.iter() {
+                        // A job that starts from its checkpoint may have been submitted since the selection.
+                        if what != RetainedKind::Logs && unit.tx.is_resume_source(job).await? {
+                            continue;
+                        }
+                        unit.tx.remove_retained(what, job).await?;
+                        unit.notify(Topic::Job(job.clone()));
+                        gone.push(job);
                     }
-                    unit.tx.remove_retained(what, job).await?;
-                    unit.notify(Topic::Job(job.clone()));
-                    gone.push(job);
-                }
-                if gone.is_empty() {
-                    return Ok(());
-                }
-                unit.notify(Topic::Jobs);
-                let (first, last) = (gone.first(), gone.last());
-                let detail = json!({"jobs": gone.len(), "first": first, "last": last});
-                unit.record(AuditAction::RetentionSwept, what.as_str(), &detail).await
+                    if gone.is_empty() {
+                        return Ok(());
+                    }
+                    unit.notify(Topic::Jobs);
+                    let (first, last) = (gone.first(), gone.last());
+                    let detail = json!({"jobs": gone.len(), "first": first, "last": last});
+                    unit.record(AuditAction::RetentionSwept, what.as_str(), &detail).await
+                })
             })
-        })
-        .await?;
+            .await?;
         self.remove_marked_files().await
     }
 
@@ -121,7 +122,7 @@ impl Core {
         // What another server has removed may exist again.
         let _turn = self.artifacts.lock_removals().await;
         loop {
-            let marked = self.read().await?.marked_files(BATCH).await?;
+            let marked = self.context.read().await?.marked_files(BATCH).await?;
             if marked.is_empty() {
                 return Ok(());
             }
@@ -142,16 +143,17 @@ impl Core {
                 }
             }
             let marked = Arc::new(marked);
-            self.change(Caller::system(), move |unit| {
-                let marked = Arc::clone(&marked);
-                Box::pin(async move {
-                    for (job, files) in marked.iter() {
-                        unit.tx.unmark(job, files).await?;
-                    }
-                    Ok(())
+            self.context
+                .change(Caller::system(), move |unit| {
+                    let marked = Arc::clone(&marked);
+                    Box::pin(async move {
+                        for (job, files) in marked.iter() {
+                            unit.tx.unmark(job, files).await?;
+                        }
+                        Ok(())
+                    })
                 })
-            })
-            .await?;
+                .await?;
         }
     }
 }

@@ -8,9 +8,9 @@ use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
 
-use crate::service::Core;
 use crate::service::artifacts::checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::jobs::JobService;
 use crate::service::jobs::overrides as job_overrides;
 use crate::service::jobs::{
     check_key, check_secret_count, find_by_key, highest_priority, insert_job, remember_key, secret_variables,
@@ -21,7 +21,7 @@ use crate::service::{configs, secrets};
 /// The maximum number of checkpoints that are searched for a name.
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;
 
-impl Core {
+impl JobService {
     /// Retries an ended job as a new job: with the same requirements and the same revision unless the retry names others. `key`
     /// is an idempotency key. A retry of another user's job uses its submitter's own secrets only if it names them.
     pub async fn retry(
@@ -33,28 +33,31 @@ impl Core {
     ) -> Result<Job, ServiceError> {
         check_key(key.as_deref())?;
         check_secret_count(retry.secrets.as_deref())?;
-        let input = Arc::new((id, self.next_job_id(), retry, key));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (id, new, retry, key) = &*input;
-                let asked = format!("retry {id} {}", json!(retry));
-                if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
-                    return Ok(job);
-                }
-                let ended = unit.job(id).await?;
-                let again = ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
-                let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
-                let spec = JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
-                let spec = with_changes(unit, spec, retry).await?;
-                let job = Job { trace: Some(unit.trace()), spec, ..again };
-                let start = job.spec.start.to_string();
-                let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
-                let job = insert_job(unit, &job, detail).await?;
-                remember_key(unit, key.as_deref(), &asked, job).await
+        let input = Arc::new((id, self.context.next_job_id(), retry, key));
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (id, new, retry, key) = &*input;
+                    let asked = format!("retry {id} {}", json!(retry));
+                    if let Some(job) = find_by_key(unit, key.as_deref(), &asked).await? {
+                        return Ok(job);
+                    }
+                    let ended = unit.job(id).await?;
+                    let again =
+                        ended.retried(new.clone(), unit.now, unit.owner().to_owned(), highest_priority(unit))?;
+                    let spec = with_secrets(unit, &ended, retry.secrets.as_deref()).await?;
+                    let spec =
+                        JobSpec { start: start_point(unit, &ended, retry.resume_from.as_deref()).await?, ..spec };
+                    let spec = with_changes(unit, spec, retry).await?;
+                    let job = Job { trace: Some(unit.trace()), spec, ..again };
+                    let start = job.spec.start.to_string();
+                    let detail = json!({"retry_of": id, "secrets": job.spec.secrets, "start": start});
+                    let job = insert_job(unit, &job, detail).await?;
+                    remember_key(unit, key.as_deref(), &asked, job).await
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -90,7 +93,7 @@ async fn with_changes(unit: &mut UnitOfWork<'_>, spec: JobSpec, retry: &RetryJob
         ServiceError::ConfigNotFound(format!("{}, revision {revision}", spec.config_name), Vec::new())
     })?;
     let asked = retry.overrides.clone().unwrap_or_else(|| to_values(&job_overrides::to_diff(&spec.overrides)));
-    let (overrides, config) = job_overrides::apply(&config, &asked, unit.core.policy.allow_code)?;
+    let (overrides, config) = job_overrides::apply(&config, &asked, unit.context.policy.allow_code)?;
     let num_processes = configs::num_processes(&config);
     let mut demand = spec.demand;
     // A number that came from the configuration comes from the new one.

@@ -12,8 +12,8 @@ use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches
 use crate::clock::thread_cpu_time;
 use crate::files::log_index::BLOCK_BYTES;
 use crate::files::log_lines::{LogFileLine, LogFileLines};
-use crate::service::Core;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
@@ -32,15 +32,15 @@ const EXCERPT_BEFORE_CHARS: usize = 60;
 /// The maximum number of marks in a line.
 const MAX_MARKS: usize = 200;
 
-impl Core {
+impl LogService {
     /// Returns lines of a log: by default of the newest attempt, and the last ones.
     pub async fn log_lines(&self, by: &str, job: &JobId, query: LogLinesQuery) -> Result<LogLines, ServiceError> {
-        let attempt = self.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
+        let attempt = self.jobs.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
         let wanted = query.q.as_deref().filter(|q| !q.is_empty());
         let mut pattern = wanted.map(|q| compile_pattern(q, query.regex, query.case)).transpose()?;
         let turn = match pattern {
-            Some(_) => self.log_searches.acquire_search(by).await,
-            None => self.log_searches.acquire_read(by).await,
+            Some(_) => self.searches.acquire_search(by).await,
+            None => self.searches.acquire_read(by).await,
         };
         let limit = u64::from(query.limit.unwrap_or(200).clamp(1, MAX_LINES));
         let read = move |log: &LogFileLines, budget: &mut CpuBudget<'_>| {
@@ -65,8 +65,8 @@ impl Core {
 
     /// Searches the lines of a log, within the budget of one request.
     pub async fn search_log(&self, by: &str, job: &JobId, query: LogSearchQuery) -> Result<LogMatches, ServiceError> {
-        let attempt = self.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
-        let turn = self.log_searches.acquire_search(by).await;
+        let attempt = self.jobs.resolve_attempt(job, query.attempt.map(AttemptNumber)).await?;
+        let turn = self.searches.acquire_search(by).await;
         let search = move |log: &LogFileLines, budget: &mut CpuBudget<'_>| {
             let pattern = match compile_pattern(&query.q, query.regex, query.case) {
                 Ok(pattern) => pattern,
@@ -95,14 +95,14 @@ impl Core {
         attempt: AttemptNumber,
         read: impl FnOnce(&LogFileLines, &mut CpuBudget<'_>) -> io::Result<T> + Send + 'static,
     ) -> Result<T, ServiceError> {
-        let (waiting, time) = (StopOnDrop::default(), self.policy.usage_limits.log_search_time);
+        let (waiting, time) = (StopOnDrop::default(), self.context.policy.usage_limits.log_search_time);
         let stop = waiting.stop_flag();
         let within = move |log: &LogFileLines| {
             let _turn = turn;
             let spent = cpu_timer();
             read(log, &mut CpuBudget::new(&spent, time, &stop))
         };
-        Ok(self.logs.read_lines(job, attempt, waiting.stop_flag(), within).await?)
+        Ok(self.files.read_lines(job, attempt, waiting.stop_flag(), within).await?)
     }
 }
 

@@ -12,15 +12,28 @@ use app::protocol::topic::Topic;
 use bytes::Bytes;
 use futures_util::Stream;
 
-use super::Core;
+use self::searches::LogSearchLimiter;
 use super::error::{InvalidInput, ServiceError};
 use crate::files::log_gaps;
+use crate::files::logs::LogStore;
 use crate::files::logs::{IncomingLogChunk, LogAppendResult};
+use crate::service::ServiceContext;
+use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::jobs::JobService;
 
 pub const MAX_READ_BYTES: u32 = 1 << 20;
 
-impl Core {
+/// Logs of attempts.
+pub struct LogService {
+    pub(super) files: Arc<LogStore>,
+    pub searches: LogSearchLimiter,
+    pub(super) agents: Arc<AgentService>,
+    pub(super) jobs: Arc<JobService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl LogService {
     /// Appends a chunk of a log; returns the number of bytes on disk.
     pub async fn append_log(
         self: &Arc<Self>,
@@ -30,19 +43,19 @@ impl Core {
         if chunk.dropped.is_some() {
             check_gap(&chunk)?;
         }
-        let attempt = self.check_attempt(attempt_ref).await?;
-        self.check_running_disk_space()?;
-        let limit = self.policy.log_limit;
+        let attempt = self.agents.check_attempt(attempt_ref).await?;
+        self.context.check_running_disk_space()?;
+        let limit = self.context.policy.log_limit;
         if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
             return Err(InvalidInput::TooMuch { what: "bytes of a log (--log-max-size)", limit }.into());
         }
-        match self.logs.append(&attempt_ref.job, attempt, chunk).await? {
+        match self.files.append(&attempt_ref.job, attempt, chunk).await? {
             LogAppendResult::Gap(durable) => Err(ServiceError::LogGap { durable }),
             LogAppendResult::TooManyGaps => {
                 Err(InvalidInput::TooMuch { what: "gaps in a log", limit: log_gaps::MAX_GAPS as u64 }.into())
             }
             LogAppendResult::Durable(durable) => {
-                self.notifier.notify([Topic::Log(attempt_ref.job.clone())]);
+                self.context.notifier.notify([Topic::Log(attempt_ref.job.clone())]);
                 Ok(durable)
             }
         }
@@ -56,9 +69,9 @@ impl Core {
         offset: Option<u64>,
         limit: u32,
     ) -> Result<LogChunk, ServiceError> {
-        let attempt = self.resolve_attempt(job, attempt).await?;
+        let attempt = self.jobs.resolve_attempt(job, attempt).await?;
         let limit = limit.clamp(1, MAX_READ_BYTES);
-        let piece = self.logs.read(job, attempt, offset, u64::from(limit)).await?;
+        let piece = self.files.read(job, attempt, offset, u64::from(limit)).await?;
         // After a gap a character may begin in the missing bytes; to omit its rest would look like another gap.
         let leading = if piece.after_gap { 0 } else { leading_partial_char(&piece.bytes, piece.offset) };
         let bytes = &piece.bytes[leading..];
@@ -83,26 +96,13 @@ impl Core {
         job: &JobId,
         attempt: AttemptNumber,
     ) -> Result<impl Stream<Item = std::io::Result<Bytes>> + Send + 'static, ServiceError> {
-        Ok(self.logs.stream(job, attempt).await?)
+        Ok(self.files.stream(job, attempt).await?)
     }
 
     /// Returns whether no more of an attempt's log can arrive: its job has ended, or has a newer attempt.
     pub async fn is_attempt_over(&self, job: &JobId, attempt: AttemptNumber) -> Result<bool, ServiceError> {
-        let job = self.read().await?.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?;
+        let job = self.context.read().await?.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?;
         Ok(job.has_ended() || job.attempt != attempt)
-    }
-
-    /// Returns the given attempt, or the newest.
-    pub async fn resolve_attempt(
-        &self,
-        job: &JobId,
-        attempt: Option<AttemptNumber>,
-    ) -> Result<AttemptNumber, ServiceError> {
-        let newest = self.read().await?.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.attempt;
-        match attempt {
-            Some(attempt) if attempt.0 == 0 || attempt > newest => Err(ServiceError::AttemptNotFound(attempt.0)),
-            other => Ok(other.unwrap_or(newest)),
-        }
     }
 }
 

@@ -4,14 +4,14 @@
 use app::domain::time::Millis;
 
 use crate::clock::estimate_offset;
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::system::SystemService;
 
 /// A larger offset of the machine's clock is logged as a warning, because it makes logs misleading.
 const MAX_SILENT_OFFSET: Millis = Millis::from_secs(2);
 const MAX_TRIES: u32 = 5;
 
-impl Core {
+impl SystemService {
     /// Synchronizes before anything is decided; tries several times.
     pub async fn sync_clock_at_start(&self) -> Result<(), ServiceError> {
         for _ in 0..MAX_TRIES {
@@ -25,11 +25,11 @@ impl Core {
 
     /// Follows the database's clock if it can be shared. Returns whether the answer came in time.
     pub async fn sync_clock(&self) -> Result<bool, ServiceError> {
-        let mut tx = self.read().await?;
-        let asked = self.now();
+        let mut tx = self.context.read().await?;
+        let asked = self.context.now();
         let Some(theirs) = tx.database_time().await? else { return Ok(true) };
-        let Some(ahead) = estimate_offset(asked, theirs, self.now()) else { return Ok(false) };
-        if self.clock.follow(ahead) && ahead.0.abs() > MAX_SILENT_OFFSET.0 {
+        let Some(ahead) = estimate_offset(asked, theirs, self.context.now()) else { return Ok(false) };
+        if self.context.clock.follow(ahead) && ahead.0.abs() > MAX_SILENT_OFFSET.0 {
             tracing::warn!(
                 ahead_seconds = ahead.0 / 1_000,
                 "clock: the clocks of the database and of this machine differ; using the database's; correct the wrong one"

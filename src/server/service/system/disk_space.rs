@@ -9,7 +9,7 @@ use app::domain::time::Timestamp;
 use app::protocol::topic::Topic;
 
 use crate::disk::{DiskProbe, DiskSpace};
-use crate::service::Core;
+use crate::service::ServiceContext;
 use crate::service::error::ServiceError;
 
 /// The last known free space and its limits. Kept in memory, so that a submit does not access the file system, which may hang.
@@ -50,7 +50,7 @@ impl DiskSpaceGuard {
     }
 }
 
-impl Core {
+impl ServiceContext {
     /// Fails while the disk counts as full.
     pub fn check_disk_space(&self) -> Result<(), ServiceError> {
         let Some(DiskSpace { free, .. }) = self.disk_space.space().filter(|_| self.disk_space.is_full()) else {

@@ -7,10 +7,11 @@ use app::domain::job::JobState;
 use app::domain::time::Millis;
 use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
-use crate::service::Core;
+use crate::service::ServiceContext;
 use crate::service::agents::presence::last_seen;
 use crate::service::error::ServiceError;
-use crate::service::views;
+use crate::service::system::SystemService;
+use crate::service::{gpus, jobs, workers};
 use crate::store::cache::state::FleetState;
 use crate::store::commit_group::GroupResult;
 
@@ -32,7 +33,7 @@ pub struct FleetMetrics {
     pub audit_entries: u64,
 }
 
-impl Core {
+impl ServiceContext {
     /// Counts the result of a group commit.
     pub fn record_commit(&self, ended: GroupResult) {
         match ended {
@@ -47,10 +48,12 @@ impl Core {
             }
         }
     }
+}
 
+impl SystemService {
     /// Computes the fleet metrics.
     pub async fn fleet_metrics(&self) -> Result<FleetMetrics, ServiceError> {
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let measured = tx.with_state(|known| self.compute_fleet_metrics(known)).await?;
         let heads = tx.audit_heads().await?;
         let length = |head: &ChainHead| (head.newest.seq - head.removed.seq).max(0).unsigned_abs();
@@ -58,7 +61,7 @@ impl Core {
     }
 
     fn compute_fleet_metrics(&self, fleet_state: &FleetState) -> FleetMetrics {
-        let now = self.now();
+        let now = self.context.now();
         let mut measured = FleetMetrics::default();
         measured.workers.extend(WorkerStatus::ALL.iter().map(|status| (*status, 0)));
         let connected = |state: &&GpuState| **state != GpuState::NotConnected;
@@ -67,22 +70,22 @@ impl Core {
         measured.jobs.extend(lives.map(|status| (*status, 0)));
         for stored in fleet_state.workers() {
             let worker = &stored.worker;
-            let status = views::workers::worker_status(worker.state(fleet_state.lease_count(&worker.id)));
+            let status = workers::views::worker_status(worker.state(fleet_state.lease_count(&worker.id)));
             *measured.workers.entry(status).or_default() += 1;
             let unverified = worker.capability().is_some_and(|capability| capability.tls_verify == Some(false));
             measured.unverified_agents += u64::from(unverified && status != WorkerStatus::Offline);
             if worker.check_heartbeat().is_err() {
                 continue;
             }
-            for (_, state) in views::gpus::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
+            for (_, state) in gpus::views::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
                 *measured.gpus.entry(state).or_default() += 1;
             }
-            if let Some(seen) = last_seen(self, stored) {
+            if let Some(seen) = last_seen(&self.context, stored) {
                 measured.longest_silence = measured.longest_silence.max(now - seen);
             }
         }
         for job in fleet_state.jobs() {
-            *measured.jobs.entry(views::jobs::job_status(job)).or_default() += 1;
+            *measured.jobs.entry(jobs::views::job_status(job)).or_default() += 1;
             if matches!(job.state, JobState::Queued { .. }) {
                 measured.longest_wait = measured.longest_wait.max(now - job.submitted_at);
             }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use app::domain::time::Timestamp;
 use app::protocol::topic::Topic;
 
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::system::SystemService;
 use crate::store::{ExternalChange, TransactionWork};
 
 /// Since when this server is leader, and since when the database has not answered.
@@ -41,13 +41,13 @@ impl Leadership {
     }
 }
 
-impl Core {
+impl SystemService {
     /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of servers that
     /// are gone.
     pub async fn renew_leadership(self: &Arc<Self>) -> Result<(), ServiceError> {
         let found = Arc::new(Mutex::new((Vec::new(), false)));
         let note = Arc::clone(&found);
-        let (life, term) = (self.policy.server_life, self.policy.leader_term);
+        let (life, term) = (self.context.policy.server_life, self.context.policy.leader_term);
         let work: TransactionWork = Box::new(move |tx| {
             let note = Arc::clone(&note);
             Box::pin(async move {
@@ -57,31 +57,31 @@ impl Core {
                 Ok(())
             })
         });
-        let written = self.store.write(work).await;
+        let written = self.context.store.write(work).await;
         let (living, leads) = std::mem::take(&mut *found.lock().expect("no panic while it is held"));
-        self.leadership.record_database(written.is_ok(), self.now());
+        self.context.leadership.record_database(written.is_ok(), self.context.now());
         // Without the database a server does not know whether it is still the leader.
-        self.leadership.set_leads(written.is_ok() && leads, self.now());
+        self.context.leadership.set_leads(written.is_ok() && leads, self.context.now());
         written?;
-        if leads { self.drop_dead_streams(living).await } else { Ok(()) }
+        if leads { self.agents.drop_dead_streams(living).await } else { Ok(()) }
     }
 
     /// Loads the live state into memory, so that reads find it there from the first request on.
     pub async fn warm_cache(&self) -> Result<(), ServiceError> {
-        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.with_state(|_| ()).await }))).await?)
+        Ok(self.context.store.write(Box::new(|tx| Box::pin(async move { tx.with_state(|_| ()).await }))).await?)
     }
 
     /// Gives up the leadership at shutdown, so that another server can take over immediately.
     pub async fn resign(&self) -> Result<(), ServiceError> {
-        Ok(self.store.write(Box::new(|tx| Box::pin(async move { tx.remove_server().await }))).await?)
+        Ok(self.context.store.write(Box::new(|tx| Box::pin(async move { tx.remove_server().await }))).await?)
     }
 
     /// Waits for changes by other servers, and notifies the clients of this one.
     pub async fn follow_changes(&self) {
-        match self.store.next_external_change().await {
-            ExternalChange::Unknown => self.notifier.notify_all(),
+        match self.context.store.next_external_change().await {
+            ExternalChange::Unknown => self.context.notifier.notify_all(),
             ExternalChange::Topics(topics) => {
-                self.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
+                self.context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
             }
         }
     }

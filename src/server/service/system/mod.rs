@@ -2,40 +2,58 @@ pub(super) mod clock_sync;
 pub mod disk_space;
 pub mod fleet_metrics;
 pub mod leadership;
+pub(super) mod overview;
 pub mod readiness;
+
+use std::sync::Arc;
 
 use app::protocol::system::{
     CheckView, DatabaseView, DiskView, EffectiveLimitsView, ServerView, StreamsView, SystemView,
 };
 
 use self::readiness::ReadinessResult;
-use super::Core;
 use super::error::ServiceError;
 use crate::clock::{Clock, SystemClock};
+use crate::files::logs::LogStore;
+use crate::service::ServiceContext;
+use crate::service::agents::AgentService;
+use crate::service::gpus::GpuReadings;
+use crate::service::jobs::JobService;
+use crate::service::workers::WorkerService;
 
-impl Core {
+/// The server itself: its state, its leadership, the overview.
+pub struct SystemService {
+    pub(super) logs: Arc<LogStore>,
+    pub(super) readings: Arc<GpuReadings>,
+    pub(super) agents: Arc<AgentService>,
+    pub(super) jobs: Arc<JobService>,
+    pub(super) workers: Arc<WorkerService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl SystemService {
     /// Returns the use cases' part of the system view; the edge adds the settings, the certificate and the newest backup.
     pub async fn system_view(&self) -> Result<SystemView, ServiceError> {
         let checks = self.readiness().await;
         let log_bytes = self.logs.total_bytes().await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (facts, schema) = (tx.database_info().await?, tx.schema_version().await?);
         let (servers, artifact_bytes) =
-            (tx.registered_servers(self.policy.server_life).await?, tx.artifact_bytes().await?);
+            (tx.registered_servers(self.context.policy.server_life).await?, tx.artifact_bytes().await?);
         let heads = tx.audit_heads().await?;
         drop(tx);
-        let open = self.notifier.stream_counts();
+        let open = self.context.notifier.stream_counts();
         let server = |known: crate::store::system::servers::RegisteredServer| ServerView {
-            this: known.id == self.server,
+            this: known.id == self.context.server,
             id: known.id,
             leads: known.is_leader,
             seen_at: known.seen_at,
         };
         Ok(SystemView {
-            server_time: self.now(),
-            clock_ahead_ms: (self.now() - SystemClock.now()).0,
+            server_time: self.context.now(),
+            clock_ahead_ms: (self.context.now() - SystemClock.now()).0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: self.metrics.started_at,
+            started_at: self.context.metrics.started_at,
             checks: checks.into_iter().map(check_view).collect(),
             database: DatabaseView {
                 engine: facts.engine.to_owned(),
@@ -43,19 +61,19 @@ impl Core {
                 bytes: facts.bytes,
                 wal_bytes: facts.wal_bytes,
                 schema,
-                known_schema: self.store.newest_schema(),
+                known_schema: self.context.store.newest_schema(),
             },
             servers: servers.into_iter().map(server).collect(),
             streams: StreamsView {
                 workers: open.workers as u64,
-                most_workers: self.policy.max_streams as u64,
+                most_workers: self.context.policy.max_streams as u64,
                 listeners: open.listeners as u64,
             },
-            disk: self.disk_space.space().map(|space| DiskView {
+            disk: self.context.disk_space.space().map(|space| DiskView {
                 total: space.total,
                 free: space.free,
-                floor: self.disk_space.floor_bytes(),
-                full_since: self.disk_space.full_since(),
+                floor: self.context.disk_space.floor_bytes(),
+                full_since: self.context.disk_space.full_since(),
             }),
             log_bytes,
             artifact_bytes,
@@ -68,7 +86,7 @@ impl Core {
     }
 
     fn effective_limits(&self) -> EffectiveLimitsView {
-        let policy = &self.policy;
+        let policy = &self.context.policy;
         EffectiveLimitsView {
             heartbeat_interval: policy.heartbeat_interval_seconds(),
             heartbeat_timeout: (policy.heartbeat_timeout.0 / 1_000).unsigned_abs(),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use app::domain::time::{Millis, Timestamp};
 
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::system::SystemService;
 use crate::store::TransactionWork;
 
 /// The time limit for all database checks together.
@@ -33,7 +33,7 @@ pub enum ReadinessResult {
 /// The checks by name.
 pub type ReadinessChecks = Vec<(&'static str, ReadinessResult)>;
 
-impl Core {
+impl SystemService {
     /// Runs all checks. The result is public, so it names what is wrong without details.
     pub async fn readiness(&self) -> ReadinessChecks {
         let asked = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
@@ -45,8 +45,8 @@ impl Core {
             }
             Err(_) => vec![("database", ReadinessResult::Failure("It did not answer within 2 s."))],
         };
-        let disk = match self.disk_space.space() {
-            _ if self.disk_space.is_full() => {
+        let disk = match self.context.disk_space.space() {
+            _ if self.context.disk_space.is_full() => {
                 ReadinessResult::Warning("Free space is below --disk-min-free: no new jobs are accepted.")
             }
             Some(_) => ReadinessResult::Pass,
@@ -57,20 +57,20 @@ impl Core {
     }
 
     async fn check_database(&self) -> Result<ReadinessChecks, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (schema, newest) = (tx.schema_version().await?, tx.newest_audit_at().await?);
         let leader = tx.has_leader().await?;
         drop(tx);
-        let now = self.now();
-        if now - self.metrics.commits.written_at() > RECENT_WRITE {
+        let now = self.context.now();
+        if now - self.context.metrics.commits.written_at() > RECENT_WRITE {
             let probe = now.0.to_string();
             let work: TransactionWork = Box::new(move |tx| {
                 let probe = probe.clone();
                 Box::pin(async move { tx.put_setting(PROBE_SETTING, Some(&probe)).await })
             });
-            self.store.write(work).await?;
+            self.context.store.write(work).await?;
         }
-        let migrations = if schema == self.store.newest_schema() {
+        let migrations = if schema == self.context.store.newest_schema() {
             ReadinessResult::Pass
         } else {
             ReadinessResult::Failure(

@@ -3,6 +3,7 @@
 pub mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
@@ -19,9 +20,9 @@ use app::protocol::usage::{
 };
 use serde_json::Value;
 
-use super::Core;
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError, parse_moment};
+use crate::service::ServiceContext;
 use crate::store::Tx;
 use crate::store::audit::{AuditFilter, AuditOrder};
 use crate::store::usage::PresenceEvent;
@@ -47,7 +48,12 @@ const PRESENCE_ACTIONS: [AuditAction; 10] = [
     AuditAction::WorkerHostHealth,
 ];
 
-impl Core {
+/// GPU time by user.
+pub struct UsageService {
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl UsageService {
     /// Computes usage; for a user who may not see all jobs, of their own. Days and hours are those of a time zone.
     pub async fn usage(
         &self,
@@ -55,9 +61,9 @@ impl Core {
         query: &UsageQuery,
         zone: UtcOffset<'_>,
     ) -> Result<UsageReport, ServiceError> {
-        let window = parse_window(query, self.now())?;
+        let window = parse_window(query, self.context.now())?;
         let own = principal.visible_owner();
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (runs, all_waits) =
             (tx.attempt_usage(window, own.as_deref()).await?, tx.job_waits(window, own.as_deref()).await?);
         let fleet = if own.is_none() { load_presence(&mut *tx, window).await? } else { None };

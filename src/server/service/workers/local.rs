@@ -9,38 +9,40 @@ use app::domain::worker::{Worker, WorkerKind};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use crate::service::Core;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::workers::WorkerService;
 use crate::store::workers::StoredWorker;
 use crate::tokens;
 
-impl Core {
+impl WorkerService {
     /// Returns the token of the worker for this machine; creates the worker if it does not exist.
     ///
     /// The token is derived from the server's key, so that an agent that outlived its server can register at the next one.
     pub async fn local_worker(self: &Arc<Self>, name: &str) -> Result<String, ServiceError> {
-        let made = Worker::new(WorkerId::new(self.now(), self.entropy()), name.to_owned(), self.now());
+        let made =
+            Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name.to_owned(), self.context.now());
         let worker = Arc::new(Worker { kind: Some(WorkerKind::Persistent), local: true, ..made });
-        self.change(Caller::system(), move |unit| {
-            let worker = Arc::clone(&worker);
-            Box::pin(async move {
-                let named = unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
-                match named {
-                    Some(stored) if stored.worker.local => current_token(unit, &stored).await,
-                    Some(_) => Err(ServiceError::NameTaken(worker.name.clone())),
-                    None => {
-                        let token = derive_token(unit, &worker.id).await?;
-                        unit.tx.insert_worker(&worker, &WorkerCredential::new(tokens::digest(&token))).await?;
-                        let detail = json!({"name": worker.name, "local": true});
-                        unit.record(AuditAction::WorkerCreated, worker.id.as_str(), &detail).await?;
-                        unit.notify(Topic::Workers);
-                        Ok(token)
+        self.context
+            .change(Caller::system(), move |unit| {
+                let worker = Arc::clone(&worker);
+                Box::pin(async move {
+                    let named = unit.tx.workers().await?.into_iter().find(|stored| stored.worker.name == worker.name);
+                    match named {
+                        Some(stored) if stored.worker.local => current_token(unit, &stored).await,
+                        Some(_) => Err(ServiceError::NameTaken(worker.name.clone())),
+                        None => {
+                            let token = derive_token(unit, &worker.id).await?;
+                            unit.tx.insert_worker(&worker, &WorkerCredential::new(tokens::digest(&token))).await?;
+                            let detail = json!({"name": worker.name, "local": true});
+                            unit.record(AuditAction::WorkerCreated, worker.id.as_str(), &detail).await?;
+                            unit.notify(Topic::Workers);
+                            Ok(token)
+                        }
                     }
-                }
+                })
             })
-        })
-        .await
+            .await
     }
 }
 
@@ -69,7 +71,7 @@ async fn current_token(unit: &mut UnitOfWork<'_>, stored: &StoredWorker) -> Resu
 
 async fn derive_token(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<String, ServiceError> {
     let turn = unit.tx.setting(&rotation_setting(worker)).await?.unwrap_or_default();
-    Ok(tokens::local_token(&unit.core.token_signing_key, worker, &turn))
+    Ok(tokens::local_token(&unit.context.token_signing_key, worker, &turn))
 }
 
 /// The setting that changes with each rotation.

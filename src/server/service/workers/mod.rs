@@ -1,7 +1,11 @@
 //! Administration of workers.
 
+mod history;
+pub mod list;
 pub mod local;
+mod redaction;
 pub mod tokens;
+pub mod views;
 
 use std::sync::Arc;
 
@@ -20,10 +24,13 @@ use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::Core;
 use super::error::{InvalidField, InvalidInput, ServiceError, require_valid};
 use super::unit_of_work::{Caller, UnitOfWork};
+use crate::service::ServiceContext;
 use crate::service::agents::liveness::offline_at;
+use crate::service::agents::token_conflict::TakeoverTracker;
+use crate::service::audit::AuditService;
+use crate::service::gpus::GpuReadings;
 use crate::store::StoreError;
 use crate::tokens::hex;
 
@@ -67,7 +74,15 @@ pub struct WorkerWithToken {
     pub unused_expires_at: Option<Timestamp>,
 }
 
-impl Core {
+/// Workers, as users see and change them.
+pub struct WorkerService {
+    pub(super) readings: Arc<GpuReadings>,
+    pub(super) takeovers: Arc<TakeoverTracker>,
+    pub(super) audit: Arc<AuditService>,
+    pub(super) context: Arc<ServiceContext>,
+}
+
+impl WorkerService {
     /// Creates a worker and its token.
     pub async fn create_worker(
         self: &Arc<Self>,
@@ -76,7 +91,7 @@ impl Core {
     ) -> Result<WorkerWithToken, ServiceError> {
         require_valid(self.invalid_worker_fields(&create))?;
         let name = checked_name(&create.name)?;
-        let made = Worker::new(WorkerId::new(self.now(), self.entropy()), name, self.now());
+        let made = Worker::new(WorkerId::new(self.context.now(), self.context.entropy()), name, self.context.now());
         let worker = Worker {
             kind: create.worker_type.map(worker_kind),
             labels: create.labels,
@@ -87,32 +102,33 @@ impl Core {
         };
         let created = WorkerWithToken {
             worker,
-            token: crate::tokens::generate("wt_", &*self.random),
+            token: crate::tokens::generate("wt_", &*self.context.random),
             unused_expires_at: self.unused_token_expiry(create.lifetime),
         };
         let expires_at = self.worker_token_expiry(create.lifetime)?;
-        let fresh = WorkerCredential::issued(crate::tokens::digest(&created.token), self.now(), &caller.actor);
+        let fresh = WorkerCredential::issued(crate::tokens::digest(&created.token), self.context.now(), &caller.actor);
         let credential = WorkerCredential { expires_at, expires_unused_at: created.unused_expires_at, ..fresh };
-        self.change(caller, move |unit| {
-            let (created, credential) = (created.clone(), credential.clone());
-            Box::pin(async move {
-                let worker = &created.worker;
-                match unit.tx.insert_worker(worker, &credential).await {
-                    Err(StoreError::Conflict) => return Err(ServiceError::NameTaken(worker.name.clone())),
-                    other => other?,
-                }
-                let detail = json!({
-                    "name": worker.name,
-                    "token_expires_at": credential.expires_at,
-                    "token_unused_ends_at": credential.expires_unused_at,
-                    "allowed_networks": network_texts(&worker.networks),
-                });
-                unit.record(AuditAction::WorkerCreated, worker.id.as_str(), &detail).await?;
-                unit.notify(Topic::Workers);
-                Ok(created)
+        self.context
+            .change(caller, move |unit| {
+                let (created, credential) = (created.clone(), credential.clone());
+                Box::pin(async move {
+                    let worker = &created.worker;
+                    match unit.tx.insert_worker(worker, &credential).await {
+                        Err(StoreError::Conflict) => return Err(ServiceError::NameTaken(worker.name.clone())),
+                        other => other?,
+                    }
+                    let detail = json!({
+                        "name": worker.name,
+                        "token_expires_at": credential.expires_at,
+                        "token_unused_ends_at": credential.expires_unused_at,
+                        "allowed_networks": network_texts(&worker.networks),
+                    });
+                    unit.record(AuditAction::WorkerCreated, worker.id.as_str(), &detail).await?;
+                    unit.notify(Topic::Workers);
+                    Ok(created)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Returns the invalid fields of a new worker.
@@ -132,14 +148,15 @@ impl Core {
         drain: DrainWorker,
     ) -> Result<Worker, ServiceError> {
         let terms = DrainTerms::try_from(drain)?;
-        self.change(caller, move |unit| {
-            let (id, terms) = (id.clone(), terms.clone());
-            Box::pin(async move {
-                let before = unit.worker(&id).await?.worker;
-                drain_in(unit, &before, terms).await
+        self.context
+            .change(caller, move |unit| {
+                let (id, terms) = (id.clone(), terms.clone());
+                Box::pin(async move {
+                    let before = unit.worker(&id).await?.worker;
+                    drain_in(unit, &before, terms).await
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Changes a worker's name, type, labels or networks, or dismisses an alarm, and plans. The worker must be as the caller
@@ -162,67 +179,70 @@ impl Core {
             networks: edit.allowed_networks.as_deref().map(checked_networks).transpose()?,
             resolves_conflict: edit.settle_token_conflict,
         };
-        self.change(caller, move |unit| {
-            let (id, edit, seen) = (id.clone(), edit.clone(), seen.clone());
-            Box::pin(async move {
-                let before = unit.worker(&id).await?.worker;
-                if seen.is_some_and(|seen| !seen.contains(&revision(&before))) {
-                    return Err(ServiceError::PreconditionFailed);
-                }
-                let after = before.clone().edited(edit);
-                let detail = json!({
-                    "name": after.name,
-                    "type": after.kind.map(WorkerKind::as_str),
-                    "labels": after.labels,
-                    "ignore_reported_labels": after.ignores_reported_labels,
-                    "refuse_older_agents": !after.allows_older_agents,
-                    "allowed_networks": network_texts(&after.networks),
-                    "token_conflict_settled": before.token_conflict.is_some() && after.token_conflict.is_none(),
-                });
-                match unit.save_worker(&before, &after, AuditAction::WorkerEdited, &detail).await {
-                    Err(ServiceError::Store(StoreError::Conflict)) if after.name != before.name => {
-                        return Err(ServiceError::NameTaken(after.name));
+        self.context
+            .change(caller, move |unit| {
+                let (id, edit, seen) = (id.clone(), edit.clone(), seen.clone());
+                Box::pin(async move {
+                    let before = unit.worker(&id).await?.worker;
+                    if seen.is_some_and(|seen| !seen.contains(&revision(&before))) {
+                        return Err(ServiceError::PreconditionFailed);
                     }
-                    other => other?,
-                }
-                unit.request_planning();
-                Ok(after)
+                    let after = before.clone().edited(edit);
+                    let detail = json!({
+                        "name": after.name,
+                        "type": after.kind.map(WorkerKind::as_str),
+                        "labels": after.labels,
+                        "ignore_reported_labels": after.ignores_reported_labels,
+                        "refuse_older_agents": !after.allows_older_agents,
+                        "allowed_networks": network_texts(&after.networks),
+                        "token_conflict_settled": before.token_conflict.is_some() && after.token_conflict.is_none(),
+                    });
+                    match unit.save_worker(&before, &after, AuditAction::WorkerEdited, &detail).await {
+                        Err(ServiceError::Store(StoreError::Conflict)) if after.name != before.name => {
+                            return Err(ServiceError::NameTaken(after.name));
+                        }
+                        other => other?,
+                    }
+                    unit.request_planning();
+                    Ok(after)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Ends a drain; returns whether the worker was draining.
     pub async fn resume_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<bool, ServiceError> {
-        self.change(caller, move |unit| {
-            let id = id.clone();
-            Box::pin(async move {
-                let before = unit.worker(&id).await?.worker;
-                let after = before.clone().resumed();
-                unit.save_worker(&before, &after, AuditAction::WorkerResumed, &json!({})).await?;
-                unit.request_planning();
-                Ok(before != after)
+        self.context
+            .change(caller, move |unit| {
+                let id = id.clone();
+                Box::pin(async move {
+                    let before = unit.worker(&id).await?.worker;
+                    let after = before.clone().resumed();
+                    unit.save_worker(&before, &after, AuditAction::WorkerResumed, &json!({})).await?;
+                    unit.request_planning();
+                    Ok(before != after)
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// Deletes a worker that is not connected, and is not expected to return to a running job. The history of its jobs stays.
     pub async fn delete_worker(self: &Arc<Self>, caller: Caller, id: WorkerId) -> Result<(), ServiceError> {
         let removed = id.clone();
-        self.change(caller, move |unit| {
-            let id = id.clone();
-            Box::pin(async move {
-                let stored = unit.worker(&id).await?;
-                let held = unit.tx.leased_jobs(Some(&id)).await?;
-                stored.worker.check_deletion(&held, offline_at(unit.core, &stored))?;
-                remove_worker(unit, &stored.worker, AuditAction::WorkerDeleted).await
+        self.context
+            .change(caller, move |unit| {
+                let id = id.clone();
+                Box::pin(async move {
+                    let stored = unit.worker(&id).await?;
+                    let held = unit.tx.leased_jobs(Some(&id)).await?;
+                    stored.worker.check_deletion(&held, offline_at(unit.context, &stored))?;
+                    remove_worker(unit, &stored.worker, AuditAction::WorkerDeleted).await
+                })
             })
-        })
-        .await?;
-        self.presence.forget(&removed);
+            .await?;
+        self.context.presence.forget(&removed);
         self.takeovers.forget(&removed);
-        self.gpu_readings.forget(&removed);
+        self.readings.forget(&removed);
         Ok(())
     }
 }
@@ -256,7 +276,7 @@ pub async fn remove_worker(
 pub async fn lose_leases(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
     withdraw_offers(unit, worker).await?;
     let stored = unit.tx.worker(worker).await?;
-    let lease = unit.core.worker_lease(stored.as_ref().map(|stored| &stored.worker));
+    let lease = unit.context.policy.worker_lease(stored.as_ref().map(|stored| &stored.worker));
     for before in unit.tx.leased_jobs(Some(worker)).await? {
         let after = before.clone().lost(unit.now, AttemptLoss::WorkerOffline, lease);
         unit.save_job(&before, &after).await?;

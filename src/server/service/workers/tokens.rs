@@ -14,10 +14,10 @@ use app::protocol::workers::{RotateToken, TokenLifetime};
 use serde_json::json;
 
 use super::local::rotate_local_token;
-use crate::service::Core;
 use crate::service::agents::token_conflict::{host_of_peer, listens_elsewhere};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
 use crate::store::workers::{LastContact, StoredWorker};
 use crate::tokens;
@@ -68,7 +68,7 @@ impl WorkerAuth {
     }
 }
 
-impl Core {
+impl WorkerService {
     /// Authenticates a worker's token or session from this address. One with a typing error is rejected by its checksum.
     pub async fn authenticate_worker(&self, token: &str, peer: Option<IpAddr>) -> Result<WorkerAuth, ServiceError> {
         let token = token.trim();
@@ -81,9 +81,9 @@ impl Core {
             _ => return Err(ServiceError::WrongToken),
         };
         let digest = tokens::digest(token);
-        let stored = self.read_recent().await?.worker_by_token(&digest).await?.ok_or(unknown)?;
+        let stored = self.context.read_recent().await?.worker_by_token(&digest).await?.ok_or(unknown)?;
         let key = WorkerAuth { worker: stored.worker.id.clone(), digest, kind: means, peer };
-        match key.check(&stored, self.now()) {
+        match key.check(&stored, self.context.now()) {
             Ok(_) => Ok(key),
             Err(TokenRejection::Unknown) => Err(ServiceError::WrongToken),
             Err(TokenRejection::SessionEnded) => Err(WorkerTransitionError::NotRegistered.into()),
@@ -105,12 +105,12 @@ impl Core {
                 TokenUse::Check => is_elsewhere(),
             }
         };
-        let recent = self.read_recent().await?.worker(&auth.worker).await?;
+        let recent = self.context.read_recent().await?.worker(&auth.worker).await?;
         if !recent.as_ref().is_some_and(is_another) {
             return Ok(());
         }
         // Another agent may just have registered on another server.
-        let now = self.read().await?.worker(&auth.worker).await?;
+        let now = self.context.read().await?.worker(&auth.worker).await?;
         if now.as_ref().is_some_and(is_another) { Err(WorkerTransitionError::TokenInUse.into()) } else { Ok(()) }
     }
 
@@ -121,20 +121,20 @@ impl Core {
         auth: &WorkerAuth,
         recent: &StoredWorker,
     ) -> Result<Option<Timestamp>, ServiceError> {
-        let closed = match auth.check(recent, self.now()) {
+        let closed = match auth.check(recent, self.context.now()) {
             Ok(until) => return Ok(until),
             Err(closed) => closed,
         };
-        let now = self.read().await?.worker(&auth.worker).await?;
-        let opened = now.map_or(Err(closed), |stored| auth.check(&stored, self.now()));
+        let now = self.context.read().await?.worker(&auth.worker).await?;
+        let opened = now.map_or(Err(closed), |stored| auth.check(&stored, self.context.now()));
         opened.map_err(|closed| ServiceError::WorkerTokenRejected(closed, auth.worker.clone()))
     }
 
     /// Records a contact.
     pub fn record_contact(&self, worker: &WorkerId, from: Option<IpAddr>) {
-        let now = self.now();
-        if let Some(before) = self.presence.record(worker, LastContact { at: now, from }) {
-            self.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        let now = self.context.now();
+        if let Some(before) = self.context.presence.record(worker, LastContact { at: now, from }) {
+            self.context.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
         }
     }
 
@@ -152,51 +152,52 @@ impl Core {
                 InvalidInput::OutOfRange { field: "overlap_seconds", allowed: "at most 604800 (7 days)" }.into()
             );
         }
-        let token = tokens::generate("wt_", &*self.random);
+        let token = tokens::generate("wt_", &*self.context.random);
         let expires_at = self.worker_token_expiry(rotate.lifetime)?;
         let unused_ends_at = self.unused_token_expiry(rotate.lifetime);
         let fresh = WorkerCredential {
             expires_at,
             expires_unused_at: unused_ends_at,
-            ..WorkerCredential::issued(tokens::digest(&token), self.now(), &caller.actor)
+            ..WorkerCredential::issued(tokens::digest(&token), self.context.now(), &caller.actor)
         };
         let input = Arc::new((id, token, fresh));
-        self.change(caller, move |unit| {
-            let input = Arc::clone(&input);
-            Box::pin(async move {
-                let (id, token, fresh) = &*input;
-                let stored = unit.worker(id).await?;
-                let (token, fresh) = if stored.worker.local {
-                    let token = rotate_local_token(unit, id, &tokens::digest(token)).await?;
-                    let digest = tokens::digest(&token);
-                    // The server starts the agent that uses it.
-                    (token, WorkerCredential { digest, expires_unused_at: None, ..fresh.clone() })
-                } else {
-                    (token.clone(), fresh.clone())
-                };
-                let credential = WorkerCredential::clone(&stored.credential).rotated(unit.now, fresh, overlap);
-                unit.tx.put_credential(id, &credential).await?;
-                let worker = stored.worker.clone().token_rotated();
-                if worker != stored.worker {
-                    unit.tx.update_worker(&stored.worker, &worker).await?;
-                }
-                let old_ends_at = credential.previous.map(|old| old.expires_at);
-                let unused_ends_at = credential.expires_unused_at;
-                let detail = json!({
-                    "expires_at": credential.expires_at,
-                    "token_unused_ends_at": unused_ends_at,
-                    "old_token_ends_at": old_ends_at,
-                });
-                unit.record(AuditAction::WorkerTokenRotated, id.as_str(), &detail).await?;
-                unit.notify(Topic::Workers);
-                // Its open stream re-checks the token, and ends.
-                unit.notify(Topic::Worker(id.clone()));
-                let at_once = overlap.is_none_or(|overlap| overlap.0 == 0);
-                let worker = if at_once { evict_agent(unit, worker).await? } else { worker };
-                Ok(WorkerWithToken { worker, token, unused_expires_at: unused_ends_at })
+        self.context
+            .change(caller, move |unit| {
+                let input = Arc::clone(&input);
+                Box::pin(async move {
+                    let (id, token, fresh) = &*input;
+                    let stored = unit.worker(id).await?;
+                    let (token, fresh) = if stored.worker.local {
+                        let token = rotate_local_token(unit, id, &tokens::digest(token)).await?;
+                        let digest = tokens::digest(&token);
+                        // The server starts the agent that uses it.
+                        (token, WorkerCredential { digest, expires_unused_at: None, ..fresh.clone() })
+                    } else {
+                        (token.clone(), fresh.clone())
+                    };
+                    let credential = WorkerCredential::clone(&stored.credential).rotated(unit.now, fresh, overlap);
+                    unit.tx.put_credential(id, &credential).await?;
+                    let worker = stored.worker.clone().token_rotated();
+                    if worker != stored.worker {
+                        unit.tx.update_worker(&stored.worker, &worker).await?;
+                    }
+                    let old_ends_at = credential.previous.map(|old| old.expires_at);
+                    let unused_ends_at = credential.expires_unused_at;
+                    let detail = json!({
+                        "expires_at": credential.expires_at,
+                        "token_unused_ends_at": unused_ends_at,
+                        "old_token_ends_at": old_ends_at,
+                    });
+                    unit.record(AuditAction::WorkerTokenRotated, id.as_str(), &detail).await?;
+                    unit.notify(Topic::Workers);
+                    // Its open stream re-checks the token, and ends.
+                    unit.notify(Topic::Worker(id.clone()));
+                    let at_once = overlap.is_none_or(|overlap| overlap.0 == 0);
+                    let worker = if at_once { evict_agent(unit, worker).await? } else { worker };
+                    Ok(WorkerWithToken { worker, token, unused_expires_at: unused_ends_at })
+                })
             })
-        })
-        .await
+            .await
     }
 
     /// When a token that is created now expires.
@@ -204,7 +205,7 @@ impl Core {
         &self,
         life: TokenLifetime,
     ) -> Result<Option<Timestamp>, InvalidInput> {
-        let now = self.now();
+        let now = self.context.now();
         let end = match (life.expires_at, life.expires_in_seconds) {
             (None, None) => return Ok(None),
             (Some(at), None) => at,
@@ -223,19 +224,24 @@ impl Core {
     /// When a token that is created now expires unless an agent registers with it: for tokens without an expiry date.
     pub(in crate::service) fn unused_token_expiry(&self, life: TokenLifetime) -> Option<Timestamp> {
         let chosen = life.expires_at.is_some() || life.expires_in_seconds.is_some();
-        self.policy.accounts.unused_worker_token_lifetime.filter(|_| !chosen).map(|life| self.now() + life)
+        self.context
+            .policy
+            .accounts
+            .unused_worker_token_lifetime
+            .filter(|_| !chosen)
+            .map(|life| self.context.now() + life)
     }
 
     /// Raises the alarm: two agents use one token. The worker shows it until its token is rotated, or the alarm is dismissed.
     pub async fn record_token_conflict(self: &Arc<Self>, caller: Caller, worker: &WorkerId, host: Option<&str>) {
         tracing::warn!(%worker, ?host, "worker token: rejected a second agent with a token in use");
-        let Some(left_out) = self.admit_refusal(Flood::TokenInUse, worker.to_string()) else { return };
+        let Some(left_out) = self.audit.admit_refusal(Flood::TokenInUse, worker.to_string()) else { return };
         let mut detail = json!({"host": host});
         if left_out > 0 {
             detail["left_out_before"] = json!(left_out);
         }
         let input = Arc::new((worker.clone(), host.unwrap_or_default().to_owned(), detail));
-        let recorded = self.change(caller, move |unit| {
+        let recorded = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
                 let (worker, host, detail) = &*input;

@@ -27,15 +27,15 @@ async fn is_logged_in(server: &TestServer, by: &Actor) -> bool {
 #[tokio::test]
 async fn setup_code_creates_the_first_admin_once() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
-    let core = &server.app.core;
-    let stale = core.issue_setup_code().await.expect("a database").expect("no users yet");
-    let fresh = core.issue_setup_code().await.expect("a database").expect("no users yet");
+    let services = &server.app.services;
+    let stale = services.access.issue_setup_code().await.expect("a database").expect("no users yet");
+    let fresh = services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     assert_ne!(stale, fresh);
     assert!(server.get(&Actor::Nobody, "/login").await.text().contains("action=\"/ui/setup\""));
     let filled_in = server.get(&Actor::Nobody, &format!("/login?setup={fresh}")).await.text();
     assert!(filled_in.contains(&format!("value=\"{fresh}\"")), "{filled_in}");
     let set_up = async |code: &str, name: &str, password: &str| {
-        core.create_first_admin(Caller::system(), code, name, password, BrowserInfo::default()).await
+        services.access.create_first_admin(Caller::system(), code, name, password, BrowserInfo::default()).await
     };
     for (code, name, password) in
         [(stale.as_str(), "ada", PASSWORD), ("", "ada", PASSWORD), (&fresh, "Ada", PASSWORD), (&fresh, "ada", "short")]
@@ -45,11 +45,15 @@ async fn setup_code_creates_the_first_admin_once() {
     let Ok(LoginOutcome::LoggedIn(opened)) = set_up(&format!("  {fresh} "), "ada", PASSWORD).await else {
         panic!("the code is right")
     };
-    let ada =
-        core.authenticate(&Credential::Cookie(digest(&opened.cookie))).await.expect("a database").expect("logged in");
+    let ada = services
+        .access
+        .authenticate(&Credential::Cookie(digest(&opened.cookie)))
+        .await
+        .expect("a database")
+        .expect("logged in");
     assert_eq!((ada.name.as_str(), ada.permissions), ("ada", Permissions::all()));
     assert_eq!(set_up(&fresh, "eve", PASSWORD).await.err(), Some(ServiceError::WrongToken));
-    assert_eq!(core.issue_setup_code().await, Ok(None));
+    assert_eq!(services.access.issue_setup_code().await, Ok(None));
     assert!(server.get(&Actor::Nobody, "/login").await.text().contains("action=\"/ui/login\""));
     assert!(server.log_in("ada", PASSWORD).await.is_some());
 }
@@ -334,7 +338,8 @@ async fn audit_log_names_the_token() {
     let (_, ci) = token(&server, &Actor::Admin, json!({"name": "ci"})).await;
     let made = server.post(&ci, "/api/admin/workers", json!({"name": "gpu-1"})).await.expect_status(201);
     let id = made["worker_id"].as_str().expect("text");
-    let trail = server.app.core.store.read().await.expect("a reader").audit_of_target(id).await.expect("readable");
+    let trail =
+        server.app.services.context.store.read().await.expect("a reader").audit_of_target(id).await.expect("readable");
     assert_eq!(trail[0].actor, "admin/ci");
     assert!(!ADMIN.is_empty());
 }

@@ -148,23 +148,24 @@ async fn change_and_reset(
     by_an_admin: &str,
 ) -> Result<(), ServiceError> {
     let Some(Actor::Cookie(cookie)) = server.log_in("ada", now).await else { panic!("it is ada's password") };
-    let core = &server.app.core;
+    let services = &server.app.services;
     let ticket = Credential::Cookie(digest(cookie.split_once('=').expect("a value").1));
-    let ada = core.authenticate(&ticket).await.expect("a database").expect("logged in");
+    let ada = services.access.authenticate(&ticket).await.expect("a database").expect("logged in");
     let gate = Arc::new(Notify::new());
     let shut = Arc::clone(&gate);
-    let gated = core.store.write(Box::new(move |_| {
+    let gated = services.context.store.write(Box::new(move |_| {
         let shut = Arc::clone(&shut);
         Box::pin(async move {
             shut.notified().await;
             Ok(())
         })
     }));
-    let change = core.change_password(Caller::system(), &ada, now, by_the_thief);
-    let reset = core.reset_password(Caller::system(), ada.account_id().expect("hers"), by_an_admin);
+    let change = services.access.change_password(Caller::system(), &ada, now, by_the_thief);
+    let reset = services.access.reset_password(Caller::system(), ada.account_id().expect("hers"), by_an_admin);
     let open = async {
         for _ in 0..9 {
-            let nobody = core.log_in(Caller::system(), "nobody", "wrong-password", BrowserInfo::default()).await;
+            let nobody =
+                services.access.log_in(Caller::system(), "nobody", "wrong-password", BrowserInfo::default()).await;
             assert_eq!(nobody.err(), Some(ServiceError::WrongPassword));
         }
         gate.notify_one();
@@ -200,13 +201,13 @@ async fn token_of_an_ended_attempt_is_no_contact() {
 #[tokio::test]
 async fn rotated_local_worker_token_survives_a_restart() {
     let server = TestServer::start().await;
-    let core = &server.app.core;
-    let first = core.local_worker("local-here").await.expect("made");
-    assert_eq!(core.local_worker("local-here").await, Ok(first.clone()), "the next start finds the same");
+    let services = &server.app.services;
+    let first = services.workers.local_worker("local-here").await.expect("made");
+    assert_eq!(services.workers.local_worker("local-here").await, Ok(first.clone()), "the next start finds the same");
     let page = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     let path = format!("/api/admin/workers/{}/token", page["workers"][0]["id"].as_str().expect("text"));
     let shown = server.post(&Actor::Admin, &path, json!({})).await.expect_status(200)["token"].clone();
-    let second = core.local_worker("local-here").await.expect("there");
+    let second = services.workers.local_worker("local-here").await.expect("there");
     assert!(shown == json!(second) && second != first);
     let beat = async |token: &str| server.post(&Actor::worker(token), "/api/workers/register", json!({})).await;
     beat(&first).await.expect_problem(401, "worker_token_invalid");

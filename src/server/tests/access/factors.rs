@@ -245,13 +245,25 @@ async fn totp_key_is_encrypted_and_recovery_codes_work_without_it() {
     let browser = server.add_user("ada", "viewer").await;
     let ada = set_up_totp(&server, browser).await;
     let id = UserId::parse(&server.user_id("ada").await).expect("an id");
-    let kept = server.app.core.store.read().await.expect("a reader").totp(&id).await.expect("readable").expect("there");
+    let kept = server
+        .app
+        .services
+        .context
+        .store
+        .read()
+        .await
+        .expect("a reader")
+        .totp(&id)
+        .await
+        .expect("readable")
+        .expect("there");
     assert!(!format!("{kept:?}").contains(&ada.secret));
-    let codes = server.app.core.store.read().await.expect("a reader").recovery_codes(&id).await.expect("readable");
+    let codes =
+        server.app.services.context.store.read().await.expect("a reader").recovery_codes(&id).await.expect("readable");
     assert!(codes.iter().all(|code| code.digest.len() == 64 && !ada.recovery_codes.contains(&code.digest)));
     // The server has another key for secrets now.
     let lost = StoredTotp { sealed: Sealed { key_id: "another".to_owned(), ..kept.sealed.clone() }, ..kept };
-    let write = server.app.core.store.write(Box::new(move |tx| {
+    let write = server.app.services.context.store.write(Box::new(move |tx| {
         let lost = lost.clone();
         Box::pin(async move { tx.put_totp(&lost).await })
     }));

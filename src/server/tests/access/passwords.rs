@@ -39,7 +39,7 @@ async fn password_fields_hide_input_and_support_password_managers() {
     let Actor::Cookie(ada) = server.add_user("ada", "admin").await else { panic!("a browser") };
     let somebody = format!("/admin/users/{}", server.user_id("ada").await);
     let fresh = TestServer::start_as(AuthMode::SingleUser).await;
-    fresh.app.core.issue_setup_code().await.expect("a database").expect("no users yet");
+    fresh.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     let pages = [
         (page(&server, "", "/login").await, 1),
         (page(&fresh, "", "/login").await, 1),

@@ -42,7 +42,7 @@ async fn limited(caller: u32, stranger: u32, wrong_passwords: u32) -> TestServer
 }
 
 fn refused(server: &TestServer, kind: RateLimitKind) -> u64 {
-    let all = server.app.core.authenticator.rate_limits.rejected();
+    let all = server.app.services.access.authenticator.rate_limits.rejected();
     all.iter().find(|(one, _)| *one == kind).expect("each kind").1
 }
 

@@ -108,7 +108,7 @@ async fn registration_reports_health() {
 async fn unchanged_health_is_not_written_again() {
     let server = TestServer::start().await;
     let (id, key, _events) = connect_worker(&server, None).await;
-    let commits = || server.app.core.metrics.commits.sizes.snapshot().count;
+    let commits = || server.app.services.context.metrics.commits.sizes.snapshot().count;
     heartbeat(&server, &key, Some("a")).await;
     let before = commits();
     for words in ["a", "b", "c", "b"] {

@@ -54,7 +54,7 @@ async fn all_workers_are_checked_for_silence() {
     let counts = listed().await["counts"].clone();
     assert_eq!(counts, json!({"busy": 1, "connecting": OTHERS / 2, "draining": 0, "idle": OTHERS / 2, "offline": 0}));
     server.clock.advance(Millis::from_secs(121));
-    let checked = server.app.core.check_health().await.expect("a database");
+    let checked = server.app.services.agents.check_health().await.expect("a database");
     assert_eq!((checked.offline, checked.failed), (OTHERS + 1, 0), "in one pass");
     let page = listed().await;
     assert_eq!((&page["total"], &page["counts"]["offline"]), (&json!(OTHERS + 1), &json!(OTHERS + 1)));
@@ -244,7 +244,7 @@ async fn token_is_used_by_one_host_at_a_time() {
     from("a").await.expect_status(200);
     from("a").await.expect_status(200);
     from("b").await.expect_problem(409, "token_in_use");
-    let mut tx = server.app.core.read().await.expect("a reader");
+    let mut tx = server.app.services.context.read().await.expect("a reader");
     let trail = tx.audit_of_target(&id).await.expect("readable");
     let alarm = trail.last().expect("an entry");
     assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
@@ -273,7 +273,8 @@ async fn older_agents_on_two_hosts_do_not_alternate() {
         read_response(server.open_stream_from(&key, a).await).await.expect_problem(409, "token_in_use");
         server.clock.advance(Millis::from_secs(10));
     }
-    let trail = server.app.core.read().await.expect("a database").audit_of_target(&id).await.expect("readable");
+    let trail =
+        server.app.services.context.read().await.expect("a database").audit_of_target(&id).await.expect("readable");
     let alarms = trail.iter().filter(|entry| entry.action == "worker.token_in_use").count();
     assert_eq!(alarms, 2);
     server.put_config("digits").await;

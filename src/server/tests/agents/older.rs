@@ -27,7 +27,7 @@ pub async fn connect(server: &TestServer, key: &Actor, host: [u8; 4]) -> EventSt
 pub async fn until_gone(server: &TestServer, worker: &str) {
     let id = WorkerId::parse(worker).expect("an id");
     loop {
-        let stored = server.app.core.read().await.expect("a database").worker(&id).await.expect("readable");
+        let stored = server.app.services.context.read().await.expect("a database").worker(&id).await.expect("readable");
         if stored.expect("it is there").worker.stream_id().is_none() {
             return;
         }
@@ -78,7 +78,8 @@ async fn cancelled_offer(server: &TestServer, events: &mut EventStreamReader) ->
 
 /// Counts the audit entries of a worker with this action.
 pub async fn recorded(server: &TestServer, worker: &str, action: &str) -> usize {
-    let trail = server.app.core.read().await.expect("a database").audit_of_target(worker).await.expect("readable");
+    let trail =
+        server.app.services.context.read().await.expect("a database").audit_of_target(worker).await.expect("readable");
     trail.iter().filter(|entry| entry.action == action).count()
 }
 

@@ -205,7 +205,7 @@ async fn streams_per_server_are_limited() {
 async fn worker_is_connecting_after_its_stream_ends() {
     let server = TestServer::start().await;
     let (id, _, events) = server.connect_worker("gpu-1").await;
-    let mut bell = server.app.core.notifier.subscribe();
+    let mut bell = server.app.services.context.notifier.subscribe();
     drop(events);
     let connecting = async {
         while server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"]

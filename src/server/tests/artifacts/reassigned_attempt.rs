@@ -109,9 +109,10 @@ async fn upload_during_reassignment_replaces_nothing() {
 async fn upload_after_reassignment_is_removed() {
     let mut story = ReassignScenario::start().await;
     let job = JobId::parse(&story.job).expect("an id");
-    let core = &story.server.app.core;
+    let services = &story.server.app.services;
     let body = futures_util::stream::iter([Ok::<_, std::io::Error>("late".into())]);
-    let received = core.artifacts.receive((&job, AttemptNumber(1), "model.bin"), body, None, 99).await.expect("a disk");
+    let received =
+        services.artifacts.files.receive((&job, AttemptNumber(1), "model.bin"), body, None, 99).await.expect("a disk");
     let stored = received.commit().await.expect("a disk");
     assert_eq!(story.file_names(), ["model.bin"]);
     story.reassign().await;
@@ -119,8 +120,13 @@ async fn upload_after_reassignment_is_removed() {
     let subject = AttemptRef { worker, job, attempt: Some(AttemptNumber(1)) };
     let announced =
         UploadAnnouncement { path: "model.bin".to_owned(), kind: ArtifactKind::Final, sha256: None, size: 0 };
-    let recorded =
-        story.server.app.core.record_artifact(Caller::system(), subject, AttemptNumber(1), announced, stored).await;
+    let recorded = story
+        .server
+        .app
+        .services
+        .artifacts
+        .record_artifact(Caller::system(), subject, AttemptNumber(1), announced, stored)
+        .await;
     let refused = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
     assert_eq!(recorded, Err(refused));
     story.get().await.expect_problem(404, "artifact_not_found");

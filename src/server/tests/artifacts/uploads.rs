@@ -190,7 +190,7 @@ async fn ended_attempt_cannot_upload_and_its_chunks_are_removed() {
     let story = UploadScenario::start().await;
     let digest = sha256(b"whole");
     story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
-    let sweep = async || story.server.app.core.sweep_uploads().await.expect("a disk");
+    let sweep = async || story.server.app.services.artifacts.sweep_uploads().await.expect("a disk");
     assert_eq!(sweep().await, 0, "it may go on");
     story
         .server
@@ -208,14 +208,14 @@ async fn abandoned_upload_is_removed_after_a_day() {
     let story = UploadScenario::start().await;
     story.put("offset=0&size=5", &sha256(b"whole"), "who").await.expect_status(200);
     let ago = |span: Millis| {
-        let at = Duration::from_millis((story.server.app.core.now().0 - span.0).unsigned_abs());
+        let at = Duration::from_millis((story.server.app.services.context.now().0 - span.0).unsigned_abs());
         let part = File::options().write(true).open(&story.partial_files()[0]).expect("a part");
         part.set_modified(UNIX_EPOCH + at).expect("a file's time");
     };
     ago(Millis::from_secs(86_400));
-    assert_eq!(story.server.app.core.sweep_uploads().await, Ok(0));
+    assert_eq!(story.server.app.services.artifacts.sweep_uploads().await, Ok(0));
     ago(Millis::from_secs(86_401));
-    assert_eq!(story.server.app.core.sweep_uploads().await, Ok(1));
+    assert_eq!(story.server.app.services.artifacts.sweep_uploads().await, Ok(1));
     assert!(story.partial_files().is_empty());
 }
 
@@ -224,7 +224,7 @@ async fn full_disk_rejects_new_uploads() {
     let story = UploadScenario::start().await;
     story.server.clock.advance(Millis(1));
     story.server.disk.set_free(1 << 30);
-    story.server.app.core.refresh_disk_space().expect("a disk by hand");
+    story.server.app.services.context.refresh_disk_space().expect("a disk by hand");
     let digest = sha256(b"whole");
     story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
     story

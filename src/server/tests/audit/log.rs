@@ -83,7 +83,7 @@ async fn each_action_is_recorded_once() {
         provoke(&server, *action).await;
         let filters = AuditFilters { action: Some(action.as_str().to_owned()), ..AuditFilters::default() };
         let query = AuditQuery { filters, ..AuditQuery::default() };
-        let page = server.app.core.audit_page(&query).await.expect("a database");
+        let page = server.app.services.audit.audit_page(&query).await.expect("a database");
         assert_eq!(page.entries.len(), 1, "{}: {page:?}", action.as_str());
     }
 }
@@ -281,7 +281,7 @@ async fn flood_of_rejections_leaves_few_entries_with_counts() {
     }
     assert_eq!(entries(&server, "?action=access.login_failed").await.len(), 3);
     server.clock.advance(Millis::from_secs(60));
-    server.app.core.flush_suppressed().await;
+    server.app.services.audit.flush_suppressed().await;
     let told = entries(&server, "?action=access.login_failed").await;
     assert_eq!((told.len(), &told[0]["detail"]), (4, &json!({"left_out": 47, "peers": 1})));
     for _ in 0..5 {
@@ -295,50 +295,55 @@ async fn flood_of_rejections_leaves_few_entries_with_counts() {
 #[tokio::test]
 async fn expired_entries_are_deleted_and_the_rest_can_be_verified() {
     let server = TestServer::start_with(|policy| policy.audit_retention = Some(DAY)).await;
-    let core = &server.app.core;
+    let services = &server.app.services;
     for n in 0..3 {
         server.create_worker(&format!("gpu-{n}")).await;
         server.clock.advance(Millis(DAY.0 / 2));
     }
-    assert_eq!(core.prune_audit().await, Ok(3), "the admin, the token and the first worker: older than a day");
+    assert_eq!(
+        services.audit.prune_audit().await,
+        Ok(3),
+        "the admin, the token and the first worker: older than a day"
+    );
     let told = entries(&server, "?action=audit.expired").await;
     let detail = &told[0]["detail"];
     assert_eq!((&told[0]["target"], &detail["from"], &detail["to"]), (&json!("c_test"), &json!(1), &json!(3)));
     assert_eq!(entries(&server, "").await.len(), 4, "what was removed is signed");
     let unsigned = SignedLines::default();
-    let mut tx = core.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, None, &unsigned, false, core.now()).await.expect("readable");
+    let mut tx = services.context.read().await.expect("a database");
+    let verdict = verify_trail(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.report.entries, verdict.report.faults), (4, vec![]));
     drop(tx);
-    assert_eq!(core.prune_audit().await, Ok(0));
+    assert_eq!(services.audit.prune_audit().await, Ok(0));
     server.clock.advance(Millis(10 * DAY.0));
-    assert_eq!(core.prune_audit().await, Ok(4), "its own entries are like the others");
-    let mut tx = core.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, None, &unsigned, false, core.now()).await.expect("readable");
+    assert_eq!(services.audit.prune_audit().await, Ok(4), "its own entries are like the others");
+    let mut tx = services.context.read().await.expect("a database");
+    let verdict = verify_trail(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.report.entries, verdict.report.faults), (2, vec![]));
 }
 
 #[tokio::test]
 async fn checkpoints_are_signed_after_new_entries() {
     let server = TestServer::start().await;
-    let core = &server.app.core;
+    let services = &server.app.services;
     for _ in 0..3 {
-        core.sign_audit().await.expect("a database");
+        services.audit.sign_audit().await.expect("a database");
     }
     assert_eq!(entries(&server, "?action=audit.checkpoint").await.len(), 1);
     server.create_worker("gpu-1").await;
-    core.sign_audit().await.expect("a database");
+    services.audit.sign_audit().await.expect("a database");
     let files = AuditCheckpointFile::find(server.directory.path(), "sqlite").expect("readable").expect("a key");
     let lines = files.read_signed().expect("readable");
     let numbers: Vec<i64> = lines.signed["c_test"].keys().copied().collect();
     assert_eq!((numbers, lines.is_complete, &lines.invalid_lines), (vec![2, 4], true, &vec![]));
-    let mut tx = core.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, Some(&files), &lines, false, core.now()).await.expect("readable");
+    let mut tx = services.context.read().await.expect("a database");
+    let verdict = verify_trail(&mut *tx, Some(&files), &lines, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.faults), (2, 0, vec![]));
     let other = tempfile::tempdir().expect("a temporary directory");
     let other = AuditCheckpointFile::open(other.path(), "sqlite", [1; 32]).expect("writable");
-    let verdict =
-        verify_trail(&mut *tx, Some(&other), &SignedLines::default(), false, core.now()).await.expect("readable");
+    let verdict = verify_trail(&mut *tx, Some(&other), &SignedLines::default(), false, services.context.now())
+        .await
+        .expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.is_clean()), (0, 2, true));
 }
 
@@ -346,7 +351,7 @@ async fn checkpoints_are_signed_after_new_entries() {
 async fn readers_can_verify_the_audit_log() {
     let server = TestServer::start().await;
     let (id, _) = server.create_worker("gpu-1").await;
-    server.app.core.sign_audit().await.expect("a database");
+    server.app.services.audit.sign_audit().await.expect("a database");
     let verdict = server.get(&Actor::Admin, "/api/audit/verify").await.expect_status(200);
     assert_eq!((&verdict["intact"], &verdict["chains"], &verdict["faults"]), (&json!(true), &json!(1), &json!([])));
     assert_eq!((&verdict["checkpoints_signed"], &verdict["key_found"]), (&json!(1), &json!(true)));

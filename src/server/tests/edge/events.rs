@@ -77,7 +77,7 @@ async fn listener_gets_changes_of_visible_jobs_only() {
     events.next().await.expect("the first message");
     let (hers, own) = (submit_as(&server, &ada).await, submit_as(&server, &eve).await);
     for job in [&hers, &own] {
-        server.app.core.notifier.notify([Topic::Log(JobId::parse(job).expect("an id"))]);
+        server.app.services.context.notifier.notify([Topic::Log(JobId::parse(job).expect("an id"))]);
     }
     server.create_worker("gpu-1").await;
     server.put_config("last").await;
@@ -99,7 +99,7 @@ async fn requested_topics_are_filtered_by_permission() {
     let query = format!("?topics=job:{job},log:{job},worker:{worker},audit,gpus,configs");
     let mut events = listen_as(&server, &eve, &query).await;
     events.next().await.expect("the first message");
-    server.app.core.notifier.notify([Topic::Log(JobId::parse(&job).expect("an id")), Topic::Gpus]);
+    server.app.services.context.notifier.notify([Topic::Log(JobId::parse(&job).expect("an id")), Topic::Gpus]);
     server.post(&ada, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_status(200);
     server.post(&Actor::Admin, &format!("/api/admin/workers/{worker}/drain"), json!({})).await.expect_status(200);
     server.put_config("last").await;

@@ -22,7 +22,7 @@ async fn unavailable_database_is_503_and_not_ready() {
     let server = TestServer::start().await;
     let (_, key) = server.create_worker("gpu-1").await;
     assert_eq!(server.get(&Actor::Nobody, "/readyz").await.status, StatusCode::OK);
-    let store: &std::sync::Arc<dyn Store> = &server.app.core.store;
+    let store: &std::sync::Arc<dyn Store> = &server.app.services.context.store;
     store.close().await;
     let answer = server.get(&Actor::Admin, "/api/queue").await;
     assert_eq!(answer.headers[header::RETRY_AFTER], "2");
@@ -82,11 +82,11 @@ async fn problem_pages_are_localized() {
 async fn unavailable_database_page_shows_since_when() {
     let server = TestServer::start().await;
     let lea = server.add_user("lea", "lead").await;
-    server.app.core.store.close().await;
-    assert!(server.app.core.renew_leadership().await.is_err());
-    let since = server.app.core.now();
+    server.app.services.context.store.close().await;
+    assert!(server.app.services.system.renew_leadership().await.is_err());
+    let since = server.app.services.context.now();
     server.clock.advance(app::domain::time::Millis::from_secs(90));
-    assert!(server.app.core.renew_leadership().await.is_err(), "it is away still");
+    assert!(server.app.services.system.renew_leadership().await.is_err(), "it is away still");
     let answer = browse(&server, &lea, "GET", "/jobs", "en").await;
     assert_eq!(
         (answer.status.as_u16(), &answer.headers[header::RETRY_AFTER]),

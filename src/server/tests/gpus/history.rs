@@ -122,16 +122,16 @@ async fn history_survives_restarts_and_damage() {
     let (id, key, _events) = worker(&server, 1).await;
     send_utilization(&server, &key, &[20.0]).await;
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    let core = &server.app.core;
-    core.save_gpu_history().await.expect("written");
+    let services = &server.app.services;
+    services.gpus.save_gpu_history().await.expect("written");
     let known = |histories: &GpuHistoryStore| histories.to_bytes();
     let again = GpuHistoryStore::open(server.directory.path());
-    assert_eq!(known(&again), known(&core.gpu_history));
+    assert_eq!(known(&again), known(&services.gpus.history));
     let file = server.directory.path().join("gpu-history");
     std::fs::write(&file, b"damaged").expect("written");
     assert_eq!(known(&GpuHistoryStore::open(server.directory.path())), known(&GpuHistoryStore::default()));
-    core.save_gpu_history().await.expect("what is damaged is replaced");
-    assert_eq!(known(&GpuHistoryStore::open(server.directory.path())), known(&core.gpu_history));
+    services.gpus.save_gpu_history().await.expect("what is damaged is replaced");
+    assert_eq!(known(&GpuHistoryStore::open(server.directory.path())), known(&services.gpus.history));
     assert!(!id.is_empty());
 }
 
@@ -140,10 +140,10 @@ async fn servers_with_a_shared_directory_share_history() {
     let (ours, theirs) = (TestServer::start().await, TestServer::start().await);
     let (_, key, _events) = worker(&theirs, 1).await;
     send_utilization(&theirs, &key, &[70.0]).await;
-    theirs.app.core.save_gpu_history().await.expect("written");
+    theirs.app.services.gpus.save_gpu_history().await.expect("written");
     std::fs::copy(theirs.directory.path().join("gpu-history"), ours.directory.path().join("gpu-history"))
         .expect("copied");
-    ours.app.core.save_gpu_history().await.expect("written");
+    ours.app.services.gpus.save_gpu_history().await.expect("written");
     assert_eq!(known_values(&fetch(&ours, "/api/admin/gpus/history").await["utilization_percent"]), [70.0]);
 }
 

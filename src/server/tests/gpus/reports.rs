@@ -169,8 +169,8 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
 async fn heartbeat_without_gpu_changes_writes_nothing() {
     let server = TestServer::start().await;
     let (id, key, _events) = online(&server, gpus(2, 1), 1).await;
-    let commits = || server.app.core.metrics.commits.sizes.snapshot().count;
-    let (before, version) = (commits(), server.app.core.notifier.version());
+    let commits = || server.app.services.context.metrics.commits.sizes.snapshot().count;
+    let (before, version) = (commits(), server.app.services.context.notifier.version());
     assert!(before > 0, "they are counted");
     let same = json!([{"uuid": "GPU-0", "unavailable": in_use(), "power_watts": 300.0}, {"uuid": "GPU-1"}]);
     send_gpus(&server, &key, same).await;
@@ -180,7 +180,7 @@ async fn heartbeat_without_gpu_changes_writes_nothing() {
     let older = json!({"at": "2024-01-15T10:30:00Z", "gpus": [{"uuid": "GPU-1", "unavailable": in_use()}]});
     let newer = json!({"at": "2024-01-15T10:30:05Z", "gpus": [{"uuid": "GPU-1"}]});
     server.post(&key, "/api/workers/heartbeat", json!({"telemetry": [older, newer]})).await.expect_status(200);
-    assert_eq!((commits(), server.app.core.notifier.version()), (before, version));
+    assert_eq!((commits(), server.app.services.context.notifier.version()), (before, version));
     assert_eq!(
         (recorded_details(&server).await.len(), &worker_view(&server, &id).await["gpus_unavailable"]),
         (0, &json!(1))
@@ -320,10 +320,10 @@ async fn open_pages_get_throttled_reading_notifications() {
         let mut bell = EventStreamReader::new(server.open(&Actor::Admin, "GET", &path, Body::empty()).await);
         bell.next().await.expect("the first message always comes");
         let beat = async |seconds: i64| {
-            let before = server.app.core.notifier.version();
+            let before = server.app.services.context.notifier.version();
             server.clock.advance(Millis::from_secs(seconds));
             send_gpus(&server, &key, json!([{"uuid": "GPU-0", "temperature_celsius": 50.0}])).await;
-            server.app.core.notifier.version() - before
+            server.app.services.context.notifier.version() - before
         };
         assert_eq!(beat(1).await, 0, "no page is open");
         look().await;

@@ -70,9 +70,9 @@ impl TestAgent {
 /// Returns the token of the attempt in the query, otherwise of the job's latest attempt.
 async fn job_token(server: &TestServer, job: &JobId, query: &str) -> String {
     let named = query.split('&').find_map(|pair| pair.strip_prefix("attempt=")?.parse().ok().map(AttemptNumber));
-    let mut tx = server.app.core.read().await.expect("a database");
+    let mut tx = server.app.services.context.read().await.expect("a database");
     let newest = tx.job(job).await.expect("readable").map(|job| job.attempt).unwrap_or_default();
-    tokens::job_token(&server.app.core.token_signing_key, job, named.unwrap_or(newest))
+    tokens::job_token(&server.app.services.context.token_signing_key, job, named.unwrap_or(newest))
 }
 
 impl TestServer {
@@ -87,7 +87,8 @@ impl TestServer {
     /// Drops a worker's stream without a disconnect, as if its agent had crashed.
     pub async fn drop_stream(&self, id: &str, events: EventStreamReader) {
         let path = format!("/api/admin/workers/{id}");
-        let mut rung = self.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(id).expect("an id")));
+        let mut rung =
+            self.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(id).expect("an id")));
         drop(events);
         while self.get(&Actor::Admin, &path).await.expect_status(200)["connection_lost"] != true {
             rung.changed().await.expect("the end of the stream is notified");

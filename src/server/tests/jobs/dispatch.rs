@@ -45,7 +45,7 @@ async fn every_change_has_exactly_one_audit_entry() {
         server.report_status(&key, &job, json!({"status": status, "attempt": 1})).await.expect_status(200);
     }
     server.report_status(&key, &job, json!({"status": "failed", "attempt": 1})).await.expect_problem(409, "job_ended");
-    let mut tx = server.app.core.read().await.expect("a reader");
+    let mut tx = server.app.services.context.read().await.expect("a reader");
     let actions =
         |trail: Vec<crate::store::audit::StoredAuditEntry>| trail.into_iter().map(|e| e.action).collect::<Vec<_>>();
     let of_job = actions(tx.audit_of_target(&job).await.expect("readable"));

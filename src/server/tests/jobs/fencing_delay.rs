@@ -291,7 +291,7 @@ async fn two_servers() -> (TestServer, TestServer, Actor, String, EventStreamRea
     let database = fresh_database().await;
     let a = TestServer::start_shared("c_a", &database, Millis::from_secs(3_600)).await;
     let b = TestServer::start_shared("c_b", &database, Millis::from_secs(3_600)).await;
-    a.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
     a.put_config("digits").await;
     let (_, key, mut events) = a.connect_worker("gpu-1").await;
     let job = submit(&a).await;
@@ -308,7 +308,7 @@ async fn after_the_leader_declared_offline_a_worker_of_another_server() {
     }
     b.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
     let (_, other, _others) = a.connect_worker("gpu-2").await;
-    a.app.core.check_health().await.expect("a database");
+    a.app.services.agents.check_health().await.expect("a database");
     assert_eq!(a.job_status(&job).await, "queued", "what the other heard is not written yet");
     for _ in 1..LEASE {
         a.clock.advance(Millis::from_secs(1));
@@ -328,9 +328,9 @@ async fn after_a_server_stopped_with_an_unsaved_contact() {
     }
     // Only in the memory of the first server, which stops.
     a.heartbeat(&key, json!([{"job_id": job, "attempt": 1}])).await;
-    a.app.core.resign().await.expect("a database");
+    a.app.services.system.resign().await.expect("a database");
     drop((a, events));
-    b.app.core.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     let (_, other, _others) = b.connect_worker("gpu-2").await;
     for _ in 0..=LEASE {
         assert_eq!(
@@ -360,16 +360,16 @@ async fn after_a_server_with_a_longer_timeout() {
         (policy.leader_term, policy.heartbeat_timeout) = (term, Millis::from_secs(TOLD));
     })
     .await;
-    a.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
     a.put_config("digits").await;
     let (_, key, mut events) = a.connect_worker("gpu-1").await;
     let job = submit(&a).await;
     events.next_offer().await;
     a.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
-    a.app.core.resign().await.expect("a database");
+    a.app.services.system.resign().await.expect("a database");
     drop((a, events));
     let b = TestServer::start_shared("c_b", &database, term).await;
-    b.app.core.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     let (_, other, _others) = b.connect_worker("gpu-2").await;
     for _ in 0..=LEASE {
         b.clock.advance(Millis::from_secs(1));

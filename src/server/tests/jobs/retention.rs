@@ -49,7 +49,7 @@ async fn by_default_everything_is_kept() {
     let (server, key, mut events) = start_with_retention(JobRetention::default()).await;
     let job = run_job(&server, &key, &mut events).await;
     server.clock.advance(Millis(10_000 * DAY.0));
-    assert_eq!(server.app.core.prune_jobs().await, Ok(0));
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0));
     assert_eq!(server.job_status(&job).await, "completed");
     assert!(files(&server, &job).iter().all(|path| path.exists()));
 }
@@ -63,7 +63,7 @@ async fn logs_artifacts_and_jobs_have_separate_retention() {
     let [log, artifacts] = files(&server, &job);
     let pass = async || {
         server.clock.advance(Millis(DAY.0 + 1));
-        server.app.core.prune_jobs().await.expect("a database")
+        server.app.services.jobs.prune_jobs().await.expect("a database")
     };
     let text = async |what: &str| server.get(&Actor::Admin, &format!("/api/queue/{job}/{what}")).await;
     assert_eq!((pass().await, log.exists(), artifacts.exists()), (1, false, true));
@@ -89,7 +89,7 @@ async fn retention_keeps_active_jobs() {
     server.report_status(&key, &running, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     let waiting = server.submit("digits").await;
     server.clock.advance(Millis(9 * DAY.0));
-    assert_eq!(server.app.core.prune_jobs().await, Ok(0));
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0));
     assert_eq!(
         (server.job_status(&running).await, server.job_status(&waiting).await),
         ("running".into(), "queued".into())
@@ -105,10 +105,10 @@ async fn oldest_artifacts_are_deleted_over_the_size_limit() {
         jobs.push(run_job(&server, &key, &mut events).await);
         server.clock.advance(Millis::from_secs(1));
     }
-    assert_eq!(server.app.core.prune_jobs().await, Ok(2));
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(2));
     let there: Vec<bool> = jobs.iter().map(|job| files(&server, job)[1].exists()).collect();
     assert_eq!(there, [false, false, true, true]);
-    assert_eq!(server.app.core.prune_jobs().await, Ok(0), "it fits");
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "it fits");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn crash_during_retention_leaves_nothing_dangling() {
     let (server, key, mut events) = start_with_retention(JobRetention::default()).await;
     let job = run_job(&server, &key, &mut events).await;
     let id = app::domain::ids::JobId::parse(&job).expect("an id");
-    let marked = server.app.core.store.write(Box::new(move |tx| {
+    let marked = server.app.services.context.store.write(Box::new(move |tx| {
         let id = id.clone();
         Box::pin(async move { tx.remove_retained(RetainedKind::Artifacts, &id).await })
     }));
@@ -127,7 +127,7 @@ async fn crash_during_retention_leaves_nothing_dangling() {
         .get(&Actor::Admin, &format!("/api/queue/{job}/artifacts/sub/model.bin"))
         .await
         .expect_problem(404, "artifact_not_found");
-    assert_eq!(server.app.core.prune_jobs().await, Ok(0), "and here another one begins");
+    assert_eq!(server.app.services.jobs.prune_jobs().await, Ok(0), "and here another one begins");
     assert_eq!((artifacts.exists(), log.exists()), (false, true));
-    assert_eq!(server.app.core.read().await.expect("a reader").marked_files(9).await, Ok(Vec::new()));
+    assert_eq!(server.app.services.context.read().await.expect("a reader").marked_files(9).await, Ok(Vec::new()));
 }

@@ -143,7 +143,7 @@ async fn disabled_local_worker_explains_local_jobs() {
     let (_, _events) = with_gpus(&server, "gpu-1", "graz", 1).await;
     let (waits, _) = submit(&server, json!({"target": "local"})).await;
     assert_eq!(explain(&server, &waits).await["text"], WHY);
-    server.app.core.local_worker("local-here").await.expect("made");
+    server.app.services.workers.local_worker("local-here").await.expect("made");
     assert!(!page(&server, &cookies, "/train").await.contains(missing));
     assert_eq!(explain(&server, &waits).await["verdict"], "worker_unavailable");
 }

@@ -116,13 +116,13 @@ async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
 #[tokio::test]
 async fn disconnect_stops_the_search_and_frees_its_slot() {
     let (server, job, _token) = running().await;
-    let core = &server.app.core;
+    let services = &server.app.services;
     let job = JobId::parse(&job).expect("an id");
     let (begun, has_begun) = oneshot::channel();
     // One of the user's two slots is held for the whole test.
-    let _held = core.log_searches.acquire_search("ada").await;
-    let turn = core.log_searches.acquire_search("ada").await;
-    let search = core.read_log_lines(turn, &job, AttemptNumber(1), move |_, budget| {
+    let _held = services.logs.searches.acquire_search("ada").await;
+    let turn = services.logs.searches.acquire_search("ada").await;
+    let search = services.logs.read_log_lines(turn, &job, AttemptNumber(1), move |_, budget| {
         begun.send(()).expect("the test waits for it");
         while !budget.is_exhausted() {
             std::thread::yield_now();
@@ -133,5 +133,5 @@ async fn disconnect_stops_the_search_and_frees_its_slot() {
         _ = search => unreachable!("it stops after a disconnect"),
         begun = has_begun => begun.expect("it has begun"),
     }
-    let _again = core.log_searches.acquire_search("ada").await;
+    let _again = services.logs.searches.acquire_search("ada").await;
 }

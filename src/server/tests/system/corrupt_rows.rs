@@ -29,7 +29,7 @@ async fn corrupt_worker_and_job_rows_do_not_affect_others() {
 
     // A server without earlier state.
     let server = TestServer::start_shared("c_after", &database, Millis::from_secs(3_600)).await;
-    server.app.core.renew_leadership().await.expect("a database");
+    server.app.services.system.renew_leadership().await.expect("a database");
     let workers = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
     assert_eq!(each(&workers, "workers", "name"), ["sound"]);
     let queue = server.get(&Actor::Admin, "/api/queue").await.expect_status(200);

@@ -12,7 +12,7 @@ const GIB: u64 = 1 << 30;
 /// Sets the free disk space.
 fn free(server: &TestServer, bytes: u64) {
     server.disk.set_free(bytes);
-    server.app.core.refresh_disk_space().expect("a disk by hand");
+    server.app.services.context.refresh_disk_space().expect("a disk by hand");
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn an_upload_ends_when_the_disk_is_full() {
     let pieces = futures_util::stream::iter(0..3).map(move |n| {
         if n == 1 {
             disk.set_free(0);
-            app.core.refresh_disk_space().expect("a disk by hand");
+            app.services.context.refresh_disk_space().expect("a disk by hand");
         }
         Ok::<_, std::convert::Infallible>(bytes::Bytes::from_static(b"piece"))
     });

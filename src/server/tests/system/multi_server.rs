@@ -64,16 +64,16 @@ async fn gpu_history_of_a_worker_deleted_on_the_other_server_is_removed() {
         b.post(&key, "/api/workers/heartbeat", json!({"telemetry": [moment]})).await.expect_status(200);
         keys.push((id, key));
     }
-    b.app.core.prune_readings().await.expect("a database");
-    assert_eq!(b.app.core.gpu_readings.worker_count(), 2, "they are there");
+    b.app.services.gpus.prune_readings().await.expect("a database");
+    assert_eq!(b.app.services.gpus.readings.worker_count(), 2, "they are there");
     let (id, key) = &keys[1];
     a.post(key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
     assert!(a.call(&Actor::Admin, "DELETE", &path, Body::empty()).await.status.is_success());
     until("news of it", async || b.get(&Actor::Admin, &path).await.status == 404).await;
     until("the end of its readings", async || {
-        b.app.core.prune_readings().await.expect("a database");
-        b.app.core.gpu_readings.worker_count() == 1
+        b.app.services.gpus.prune_readings().await.expect("a database");
+        b.app.services.gpus.readings.worker_count() == 1
     })
     .await;
 }
@@ -173,22 +173,22 @@ async fn six_submits_on_two_servers_make_one_offer_for_one_worker() {
 async fn orderly_shutdown_hands_over_leadership_immediately() {
     // Longer than any test: the database's clock cannot be set.
     let (a, b) = two_that_lead_for(Millis::from_secs(3_600)).await;
-    a.app.core.renew_leadership().await.expect("a database");
-    b.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     assert!(leads(&a) && !leads(&b));
-    a.app.core.resign().await.expect("a database");
-    b.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.resign().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     assert!(leads(&b));
-    a.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
     assert!(!leads(&a), "it learns that it was replaced");
 }
 
 #[tokio::test]
 async fn silent_leader_is_replaced() {
     let (a, b) = two_servers().await;
-    b.app.core.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     until("the leadership of a silent server", async || {
-        a.app.core.renew_leadership().await.expect("a database");
+        a.app.services.system.renew_leadership().await.expect("a database");
         leads(&a)
     })
     .await;
@@ -197,12 +197,12 @@ async fn silent_leader_is_replaced() {
 #[tokio::test]
 async fn servers_follow_the_database_clock() {
     let (a, _b) = two_servers().await;
-    a.app.core.sync_clock_at_start().await.expect("a database");
+    a.app.services.system.sync_clock_at_start().await.expect("a database");
     let ahead = SystemClock.now() - a.clock.now();
     let [seen] = a.clock.followed_offsets()[..] else { panic!("once is enough") };
     assert!((seen.0 - ahead.0).abs() < 60_000, "{seen:?} {ahead:?}");
     let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
-    loops::start(&a.app.core, &tasks, &end);
+    loops::start(&a.app.services, &tasks, &end);
     until("another look", async || a.clock.followed_offsets().len() > 2).await;
     end.cancel();
     tasks.close();
@@ -212,26 +212,26 @@ async fn servers_follow_the_database_clock() {
 #[tokio::test]
 async fn single_server_follows_its_own_clock() {
     let alone = TestServer::start().await;
-    alone.app.core.sync_clock_at_start().await.expect("a database");
+    alone.app.services.system.sync_clock_at_start().await.expect("a database");
     assert_eq!(alone.clock.followed_offsets(), []);
 }
 
 fn leads(server: &TestServer) -> bool {
-    server.app.core.leadership.held_since().is_some()
+    server.app.services.context.leadership.held_since().is_some()
 }
 
 #[tokio::test]
 async fn streams_of_a_stopped_server_are_forgotten() {
     let (a, b) = two_servers().await;
     let (id, key, events) = a.connect_worker("gpu-1").await;
-    a.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
     a.app.shutdown.cancel();
     drop(events);
     let status =
         async || b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"].clone();
     assert_eq!(status().await, "idle", "its end was not reported");
     until("the stream to be forgotten", async || {
-        b.app.core.renew_leadership().await.expect("a database");
+        b.app.services.system.renew_leadership().await.expect("a database");
         status().await == "connecting"
     })
     .await;
@@ -242,37 +242,37 @@ async fn streams_of_a_stopped_server_are_forgotten() {
 #[tokio::test]
 async fn contact_on_one_server_counts_on_the_other() {
     let (a, b) = two_servers().await;
-    b.app.core.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     let (id, key, _events) = a.connect_worker("gpu-1").await;
     for server in [&a, &b] {
         server.clock.advance(Millis::from_secs(100));
     }
     a.heartbeat(&key, json!([])).await;
-    a.app.core.flush_presence().await.expect("a database");
+    a.app.services.agents.flush_presence().await.expect("a database");
     for server in [&a, &b] {
         server.clock.advance(Millis::from_secs(100));
     }
-    b.app.core.check_health().await.expect("a database");
+    b.app.services.agents.check_health().await.expect("a database");
     let status =
         async || b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"].clone();
     assert_eq!(status().await, "idle");
     b.clock.advance(Millis::from_secs(21));
-    b.app.core.check_health().await.expect("a database");
+    b.app.services.agents.check_health().await.expect("a database");
     assert_eq!(status().await, "offline");
 }
 
 #[tokio::test]
 async fn contact_by_a_clock_ahead_counts() {
     let (a, b) = two_servers().await;
-    b.app.core.renew_leadership().await.expect("a database");
+    b.app.services.system.renew_leadership().await.expect("a database");
     let (id, key, _events) = a.connect_worker("gpu-1").await;
     for server in [&a, &b] {
         server.clock.advance(Millis::from_secs(200));
     }
     a.clock.advance(Millis::from_secs(5));
     a.heartbeat(&key, json!([])).await;
-    a.app.core.flush_presence().await.expect("a database");
-    b.app.core.check_health().await.expect("a database");
+    a.app.services.agents.flush_presence().await.expect("a database");
+    b.app.services.agents.check_health().await.expect("a database");
     let view = b.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(view["status"], "idle", "{view:?}");
 }
@@ -286,7 +286,7 @@ async fn rejection_on_one_server_keeps_its_notifications() {
     b.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.expect_status(200);
     until("the old token to open nothing", async || {
         // It still commits, and so assumes that its cache is current.
-        a.app.core.renew_leadership().await.expect("a database");
+        a.app.services.system.renew_leadership().await.expect("a database");
         a.get(&key, "/api/workers/queue").await.status == 401
     })
     .await;
@@ -306,7 +306,7 @@ async fn audit_logs_of_both_servers_are_one_list_and_two_chains() {
     let told: Vec<_> = entries.map(|entry| (entry["target"].clone(), entry["chain"].clone())).collect();
     let expected = [("three", "c_a"), ("two", "c_b"), ("one", "c_a")];
     assert_eq!(told, expected.map(|(name, chain)| (json!(name), json!(chain))));
-    let mut tx = b.app.core.read().await.expect("a database");
+    let mut tx = b.app.services.context.read().await.expect("a database");
     let verdict = verify_trail(&mut *tx, None, &SignedLines::default(), false, app::domain::time::Timestamp(0))
         .await
         .expect("readable");
@@ -316,21 +316,22 @@ async fn audit_logs_of_both_servers_are_one_list_and_two_chains() {
 #[tokio::test]
 async fn session_used_on_one_server_stays_valid_on_the_other() {
     let (a, b) = two_that_lead_for(Millis::from_secs(600)).await;
-    a.app.core.renew_leadership().await.expect("a database");
+    a.app.services.system.renew_leadership().await.expect("a database");
     let ada = b.add_user("ada", "viewer").await;
     let id = UserId::parse(&b.user_id("ada").await).expect("an id");
     b.clock.advance(Millis::from_secs(3_600));
     b.get(&ada, "/api/session").await.expect_status(200);
     let seen_at = async || {
-        let sessions = a.app.core.store.read().await.expect("a database").sessions(&id).await.expect("readable");
+        let sessions =
+            a.app.services.context.store.read().await.expect("a database").sessions(&id).await.expect("readable");
         sessions.first().expect("one").last_used_at
     };
-    assert!(seen_at().await < b.app.core.now(), "it is not written at each use");
+    assert!(seen_at().await < b.app.services.context.now(), "it is not written at each use");
     // The server that does not lead, and does not clean up, logs it too.
     let tasks = TaskTracker::new();
-    loops::start(&b.app.core, &tasks, &b.app.shutdown);
-    until("the loop", async || seen_at().await == b.app.core.now()).await;
-    assert_eq!(b.app.core.leadership.held_since(), None);
+    loops::start(&b.app.services, &tasks, &b.app.shutdown);
+    until("the loop", async || seen_at().await == b.app.services.context.now()).await;
+    assert_eq!(b.app.services.context.leadership.held_since(), None);
     b.app.shutdown.cancel();
     tasks.close();
     tasks.wait().await;

@@ -61,7 +61,7 @@ async fn clock_behind_the_database_is_detected() {
 #[tokio::test]
 async fn write_check_runs_only_without_recent_writes() {
     let server = TestServer::start().await;
-    let probe = async || server.app.core.read().await.expect("a reader").setting("readiness_probe").await;
+    let probe = async || server.app.services.context.read().await.expect("a reader").setting("readiness_probe").await;
     server.create_worker("gpu-1").await;
     server.get(&Actor::Nobody, "/readyz").await.expect_status(200);
     assert_eq!(probe().await, Ok(None), "a commit of a moment ago says it");
@@ -177,7 +177,7 @@ async fn older_metrics_format_is_supported() {
 async fn every_metric_in_alert_rules_exists() {
     let server = TestServer::start().await;
     server.connect_worker("gpu-1").await;
-    server.app.core.metrics.loops.get("planner");
+    server.app.services.context.metrics.loops.get("planner");
     let page = server.get(&Actor::Admin, "/metrics").await.text();
     let rules = include_str!("../../../../deploy/prometheus/simpletuner.rules.yml");
     let expressions: Vec<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).collect();
@@ -239,7 +239,7 @@ async fn metrics_listener_serves_three_routes_only() {
 #[tokio::test]
 async fn metrics_work_without_a_database() {
     let server = TestServer::start().await;
-    server.app.core.store.close().await;
+    server.app.services.context.store.close().await;
     metrics(&server, HERE, &[LOCAL]).await.expect_problem(401, "not_authenticated");
     // Tokens cannot be checked now; the separate listener requires none.
     let router = crate::http::system::health::metrics_router(server.app.clone());

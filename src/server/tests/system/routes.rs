@@ -24,7 +24,7 @@ async fn system_view_shows_state_without_secrets() {
     assert!(system["checks"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "migrations")));
     assert_eq!((system.get("tls"), system.get("backed_up_at")), (None, None));
     let text = system.to_string();
-    let key = String::from_utf8_lossy(&server.app.core.token_signing_key).into_owned();
+    let key = String::from_utf8_lossy(&server.app.services.context.token_signing_key).into_owned();
     for secret in [ADMIN, "hf_planted-secret", &format!("\"{key}\"")] {
         assert!(!text.contains(secret), "{secret} is in {text}");
     }

@@ -45,7 +45,7 @@ async fn a_thousand_streams_get_a_retry_time_and_end_at_shutdown() {
     let serving = tokio::spawn(async move { serve::serve(listener, router, None, &room, &stop).await });
     let streams: Vec<_> =
         iter((0..STREAMS).map(|n| listening(&server, address, n))).buffer_unordered(64).collect().await;
-    assert_eq!(server.app.core.notifier.stream_counts().workers, STREAMS);
+    assert_eq!(server.app.services.context.notifier.stream_counts().workers, STREAMS);
 
     server.app.shutdown.cancel();
     for mut stream in streams {
@@ -55,7 +55,7 @@ async fn a_thousand_streams_get_a_retry_time_and_end_at_shutdown() {
         assert!(rest.ends_with("0\r\n\r\n"), "the answer is whole: {rest}");
     }
     serving.await.expect("the server has ended");
-    assert_eq!(server.app.core.notifier.stream_counts().workers, 0);
+    assert_eq!(server.app.services.context.notifier.stream_counts().workers, 0);
 }
 
 #[tokio::test]

@@ -154,7 +154,7 @@ async fn rejected_user_form() {
 #[tokio::test]
 async fn rejected_setup_form() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
-    let code = server.app.core.issue_setup_code().await.expect("a database").expect("no users yet");
+    let code = server.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
     let (back, cookies) = post(&server, "", "/ui/setup", &format!("code={code}&name=Ada+L&password=short")).await;
     assert_eq!(back, "/login");
     let shown = page(&server, &cookies, &back).await;

@@ -170,7 +170,10 @@ async fn unhealthy_host_shows_its_reason_everywhere() {
 async fn not_found_is_a_page() {
     let server = TestServer::start().await;
     let session = log_in(&server).await;
-    let job = format!("/jobs/{}", app::domain::ids::JobId::new(server.app.core.now(), server.app.core.entropy()));
+    let job = format!(
+        "/jobs/{}",
+        app::domain::ids::JobId::new(server.app.services.context.now(), server.app.services.context.entropy())
+    );
     let unknown = ["/admin/workers/w_none", "/admin/workers/w_none/jobs", "/jobs/x/events"];
     for path in ["/jobs/j_none", "/jobs/x/log", &job].into_iter().chain(unknown) {
         let answer = server.get(&Actor::Cookie(session.clone()), path).await;

@@ -227,7 +227,8 @@ async fn lost_connection_differs_from_a_new_one() {
     let connecting = || Some("connecting".to_owned());
     server.register(&key, json!([])).await;
     assert_eq!(view().await, (connecting(), None));
-    let mut rung = server.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
+    let mut rung =
+        server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let mut events = server.open_stream(&key).await;
     events.next_of_type("drain").await;
     assert_eq!(view().await, (Some("idle".to_owned()), None));
@@ -276,14 +277,14 @@ async fn worker_of_a_crashed_agent_is_deleted_unless_it_runs_a_job() {
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     server.drop_stream(&id, events).await;
     let path = format!("/api/admin/workers/{id}");
-    let until = server.app.core.now() + server.app.core.policy.heartbeat_timeout;
+    let until = server.app.services.context.now() + server.app.services.context.policy.heartbeat_timeout;
     assert_eq!(server.get(&Actor::Admin, &path).await.expect_status(200)["offline_at"], until.to_string());
     let refused = server.call(&Actor::Admin, "DELETE", &path, "").await.expect_problem(409, "worker_connected");
     let detail = refused["detail"].as_str().expect("text");
     assert!(detail.contains("lost its connection") && detail.contains(&until.to_string()), "{detail}");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}/delete")).await.text();
     assert!(page.contains("<button disabled") && page.contains("it can be deleted after"), "{page}");
-    server.advance(server.app.core.policy.heartbeat_timeout).await;
+    server.advance(server.app.services.context.policy.heartbeat_timeout).await;
     server.advance(Millis(1)).await;
     server.call(&Actor::Admin, "DELETE", &path, "").await.expect_status(200);
 }

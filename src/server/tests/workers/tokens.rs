@@ -130,7 +130,8 @@ async fn pending_request_with_a_rotated_token_is_rejected() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     server.register(&key, json!([])).await;
-    let mut rung = server.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
+    let mut rung =
+        server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let wait = server.get(&key, "/api/workers/next?wait=60");
     let rotated = async {
         // It is connected, so it waits.
@@ -154,7 +155,7 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "who is refused is no sign of life");
     from(&server, &key, "2001:db8::7", "POST", path, register.clone()).await.expect_status(200);
     assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
-    server.app.core.flush_presence().await.expect("a database");
+    server.app.services.agents.flush_presence().await.expect("a database");
     assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
     from(&server, &key, "192.0.2.1", "POST", "/api/workers/heartbeat", json!({}))
         .await
@@ -175,7 +176,8 @@ async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     let (id, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["10.1.0.0/16"]})).await;
     let refusal = async || view(&server, &id).await.get("last_refusal").cloned().unwrap_or_default();
     assert_eq!(refusal().await, json!(null));
-    let mut rung = server.app.core.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
+    let mut rung =
+        server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
     let cut = Actor::worker("wt_cut");
     from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
@@ -364,7 +366,7 @@ async fn only_the_sha256_of_a_token_is_stored() {
     let (id, key) = create(&server, json!({"name": "gpu-1"})).await;
     let Actor::Worker(agent) = &key else { panic!("a worker's key") };
     let hash = hex(&Sha256::digest(agent.token()));
-    let mut tx = server.app.core.read().await.expect("a database");
+    let mut tx = server.app.services.context.read().await.expect("a database");
     let stored = tx.worker_by_token(&hash).await.expect("readable").expect("it is kept under its hash");
     assert_eq!((stored.worker.id.as_str(), stored.credential.digest.as_str()), (id.as_str(), hash.as_str()));
     drop(tx);

@@ -67,15 +67,21 @@ pub async fn log_in(
     let secret = fields.get("password").map_or("", String::as_str);
     let name = field(&fields, "name");
     let opened = match name {
-        Some(name) => match app.core.known_browser(name, session_cookie::read_device(&headers, scheme)).await {
-            Ok(known) => {
-                app.core.try_password(address, Some(name), known, app.core.log_in(by, name, secret, browser)).await
+        Some(name) => {
+            match app.services.access.known_browser(name, session_cookie::read_device(&headers, scheme)).await {
+                Ok(known) => {
+                    app.services
+                        .access
+                        .try_password(address, Some(name), known, app.services.access.log_in(by, name, secret, browser))
+                        .await
+                }
+                Err(refusal) => Err(refusal),
             }
-            Err(refusal) => Err(refusal),
-        },
+        }
         None => app
-            .core
-            .try_password(address, None, None, app.core.log_in_with_token(by, secret, browser))
+            .services
+            .access
+            .try_password(address, None, None, app.services.access.log_in_with_token(by, secret, browser))
             .await
             .map(LoginOutcome::LoggedIn),
     };
@@ -113,8 +119,8 @@ pub async fn set_up(
     let password = fields.get("password").map_or("", String::as_str);
     let address = peer_ip(peer);
     let browser = browser_from_request(address, scheme, &headers);
-    let set_up = app.core.create_first_admin(caller_from_actor("anonymous"), code, name, password, browser);
-    match app.core.try_password(address, None, None, set_up).await {
+    let set_up = app.services.access.create_first_admin(caller_from_actor("anonymous"), code, name, password, browser);
+    match app.services.access.try_password(address, None, None, set_up).await {
         Ok(login) => redirect_after_login(scheme, &login, "/"),
         Err(refusal) => {
             record_refused_login(&app, address, name, &refusal).await;
@@ -155,10 +161,10 @@ pub async fn reauthenticate(
     peer: Option<IpAddr>,
     proof: ReauthProof,
 ) -> Result<(), ServiceError> {
-    let proved = app.core.reauthenticate(caller_from_person(person), person, proof);
+    let proved = app.services.access.reauthenticate(caller_from_person(person), person, proof);
     let Some(user) = &person.user else { return count_password_attempt(app, person, peer, proved).await };
     let known = known_browser(person);
-    count_password_attempt(app, person, peer, app.core.try_code(user, known, proved)).await
+    count_password_attempt(app, person, peer, app.services.access.try_code(user, known, proved)).await
 }
 
 /// Identifies the caller by their session or token, so that wrong passwords that others try for the
@@ -178,7 +184,7 @@ pub async fn count_password_attempt(
     peer: Option<IpAddr>,
     attempt: impl Future<Output = Result<(), ServiceError>>,
 ) -> Result<(), ServiceError> {
-    let outcome = app.core.try_password(peer, Some(&person.name), known_browser(person), attempt).await;
+    let outcome = app.services.access.try_password(peer, Some(&person.name), known_browser(person), attempt).await;
     if let Err(refusal) = &outcome {
         record_refused_login(app, peer, &person.name, refusal).await;
     }
@@ -191,7 +197,7 @@ pub async fn log_out(
     Extension(scheme): Extension<Scheme>,
     Extension(person): Extension<Principal>,
 ) -> Response {
-    if let Err(refusal) = app.core.log_out(caller_from_person(&person), &person).await {
+    if let Err(refusal) = app.services.access.log_out(caller_from_person(&person), &person).await {
         return redirect_with_problem(&app, "/", FormName::Action, refusal, FormFields::new());
     }
     let mut response = redirect_with_flash(&app, "/login", Flash::Notice { code: FlashNotice::SignedOut });
@@ -216,8 +222,8 @@ pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, n
     };
     let by = caller_from_actor("unknown");
     // Record only names of existing users: a password may have been typed into the wrong field.
-    let name = if app.core.user_exists(name).await { name } else { "" };
-    app.core.record_refusal(by, RefusalKind::Login, peer, name, json!({"reason": reason})).await;
+    let name = if app.services.access.user_exists(name).await { name } else { "" };
+    app.services.audit.record_refusal(by, RefusalKind::Login, peer, name, json!({"reason": reason})).await;
 }
 
 /// Redirects to the next page with a session, or to the next step of the sign-in.

@@ -30,7 +30,7 @@ pub async fn change_password(
     Form(fields): Form<FormFields>,
 ) -> Response {
     let text = |name: &str| fields.get(name).map_or("", String::as_str);
-    let changed = app.core.change_password(caller_from_person(&person), &person, text("old"), text("new"));
+    let changed = app.services.access.change_password(caller_from_person(&person), &person, text("old"), text("new"));
     match count_password_attempt(&app, &person, peer_ip(peer), changed).await {
         Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::PasswordChanged }),
         Err(refusal) => redirect_with_problem(&app, PAGE_URL, FormName::Password, refusal, FormFields::new()),
@@ -45,8 +45,8 @@ pub async fn create_token(
 ) -> Response {
     let mut reading = FormParser::new(&fields);
     let create = parse_token_form(&mut reading, &fields);
-    let made = match reading.finish(app.core.invalid_token_fields(&create)) {
-        Ok(()) => app.core.create_token(caller_from_person(&person), &person, create).await,
+    let made = match reading.finish(app.services.access.invalid_token_fields(&create)) {
+        Ok(()) => app.services.access.create_token(caller_from_person(&person), &person, create).await,
         Err(refusal) => Err(refusal),
     };
     match made {
@@ -79,7 +79,7 @@ pub async fn revoke_token(
     Form(fields): Form<FormFields>,
 ) -> Response {
     let back = return_url(&fields);
-    match app.core.revoke_token(caller_from_person(&person), &person, id).await {
+    match app.services.access.revoke_token(caller_from_person(&person), &person, id).await {
         Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::TokenRevoked }),
         Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
     }
@@ -93,7 +93,7 @@ pub async fn end_session(
     Form(fields): Form<FormFields>,
 ) -> Response {
     let back = return_url(&fields);
-    match app.core.end_session(caller_from_person(&person), &person, id).await {
+    match app.services.access.end_session(caller_from_person(&person), &person, id).await {
         Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::SessionEnded }),
         Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
     }

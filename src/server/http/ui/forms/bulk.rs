@@ -19,7 +19,7 @@ use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_
 use crate::http::edge::request::caller_from_person;
 use crate::http::problem::ApiError;
 use crate::http::ui::prefs_from_headers;
-use crate::service::Core;
+use crate::service::Services;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
 use crate::service::error::ServiceError;
@@ -41,11 +41,11 @@ pub fn handler(
             let asked = BulkRequest { drain: parse_drain_terms(&fields), ..BulkRequest::new(action, ids) };
             let back = field(&fields, "back").unwrap_or(BulkTarget::for_action(action).path());
             let back = local_path(back);
-            let locale = prefs_from_headers(&headers, app.core.now()).locale;
-            match app.core.run_bulk(caller_from_person(&person), &person, asked).await {
+            let locale = prefs_from_headers(&headers, app.services.context.now()).locale;
+            match app.services.bulk.run_bulk(caller_from_person(&person), &person, asked).await {
                 Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
                 Ok(outcomes) => {
-                    let tally = summarize(&app.core, &person, action, outcomes, locale).await;
+                    let tally = summarize(&app.services, &person, action, outcomes, locale).await;
                     redirect_with_flash(&app, back, tally.to_flash(action, back, locale))
                 }
             }
@@ -55,7 +55,7 @@ pub fn handler(
 
 /// Summarizes the results, with the names of rejected items that the user may view.
 async fn summarize(
-    core: &Core,
+    services: &Services,
     person: &Principal,
     action: BulkAction,
     outcomes: Vec<BulkItemOutcome>,
@@ -70,14 +70,14 @@ async fn summarize(
             Err(refusal) => refused.push((id, localize(ApiError::from(refusal).to_problem(), locale).detail)),
         }
     }
-    let names = target_names(core, person, action, &refused).await.unwrap_or_default();
+    let names = target_names(services, person, action, &refused).await.unwrap_or_default();
     let one = |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
     tally.refused = refused.into_iter().map(one).collect();
     tally
 }
 
 async fn target_names(
-    core: &Core,
+    services: &Services,
     person: &Principal,
     action: BulkAction,
     of: &[(String, String)],
@@ -86,12 +86,12 @@ async fn target_names(
     Ok(match BulkTarget::for_action(action) {
         BulkTarget::Workers => {
             let ids: Vec<_> = ids.filter_map(|id| WorkerId::parse(id).ok()).collect();
-            let workers = core.workers_by_id(&ids).await?;
+            let workers = services.workers.workers_by_id(&ids).await?;
             workers.into_iter().map(|worker| (worker.id.to_string(), worker.name)).collect()
         }
         BulkTarget::Jobs => {
             let ids: Vec<_> = ids.filter_map(|id| JobId::parse(id).ok()).collect();
-            let jobs = core.jobs_by_id(person, &ids).await?;
+            let jobs = services.jobs.jobs_by_id(person, &ids).await?;
             jobs.iter().map(|job| (job.job_id.to_string(), job_name(job))).collect()
         }
     })

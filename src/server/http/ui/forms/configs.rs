@@ -49,8 +49,8 @@ async fn store(
     let stored = async {
         let mut reading = FormParser::new(&fields);
         let bundle = read_bundle(&mut reading, &fields);
-        reading.finish(app.core.invalid_config_fields(&name, &bundle))?;
-        app.core.put_config(caller_from_person(person), name, bundle, seen).await
+        reading.finish(app.services.configs.invalid_config_fields(&name, &bundle))?;
+        app.services.configs.put_config(caller_from_person(person), name, bundle, seen).await
     };
     match stored.await {
         Ok(config) => {

@@ -23,7 +23,7 @@ const SET_UP_PASSKEY: &str = "/account/passkeys/new";
 
 /// `POST /ui/account/totp`
 pub async fn begin_totp(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
-    match app.core.begin_totp(caller_from_person(&person), &person).await {
+    match app.services.access.begin_totp(caller_from_person(&person), &person).await {
         Ok(_) => Redirect::to(SET_UP).into_response(),
         Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
@@ -36,7 +36,7 @@ pub async fn confirm_totp(
     PlainForm(fields): PlainForm<FormFields>,
 ) -> Response {
     let code = fields.get("code").map_or("", String::as_str);
-    match app.core.confirm_totp(caller_from_person(&person), &person, code).await {
+    match app.services.access.confirm_totp(caller_from_person(&person), &person, code).await {
         Ok(codes) => factor_added(&app, codes),
         Err(refusal) => redirect_with_problem(&app, SET_UP, FormName::Factor, refusal, FormFields::new()),
     }
@@ -44,7 +44,7 @@ pub async fn confirm_totp(
 
 /// `POST /ui/account/totp/remove`
 pub async fn remove_totp(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
-    match app.core.remove_totp(caller_from_person(&person), &person).await {
+    match app.services.access.remove_totp(caller_from_person(&person), &person).await {
         Ok(()) => redirect_with_flash(&app, ACCOUNT, Flash::Notice { code: FlashNotice::FactorRemoved }),
         Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
@@ -64,7 +64,12 @@ pub async fn begin_passkey(
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
 ) -> Response {
-    match app.core.begin_passkey(caller_from_person(&person), &person, passkey_origin(scheme, &headers)).await {
+    match app
+        .services
+        .access
+        .begin_passkey(caller_from_person(&person), &person, passkey_origin(scheme, &headers))
+        .await
+    {
         Ok(_) => Redirect::to(SET_UP_PASSKEY).into_response(),
         Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
@@ -79,7 +84,12 @@ pub async fn confirm_passkey(
 ) -> Response {
     let name = field(&fields, "name").unwrap_or_default().to_owned();
     let credential = field(&fields, "credential").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    match app.core.confirm_passkey(caller_from_person(&person), &person, ConfirmPasskey { name, credential }).await {
+    match app
+        .services
+        .access
+        .confirm_passkey(caller_from_person(&person), &person, ConfirmPasskey { name, credential })
+        .await
+    {
         Ok(done) => factor_added(&app, RecoveryCodes { recovery_codes: done.recovery_codes }),
         Err(refusal) => {
             let asks_again = matches!(refusal, ServiceError::Invalid(_));
@@ -97,7 +107,7 @@ pub async fn remove_passkey(
 ) -> Response {
     let id = PasskeyId::parse(&id).map_err(|_| ServiceError::from(FactorError::PasskeyNotFound));
     let removed = match id {
-        Ok(id) => app.core.remove_passkey(caller_from_person(&person), &person, id).await,
+        Ok(id) => app.services.access.remove_passkey(caller_from_person(&person), &person, id).await,
         Err(refusal) => Err(refusal),
     };
     match removed {
@@ -108,7 +118,7 @@ pub async fn remove_passkey(
 
 /// `POST /ui/account/recovery-codes`
 pub async fn renew_recovery_codes(State(app): State<AppState>, Extension(person): Extension<Principal>) -> Response {
-    match app.core.renew_recovery_codes(caller_from_person(&person), &person).await {
+    match app.services.access.renew_recovery_codes(caller_from_person(&person), &person).await {
         Ok(codes) => redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(codes)),
         Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Factor, refusal, FormFields::new()),
     }
@@ -121,7 +131,7 @@ pub async fn remove_user_factors(
     Path(id): Path<UserId>,
 ) -> Response {
     let page = format!("/admin/users/{id}");
-    match app.core.remove_user_factors(caller_from_person(&person), &person, id).await {
+    match app.services.access.remove_user_factors(caller_from_person(&person), &person, id).await {
         Ok(()) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::FactorRemoved }),
         Err(refusal) => redirect_with_problem(&app, &page, FormName::Factor, refusal, FormFields::new()),
     }
@@ -133,8 +143,9 @@ pub async fn mark_notices_read(
     Extension(person): Extension<Principal>,
     PlainForm(fields): PlainForm<FormFields>,
 ) -> Response {
-    let until = field(&fields, "until").and_then(Timestamp::parse_rfc3339).unwrap_or_else(|| app.core.now());
-    match app.core.read_notices(caller_from_person(&person), &person, until).await {
+    let until =
+        field(&fields, "until").and_then(Timestamp::parse_rfc3339).unwrap_or_else(|| app.services.context.now());
+    match app.services.access.read_notices(caller_from_person(&person), &person, until).await {
         Ok(()) => Redirect::to(ACCOUNT).into_response(),
         Err(refusal) => redirect_with_problem(&app, ACCOUNT, FormName::Action, refusal, FormFields::new()),
     }

@@ -34,7 +34,7 @@ pub async fn submit(
     let fields = merge_fields(pairs);
     let submitted = match parse_submit(&person, &fields) {
         Err(refusal) => Err(refusal),
-        Ok(submit) => app.core.submit(caller_from_person(&person), submit, None).await,
+        Ok(submit) => app.services.jobs.submit(caller_from_person(&person), submit, None).await,
     };
     match submitted {
         Ok(job) => {
@@ -53,7 +53,7 @@ pub async fn cancel(
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = return_url(&id, &fields);
-    Ok(match app.core.cancel(caller_from_person(&person), id).await {
+    Ok(match app.services.jobs.cancel(caller_from_person(&person), id).await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::JobCancelled }),
         Err(refusal) => redirect_with_problem(&app, &page, FormName::Action, refusal, FormFields::new()),
     })
@@ -69,7 +69,7 @@ pub async fn retry(
     let id = job_id(&id)?;
     let page = return_url(&id, &fields);
     let retry = RetryJob { resume_from: field(&fields, "resume_from").map(str::to_owned), ..RetryJob::default() };
-    Ok(match app.core.retry(caller_from_person(&person), id, retry, None).await {
+    Ok(match app.services.jobs.retry(caller_from_person(&person), id, retry, None).await {
         Ok(job) => {
             redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
         }
@@ -91,7 +91,7 @@ pub async fn set_priority(
     let invalid = InvalidInput::OutOfRange { field: "priority", allowed: "0 to 50" };
     let changed = match priority {
         None => Err(invalid.into()),
-        Some(priority) => app.core.set_priority(caller_from_person(&person), id.clone(), priority).await,
+        Some(priority) => app.services.jobs.set_priority(caller_from_person(&person), id.clone(), priority).await,
     };
     Ok(match changed {
         Ok(before) if Some(before) == priority => {

@@ -45,7 +45,7 @@ pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
 
 /// Redirects to a page that shows the message once.
 pub fn redirect_with_flash(app: &AppState, to: &str, flash: Flash) -> Response {
-    let id = app.flashes.insert(flash, current_person(), app.core.now(), &*app.core.random);
+    let id = app.flashes.insert(flash, current_person(), app.services.context.now(), &*app.services.context.random);
     let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
 }

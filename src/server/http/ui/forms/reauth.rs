@@ -59,7 +59,7 @@ pub async fn check_reauth(State(app): State<AppState>, request: Request, next: N
         if let Err(refusal) = reauthenticate(&app, &person, peer, proof).await {
             return render_reauth_page(&app, parts, fields, refusal).await;
         }
-        person.reauthenticated_at = person.reauthenticated_at.map(|_| app.core.now());
+        person.reauthenticated_at = person.reauthenticated_at.map(|_| app.services.context.now());
         parts.extensions.insert(person);
     }
     let asked = parts.clone();
@@ -89,7 +89,7 @@ async fn render_reauth_page(app: &AppState, mut asked: Parts, fields: Pairs, ref
     let wrong = refusal != ServiceError::RecentAuthRequired;
     let problem = ApiError::from(refusal).to_problem();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
-    let locale = prefs_from_headers(&asked.headers, app.core.now()).locale;
+    let locale = prefs_from_headers(&asked.headers, app.services.context.now()).locale;
     let flash = Flash::Problem { form: FormName::Password, problem, fields: FormFields::new() };
     let flash = wrong.then(|| flash.localized(locale));
     asked.method = Method::GET;

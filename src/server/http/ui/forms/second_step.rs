@@ -39,9 +39,9 @@ impl LoginStep {
         peer: Option<IpAddr>,
     ) -> Result<Self, ServiceError> {
         let cookie = session_cookie::read_pending(headers, scheme).ok_or(ServiceError::NotAuthenticated)?;
-        let pending = app.core.pending_login(cookie).await?.ok_or(ServiceError::NotAuthenticated)?;
+        let pending = app.services.access.pending_login(cookie).await?.ok_or(ServiceError::NotAuthenticated)?;
         let device = session_cookie::read_device(headers, scheme);
-        let known = app.core.known_browser(&pending.user.name, device).await?;
+        let known = app.services.access.known_browser(&pending.user.name, device).await?;
         Ok(Self { pending, known_browser: known, peer })
     }
 
@@ -56,7 +56,7 @@ impl LoginStep {
     {
         let Self { pending, known_browser: known, peer } = self;
         let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
-        let outcome = app.core.try_code(&id, known, attempt(pending)).await;
+        let outcome = app.services.access.try_code(&id, known, attempt(pending)).await;
         if let Err(refusal) = &outcome {
             record_refused_login(app, peer, &name, refusal).await;
         }
@@ -76,7 +76,7 @@ pub async fn log_in_with_code(
         let step = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
         let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
-        step.try_factor(&app, |pending| app.core.log_in_with_code(by, pending, code, browser)).await
+        step.try_factor(&app, |pending| app.services.access.log_in_with_code(by, pending, code, browser)).await
     };
     redirect_after_step(&app, scheme, &fields, tried.await)
 }
@@ -94,7 +94,7 @@ pub async fn log_in_with_passkey(
         let cookie = session_cookie::read_pending(&headers, scheme).ok_or(ServiceError::NotAuthenticated)?;
         let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(step.peer, scheme, &headers));
         let credential = fields.get("credential").map_or("", String::as_str);
-        let log_in = |pending| app.core.log_in_with_passkey(by, pending, cookie, credential, browser);
+        let log_in = |pending| app.services.access.log_in_with_passkey(by, pending, cookie, credential, browser);
         step.try_factor(&app, log_in).await
     };
     redirect_after_step(&app, scheme, &fields, tried.await)
@@ -113,7 +113,7 @@ pub async fn log_in_with_enrollment(
         let LoginStep { pending, peer, .. } = LoginStep::load(&app, scheme, &headers, peer_ip(peer)).await?;
         let (by, browser) = (caller_from_actor("anonymous"), browser_from_request(peer, scheme, &headers));
         let code = fields.get("code").map_or("", String::as_str);
-        app.core.log_in_with_enrollment(by, pending, code, browser).await
+        app.services.access.log_in_with_enrollment(by, pending, code, browser).await
     };
     match tried.await {
         // The account page shows the recovery codes, because they are managed there.

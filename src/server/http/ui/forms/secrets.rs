@@ -26,7 +26,7 @@ pub async fn put(
         check_can_share(&app, &person, shared)?;
         let put = PutSecret { value: fields.get("value").cloned().unwrap_or_default(), shared };
         let name = field(&fields, "name").unwrap_or_default();
-        app.core.put_secret(caller_from_person(&person), &person, name, put).await
+        app.services.secrets.put_secret(caller_from_person(&person), &person, name, put).await
     };
     match stored.await {
         Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretSaved }),
@@ -46,7 +46,7 @@ pub async fn remove(
     let removed = async {
         let shared = fields.contains_key("shared");
         check_can_share(&app, &person, shared)?;
-        app.core.remove_secret(caller_from_person(&person), &person, &name, shared).await
+        app.services.secrets.remove_secret(caller_from_person(&person), &person, &name, shared).await
     };
     match removed.await {
         Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::SecretDeleted }),

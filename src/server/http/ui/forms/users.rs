@@ -30,7 +30,7 @@ pub async fn create(
             // Not trimmed: a password may contain spaces.
             password: fields.get("password").filter(|password| !password.is_empty()).cloned(),
         };
-        app.core.create_user(caller_from_person(&person), create).await
+        app.services.access.create_user(caller_from_person(&person), create).await
     };
     match added.await {
         Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::UserChanged }),
@@ -50,7 +50,7 @@ pub async fn edit(
     let page = format!("{PAGE_URL}/{id}");
     let edited = async {
         let edit = EditUser { role: Some(parse_role(&fields)?), disabled: Some(!fields.contains_key("let_in")) };
-        app.core.edit_user(caller_from_person(&person), id, edit).await
+        app.services.access.edit_user(caller_from_person(&person), id, edit).await
     };
     match edited.await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::UserChanged }),
@@ -67,7 +67,7 @@ pub async fn reset_password(
 ) -> Response {
     let page = format!("{PAGE_URL}/{id}");
     let new = fields.get("new").map_or("", String::as_str);
-    match app.core.reset_password(caller_from_person(&person), id, new).await {
+    match app.services.access.reset_password(caller_from_person(&person), id, new).await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PasswordReset }),
         Err(refusal) => redirect_with_problem(&app, &page, FormName::Password, refusal, FormFields::new()),
     }

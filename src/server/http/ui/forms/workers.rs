@@ -44,9 +44,9 @@ pub async fn create(
         allowed_networks: parse_networks(field(&fields, "networks")),
         lifetime: parse_token_life(&fields),
     };
-    let created = match reading.finish(app.core.invalid_worker_fields(&create)) {
+    let created = match reading.finish(app.services.workers.invalid_worker_fields(&create)) {
         Err(refusal) => Err(refusal),
-        Ok(()) => app.core.create_worker(caller_from_person(&person), create).await,
+        Ok(()) => app.services.workers.create_worker(caller_from_person(&person), create).await,
     };
     match created {
         Err(refusal) => redirect_with_problem(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
@@ -76,11 +76,12 @@ pub async fn edit(
     let edited = async {
         reading.finish(invalid_edit_fields(&edit))?;
         // Read the worker before the edit: the edit fails unless this is still its revision.
-        let before = app.core.worker_for(&person, &id).await?;
+        let before = app.services.workers.worker_for(&person, &id).await?;
         if before.allowed_networks != parse_networks(field(&fields, "networks")) {
-            app.core.require_recent_auth(&person)?;
+            app.services.access.require_recent_auth(&person)?;
         }
-        let after = app.core.edit_worker(caller_from_person(&person), id.clone(), edit, Some(vec![seen])).await?;
+        let after =
+            app.services.workers.edit_worker(caller_from_person(&person), id.clone(), edit, Some(vec![seen])).await?;
         Ok::<_, ServiceError>((before, revision(&after)))
     };
     Ok(match edited.await {
@@ -106,7 +107,7 @@ pub async fn rotate_token(
     let id = worker_id(&id)?;
     let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
     let rotate = RotateToken { lifetime: parse_token_life(&fields), overlap_seconds };
-    Ok(match app.core.rotate_token(caller_from_person(&person), id.clone(), rotate).await {
+    Ok(match app.services.workers.rotate_token(caller_from_person(&person), id.clone(), rotate).await {
         Err(refusal) => redirect_done(&app, &id, Err(refusal)),
         Ok(rotated) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), rotated),
     })
@@ -129,7 +130,7 @@ pub async fn settle_token_conflict(
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
-    let settled = app.core.edit_worker(caller_from_person(&person), id.clone(), edit, None).await;
+    let settled = app.services.workers.edit_worker(caller_from_person(&person), id.clone(), edit, None).await;
     Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::TokenConflictResolved)))
 }
 
@@ -154,7 +155,8 @@ pub async fn drain(
     Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let drained = app.core.drain_worker(caller_from_person(&person), id.clone(), parse_drain_terms(&fields)).await;
+    let drained =
+        app.services.workers.drain_worker(caller_from_person(&person), id.clone(), parse_drain_terms(&fields)).await;
     Ok(redirect_undoable(&app, &id, drained.map(|_| (FlashNotice::WorkerDraining, Undo::drain(&id)))))
 }
 
@@ -175,7 +177,7 @@ pub async fn resume(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let resumed = app.core.resume_worker(caller_from_person(&person), id.clone()).await;
+    let resumed = app.services.workers.resume_worker(caller_from_person(&person), id.clone()).await;
     Ok(redirect_undoable(&app, &id, resumed.map(|_| (FlashNotice::WorkerResumed, Undo::resume(&id)))))
 }
 
@@ -186,7 +188,7 @@ pub async fn delete(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    Ok(match app.core.delete_worker(caller_from_person(&person), id.clone()).await {
+    Ok(match app.services.workers.delete_worker(caller_from_person(&person), id.clone()).await {
         Ok(()) => redirect_with_flash(&app, "/admin/workers", Flash::Notice { code: FlashNotice::WorkerDeleted }),
         Err(refusal) => redirect_done(&app, &id, Err(refusal)),
     })

@@ -106,13 +106,13 @@ async fn named_checkpoint_is_kept_until_the_job_ends() {
         let again = json!({"resume_from": "checkpoint-300"});
         story.server.post(&Actor::Admin, &path, again).await.expect_status(201);
         story.server.clock.advance(Millis(9 * DAY.0));
-        assert_eq!(story.server.app.core.prune_jobs().await, Ok(0), "{kept:?}");
+        assert_eq!(story.server.app.services.jobs.prune_jobs().await, Ok(0), "{kept:?}");
         story.drain(false).await;
         let story = story.start_next_attempt().await;
         assert_eq!(story.resume_point().await, (json!("checkpoint-300"), json!("checkpoint-300")), "{kept:?}");
         assert_eq!(story.resume_file("checkpoint-300/model.bin", "").await.text(), "three");
         story.report("completed").await;
-        assert_ne!(story.server.app.core.prune_jobs().await, Ok(0), "{kept:?}");
+        assert_ne!(story.server.app.services.jobs.prune_jobs().await, Ok(0), "{kept:?}");
         let files = story.server.directory.path().join("artifacts").join(saved);
         assert!(!files.exists(), "{kept:?}");
     }

@@ -32,7 +32,8 @@ impl CheckpointScenario {
     }
 
     async fn marked_files(&self) -> Vec<RemovedFiles> {
-        let marked = self.server.app.core.read().await.expect("a reader").marked_files(99).await.expect("readable");
+        let marked =
+            self.server.app.services.context.read().await.expect("a reader").marked_files(99).await.expect("readable");
         marked.into_iter().map(|(_, files)| files).collect()
     }
 }
@@ -100,7 +101,7 @@ async fn checkpoints_of_other_jobs_stay() {
     let first = story.on_disk("1/checkpoint-5/model.bin");
     let story = story.retry(&Actor::Admin).await;
     story.save_checkpoint(9, "nine").await;
-    story.server.app.core.prune_jobs().await.expect("a disk");
+    story.server.app.services.jobs.prune_jobs().await.expect("a disk");
     assert!(first.exists() && story.on_disk("1/checkpoint-9/model.bin").exists());
 }
 
@@ -136,12 +137,12 @@ async fn failed_removal_is_repeated_later() {
     std::fs::remove_file(&file).expect("there");
     std::fs::create_dir_all(file.join("in the way")).expect("a directory");
     story.save_checkpoint(9, "nine").await;
-    let refused = story.server.app.core.prune_jobs().await;
+    let refused = story.server.app.services.jobs.prune_jobs().await;
     assert!(refused.is_err(), "it is no file: {refused:?}");
     assert_eq!(story.listed_paths().await, checkpoint_files("checkpoint-9"), "but no attempt gets it");
     assert!(!story.marked_files().await.is_empty());
     std::fs::remove_dir_all(&file).expect("there");
     std::fs::write(&file, "as if the server had ended before").expect("written");
-    story.server.app.core.prune_jobs().await.expect("nothing is in the way now");
+    story.server.app.services.jobs.prune_jobs().await.expect("nothing is in the way now");
     assert_eq!((file.exists(), story.marked_files().await), (false, vec![]));
 }

@@ -173,11 +173,12 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             admin(server, "DELETE", "/api/configs/digits").await;
         }
         AuditAction::SetupCompleted => {
-            let code = server.app.core.issue_setup_code().await.expect("a database").expect("no users yet");
+            let code = server.app.services.access.issue_setup_code().await.expect("a database").expect("no users yet");
             let browser = BrowserInfo::default();
             server
                 .app
-                .core
+                .services
+                .access
                 .create_first_admin(Caller::system(), &code, "ada", PASSWORD, browser)
                 .await
                 .expect("the code");
@@ -249,17 +250,17 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             let ada = server.add_user("ada", "viewer").await;
             server.get(&ada, "/api/admin/users").await.expect_problem(403, "permission_denied");
         }
-        AuditAction::AuditCheckpoint => server.app.core.sign_audit().await.expect("a database"),
+        AuditAction::AuditCheckpoint => server.app.services.audit.sign_audit().await.expect("a database"),
         AuditAction::AuditExpired => {
             server.clock.advance(Millis(2 * DAY.0));
-            server.app.core.prune_audit().await.expect("a database");
+            server.app.services.audit.prune_audit().await.expect("a database");
         }
         AuditAction::RetentionSwept => {
             server.put_config("digits").await;
             let job = server.submit("digits").await;
             server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
             server.clock.advance(Millis(2 * DAY.0));
-            server.app.core.prune_jobs().await.expect("a database");
+            server.app.services.jobs.prune_jobs().await.expect("a database");
         }
     }
 }

@@ -38,7 +38,7 @@ async fn signed_twice() -> TestServer {
     let server = TestServer::start().await;
     for name in ["gpu-1", "gpu-2"] {
         server.create_worker(name).await;
-        server.app.core.sign_audit().await.expect("a database");
+        server.app.services.audit.sign_audit().await.expect("a database");
     }
     assert_eq!(faults(&server).await, Vec::<String>::new());
     server
@@ -106,14 +106,14 @@ async fn entries_unsigned_for_two_periods_are_detected() {
     assert_eq!(faults(&server).await, Vec::<String>::new(), "not yet");
     server.clock.advance(Millis(1));
     assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
-    server.app.core.sign_audit().await.expect("a database");
+    server.app.services.audit.sign_audit().await.expect("a database");
     assert_eq!(faults(&server).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn entries_after_the_end_of_a_chain_are_detected() {
     let server = signed_twice().await;
-    server.app.core.close_audit().await.expect("a disk");
+    server.app.services.audit.close_audit().await.expect("a disk");
     assert_eq!(faults(&server).await, Vec::<String>::new());
     server.create_worker("gpu-3").await;
     assert_eq!(faults(&server).await, ["c_test unsigned_entries"]);
@@ -122,10 +122,10 @@ async fn entries_after_the_end_of_a_chain_are_detected() {
 #[tokio::test]
 async fn entries_removed_by_retention_are_no_fault() {
     let server = TestServer::start_with(|policy| policy.audit_retention = Some(DAY)).await;
-    let core = &server.app.core;
-    core.sign_audit().await.expect("a database");
+    let services = &server.app.services;
+    services.audit.sign_audit().await.expect("a database");
     server.clock.advance(Millis(2 * DAY.0));
     server.create_worker("gpu-1").await;
-    assert!(core.prune_audit().await.expect("a database") > 0);
+    assert!(services.audit.prune_audit().await.expect("a database") > 0);
     assert_eq!(faults(&server).await, Vec::<String>::new());
 }

@@ -9,17 +9,17 @@ use crate::service::error::ServiceError;
 
 impl Principal {
     /// Whether the caller may see everything of a worker.
-    pub(super) fn can_administer(&self) -> bool {
+    pub(in crate::service) fn can_administer(&self) -> bool {
         self.permissions.contains(Permission::AdminWorkers)
     }
 
     /// Removes what the caller may not see.
-    pub(super) fn redact_worker(&self, worker: WorkerView) -> WorkerView {
+    pub(in crate::service) fn redact_worker(&self, worker: WorkerView) -> WorkerView {
         if self.can_administer() { worker } else { redacted(worker) }
     }
 
     /// Rejects a search whose result would reveal what is hidden.
-    pub(super) fn check_search_query(&self, question: &WorkerSearchQuery) -> Result<(), ServiceError> {
+    pub(in crate::service) fn check_search_query(&self, question: &WorkerSearchQuery) -> Result<(), ServiceError> {
         let tells = question.0.iter().any(|term| matches!(term.filter, WorkerFilter::Tls(_)));
         if tells && !self.can_administer() {
             Err(ServiceError::PermissionDenied(Permission::AdminWorkers))

@@ -6,10 +6,10 @@ use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::gpus::history::{JobMetrics, MetricSeries};
-use app::protocol::jobs::{JobLive, JobView, ProgressSeries};
+use app::protocol::jobs::ProgressSeries;
 
-use crate::service::Core;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
 
 /// The maximum number of points in a list.
 const MAX_POINTS_LISTED: u32 = 600;
@@ -20,15 +20,26 @@ const MAX_CHART_VALUES: usize = 480;
 /// The number of periods over which the step rate is computed: between single points it would be noise.
 const RATE_BUCKETS: usize = 120;
 
-/// The maximum size of the log part in a live update, in bytes.
-const MAX_LOG_BYTES: u32 = 64 << 10;
-
 /// The name of the step rate.
 const RATE_METRIC: &str = "steps_per_second";
 /// Metrics that are listed before the trainer's own.
 const LEADING_METRICS: [&str; 4] = ["loss", "learning_rate", "epoch", RATE_METRIC];
 
-impl Core {
+impl JobService {
+    /// Returns the given attempt, or the newest.
+    pub async fn resolve_attempt(
+        &self,
+        job: &JobId,
+        attempt: Option<AttemptNumber>,
+    ) -> Result<AttemptNumber, ServiceError> {
+        let newest =
+            self.context.read().await?.job(job).await?.ok_or_else(|| ServiceError::JobNotFound(job.clone()))?.attempt;
+        match attempt {
+            Some(attempt) if attempt.0 == 0 || attempt > newest => Err(ServiceError::AttemptNotFound(attempt.0)),
+            other => Ok(other.unwrap_or(newest)),
+        }
+    }
+
     /// Returns an attempt's points; by default of the newest.
     pub async fn progress_series(
         &self,
@@ -43,30 +54,14 @@ impl Core {
     pub async fn job_metrics(&self, id: &JobId, attempt: Option<AttemptNumber>) -> Result<JobMetrics, ServiceError> {
         let attempt = self.resolve_attempt(id, attempt).await?;
         let points = self.points(id, attempt, MAX_POINTS_READ).await?;
-        let kept_every = Some(self.read().await?.point_stride(id, attempt).await?).filter(|every| *every > 1);
+        let kept_every = Some(self.context.read().await?.point_stride(id, attempt).await?).filter(|every| *every > 1);
         let from = points.first().map(|point| point.at);
         let loss_nan_since = nan_since(&points);
         Ok(JobMetrics { attempt, from, kept_every, loss_nan_since, metrics: metric_series(&points) })
     }
 
-    /// Returns what changes while a job trains.
-    pub async fn job_live(
-        &self,
-        id: &JobId,
-        attempt: Option<AttemptNumber>,
-        offset: Option<u64>,
-    ) -> Result<JobLive, ServiceError> {
-        let JobView { status, attempt: newest, progress, .. } = self.job_with_loss(id).await?;
-        let metrics = self.job_metrics(id, attempt).await?;
-        let log = match metrics.attempt {
-            AttemptNumber(0) => None,
-            attempt => Some(self.read_log(id, Some(attempt), offset, MAX_LOG_BYTES).await?),
-        };
-        Ok(JobLive { status, attempt: newest, progress, metrics, gpus: self.job_history(id).await?, log })
-    }
-
     async fn points(&self, id: &JobId, attempt: AttemptNumber, max: u32) -> Result<Vec<ProgressPoint>, ServiceError> {
-        let points = self.read().await?.points(id, attempt, max).await?;
+        let points = self.context.read().await?.points(id, attempt, max).await?;
         Ok(points.iter().filter_map(|point| serde_json::from_str(point).ok()).collect())
     }
 }

@@ -2,9 +2,9 @@ use app::domain::explain::{FitStep, FitSummary, JobRequirement};
 use app::domain::job::JobTarget;
 use app::protocol::jobs::explain::{FitStepView, FitSummaryView, JobRequirementCode};
 
-use super::explain::{format_gpu_count, format_paths};
+use crate::service::jobs::explain::{format_gpu_count, format_paths};
 
-pub(super) fn fit_summary_view(summary: &FitSummary) -> FitSummaryView {
+pub(in crate::service) fn fit_summary_view(summary: &FitSummary) -> FitSummaryView {
     FitSummaryView {
         text: summary_text(summary),
         workers: summary.workers as u64,

@@ -12,16 +12,16 @@ use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::history::StatusSpanView;
 use app::protocol::workers::{GpuModel, TokenConflictView, WorkerJobView, WorkerSettings, WorkerView};
 
-use super::gpus::gpu_views;
-use super::jobs::{job_status, progress_view};
-use super::overview::DAY;
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::agents::liveness::offline_at;
 use crate::service::agents::presence::last_contact;
 use crate::service::audit::refusals::last_refusal;
 use crate::service::audit::trail::newest_entry;
 use crate::service::error::ServiceError;
+use crate::service::gpus::views::gpu_views;
+use crate::service::jobs::views::{job_status, progress_view};
+use crate::service::system::overview::DAY;
+use crate::service::workers::WorkerService;
 use crate::service::workers::revision;
 use crate::store::Tx;
 use crate::store::jobs::attempts::StoredAttempt;
@@ -31,14 +31,14 @@ use crate::store::workers::StoredWorker;
 const MAX_ENTRIES_READ: u32 = 300;
 
 /// Jobs by their worker.
-pub(super) type HeldJobs = HashMap<WorkerId, Vec<WorkerJobView>>;
+pub(in crate::service) type HeldJobs = HashMap<WorkerId, Vec<WorkerJobView>>;
 
-impl Core {
+impl WorkerService {
     /// Returns a worker, with what the user may see.
     pub async fn worker_for(&self, principal: &Principal, id: &WorkerId) -> Result<WorkerView, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let stored = tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
-        let readings = self.gpu_readings.view_worker(id, self.now());
+        let readings = self.readings.view_worker(id, self.context.now());
         let leased = tx.leased_jobs(Some(id)).await?;
         let leased: Vec<&Job> = leased.iter().collect();
         let gpus = gpu_views(&stored.worker, &leased, readings);
@@ -47,14 +47,14 @@ impl Core {
         let last_refusal = last_refusal(&mut *tx, &stored).await?;
         let registered_at =
             newest_entry(&mut *tx, AuditAction::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
-        let last_day = last_day_timeline(&mut *tx, &stored.worker, self.now()).await?;
+        let last_day = last_day_timeline(&mut *tx, &stored.worker, self.context.now()).await?;
         let view = self.worker_view(&stored, held.remove(id).unwrap_or_default());
         Ok(principal.redact_worker(WorkerView { gpus, settings, last_refusal, registered_at, last_day, ..view }))
     }
 
     /// Returns those of these workers that exist, from one snapshot.
     pub async fn workers_by_id(&self, ids: &[WorkerId]) -> Result<Vec<WorkerView>, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let leased = tx.leased_jobs(None).await?;
         let mut held =
             load_held_jobs(&mut *tx, &leased.iter().filter(|job| is_held_by_any(job, ids)).collect::<Vec<_>>()).await?;
@@ -68,14 +68,15 @@ impl Core {
     }
 
     /// Builds the view of a worker with its jobs.
-    pub(super) fn worker_view(&self, stored: &StoredWorker, jobs: Vec<WorkerJobView>) -> WorkerView {
+    pub(in crate::service) fn worker_view(&self, stored: &StoredWorker, jobs: Vec<WorkerJobView>) -> WorkerView {
         let worker = &stored.worker;
         let capability = worker.capability();
         let gpu = capability.and_then(|capability| capability.gpus.first());
         let gpu_count = capability.map_or(0, |capability| u32::try_from(capability.gpus.len()).unwrap_or(u32::MAX));
-        let ignores_reported = self.policy.ignore_reported_labels || worker.ignores_reported_labels;
+        let ignores_reported = self.context.policy.ignore_reported_labels || worker.ignores_reported_labels;
         let reported_labels = capability.map(|capability| capability.labels.clone()).unwrap_or_default();
-        let (seen, old) = (last_contact(self, stored), stored.credential.previous.as_ref().map(|old| old.expires_at));
+        let (seen, old) =
+            (last_contact(&self.context, stored), stored.credential.previous.as_ref().map(|old| old.expires_at));
         WorkerView {
             id: worker.id.clone(),
             worker_id: worker.id.clone(),
@@ -83,7 +84,7 @@ impl Core {
             status: worker_status(worker.state(jobs.len())),
             status_since: status_since(worker),
             connection_lost: worker.connection.is_lost(),
-            offline_at: worker.connection.is_lost().then(|| offline_at(self, stored)),
+            offline_at: worker.connection.is_lost().then(|| offline_at(&self.context, stored)),
             local: worker.local,
             draining: worker.drain.is_some(),
             drain_reason: worker.drain.as_ref().and_then(|drain| drain.reason.clone()),
@@ -125,7 +126,7 @@ impl Core {
             token_created_by: stored.credential.issued_by.clone(),
             token_expires_at: stored.credential.expires_at,
             token_unused_ends_at: stored.credential.expires_unused_at,
-            old_token_ends_at: old.filter(|end| *end > self.now()),
+            old_token_ends_at: old.filter(|end| *end > self.context.now()),
             token_conflict: worker.token_conflict.as_ref().map(conflict_view),
             last_refusal: None,
             registered_at: None,
@@ -170,7 +171,7 @@ fn is_held_by_any(job: &Job, workers: &[WorkerId]) -> bool {
     job.active_lease().is_some_and(|lease| workers.contains(&lease.worker))
 }
 
-pub(super) async fn load_held_jobs(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<HeldJobs, ServiceError> {
+pub(in crate::service) async fn load_held_jobs(tx: &mut dyn Tx, jobs: &[&Job]) -> Result<HeldJobs, ServiceError> {
     let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
     let attempts = tx.newest_attempts(&ids).await?;
     let attempts: HashMap<_, _> = attempts.iter().map(|attempt| (&attempt.job, attempt)).collect();

@@ -12,12 +12,12 @@ use app::protocol::overview::{self, AlertCode, AlertView, JobTotals, OverviewVie
 use app::protocol::status::{JobPhase, JobStatus};
 use app::protocol::workers::WorkerCounts;
 
-use super::gpus::gpu_states;
-use super::summary;
-use super::workers::{load_held_jobs, worker_status};
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
+use crate::service::gpus::views::gpu_states;
+use crate::service::jobs::match_summary;
+use crate::service::system::SystemService;
+use crate::service::workers::views::{load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
 use crate::store::usage::{FailingWorker, FailureStreakQuery};
 use crate::store::workers::StoredWorker;
@@ -25,13 +25,13 @@ use crate::store::workers::StoredWorker;
 /// The maximum number of listed workers.
 const MAX_FLEET_WORKERS: usize = 12;
 /// Jobs that ended within this time count as recent.
-pub(super) const DAY: Millis = Millis::from_secs(86_400);
+pub(in crate::service) const DAY: Millis = Millis::from_secs(86_400);
 /// An attempt that failed sooner than this after its start did not fail because of its training.
 const FAST_FAILURE_ALERT_WINDOW: Millis = Millis::from_secs(60);
 /// The number of such failures in a row that raises an alert.
 const MIN_FAILURE_STREAK: u64 = 3;
 /// The query for at least `least` recent, quick failures in a row.
-pub(super) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
+pub(in crate::service) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
     FailureStreakQuery {
         since: Timestamp(now.0 - DAY.0),
         now,
@@ -52,21 +52,22 @@ struct FleetSurvey {
     leased: Vec<Job>,
 }
 
-impl Core {
+impl SystemService {
     /// Returns the overview, with the jobs that the user may see.
     pub async fn overview(&self, principal: &Principal) -> Result<OverviewView, ServiceError> {
-        let now = self.now();
+        let now = self.context.now();
         let (since, own) = (Timestamp(now.0 - DAY.0), principal.visible_owner());
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let failing = tx.failing_workers(failure_streak(now, MIN_FAILURE_STREAK), None).await?;
         let ended = tx.ended_since(since, own.as_deref()).await?;
         drop(tx);
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let survey = tx.with_state(|known| self.survey(known, failing, own.as_deref())).await?;
         let mut held = load_held_jobs(&mut *tx, &survey.leased.iter().collect::<Vec<_>>()).await?;
         drop(tx);
-        let shown =
-            |stored: &StoredWorker| self.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default());
+        let shown = |stored: &StoredWorker| {
+            self.workers.worker_view(stored, held.remove(&stored.worker.id).unwrap_or_default())
+        };
         let lately =
             |status: JobStatus| ended.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, number)| *number);
         let attention = alerts::build_list(survey.alerts);
@@ -79,7 +80,7 @@ impl Core {
                 failed_in_24h: lately(JobStatus::Failed),
                 ..survey.jobs
             },
-            disk_full: self.disk_space.is_full(),
+            disk_full: self.context.disk_space.is_full(),
             attention: attention.alerts.into_iter().map(alert_view).collect(),
             more_attention: attention.more,
             fleet: survey.fleet.iter().map(shown).collect(),
@@ -88,7 +89,7 @@ impl Core {
     }
 
     fn survey(&self, fleet_state: &FleetState, failing_workers: Vec<FailingWorker>, own: Option<&str>) -> FleetSurvey {
-        let now = self.now();
+        let now = self.context.now();
         let mut failing: HashMap<WorkerId, FailingWorker> =
             failing_workers.into_iter().map(|failing| (failing.worker.clone(), failing)).collect();
         let lost = jobs_of_offline_workers(fleet_state);
@@ -101,7 +102,7 @@ impl Core {
             workers.add(worker_status(standing));
             let before = gpus.connected();
             gpu_states(worker, &leased).for_each(|(_, state)| gpus.add(state));
-            gpus_measured += self.gpu_readings.measured_count(&worker.id).min(gpus.connected() - before);
+            gpus_measured += self.readings.measured_count(&worker.id).min(gpus.connected() - before);
             let job = leased.first().map(|job| &job.id).or_else(|| lost.get(&worker.id).copied());
             let subject = WorkerContext { worker, credential: &stored.credential, job };
             let mut found = alerts::worker_alerts(subject, env!("CARGO_PKG_VERSION"), now);
@@ -118,13 +119,13 @@ impl Core {
         let leased =
             fleet.iter().flat_map(|stored| fleet_state.leased_jobs(Some(&stored.worker.id))).cloned().collect();
         entries.extend(self.stuck_jobs(fleet_state, own));
-        let full = self.disk_space.full_since();
+        let full = self.context.disk_space.full_since();
         entries.extend(full.map(|since| Alert {
             kind: AlertKind::DiskFull,
             subject: AlertSubject::Server,
             since: Some(since),
         }));
-        let unshipped = self.metrics.shipping.failing_since();
+        let unshipped = self.context.metrics.shipping.failing_since();
         entries.extend(unshipped.map(|since| Alert {
             kind: AlertKind::AuditNotShipped,
             subject: AlertSubject::Server,
@@ -135,8 +136,12 @@ impl Core {
 
     /// Alerts for jobs that wait until someone acts.
     fn stuck_jobs(&self, fleet_state: &FleetState, own: Option<&str>) -> Vec<Alert> {
-        let mut outlooks = self.outlooks(fleet_state);
-        alerts::stuck_job_alerts(fleet_state.waiting_jobs().filter(|job| can_see(own, job)), &mut outlooks, self.now())
+        let mut outlooks = self.jobs.outlooks(fleet_state);
+        alerts::stuck_job_alerts(
+            fleet_state.waiting_jobs().filter(|job| can_see(own, job)),
+            &mut outlooks,
+            self.context.now(),
+        )
     }
 }
 
@@ -180,7 +185,7 @@ fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
     let mut now = JobTotals::default();
     let mut oldest: Option<&Job> = None;
     for job in fleet_state.jobs().map(std::sync::Arc::as_ref).filter(|job| can_see(own, job)) {
-        let waits = super::jobs::job_status(job).is_in_phase(JobPhase::Waiting);
+        let waits = crate::service::jobs::views::job_status(job).is_in_phase(JobPhase::Waiting);
         *(if waits { &mut now.waiting } else { &mut now.running }) += 1;
         if waits && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
             oldest = Some(job);
@@ -227,7 +232,7 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::OfflineWithJob { job } => AlertView { job_id: Some(job), ..plain(AlertCode::OfflineWithJob) },
         AlertKind::FastFailures { attempts } => AlertView { count: Some(attempts), ..plain(AlertCode::FastFailures) },
         AlertKind::Stuck { jobs, summary } => {
-            let summary = summary.as_ref().map(summary::fit_summary_view);
+            let summary = summary.as_ref().map(match_summary::fit_summary_view);
             AlertView { count: Some(jobs), summary, ..plain(AlertCode::Stuck) }
         }
         AlertKind::OtherStuck { jobs } => AlertView { count: Some(jobs), ..plain(AlertCode::MoreStuck) },

@@ -11,14 +11,14 @@ use app::protocol::jobs::submit::SubmitJobResponse;
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
 use app::protocol::status::{JobPhase, JobStatus, Target};
 
-use super::attempts::{attempt_times, attempt_view};
-use super::explain::NO_LOCAL_WORKER;
-use super::summary;
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::agents::desired::checkpoint_policy;
 use crate::service::artifacts::checkpoints::resumable_checkpoints;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
+use crate::service::jobs::JobService;
+use crate::service::jobs::attempts::{attempt_times, attempt_view};
+use crate::service::jobs::explain::NO_LOCAL_WORKER;
+use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
 use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
@@ -45,10 +45,10 @@ struct JobsContext {
     unmatched: HashSet<JobId>,
 }
 
-impl Core {
+impl JobService {
     /// Returns a page of the jobs that a user may see.
     pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let filter = JobFilter { limit: limit + 1, ..parse_filter(principal, query)? };
         let mut jobs = tx.jobs(&filter).await?;
@@ -65,19 +65,19 @@ impl Core {
             jobs: jobs.iter().map(|job| around.view(job)).collect(),
             total,
             counts: job_counts(&of_filter),
-            disk_full: self.disk_space.is_full(),
-            server_time: self.now(),
+            disk_full: self.context.disk_space.is_full(),
+            server_time: self.context.now(),
         })
     }
 
     /// Counts the jobs that a user may see, by status.
     pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
         let only = JobFilter { user: principal.visible_owner(), ..JobFilter::default() };
-        Ok(job_counts(&self.read().await?.count_jobs(&only).await?))
+        Ok(job_counts(&self.context.read().await?.count_jobs(&only).await?))
     }
 
     pub async fn job_view(&self, id: &JobId) -> Result<JobView, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let jobs = [job];
         let around = JobsContext::load(&mut *tx, &jobs).await?;
@@ -88,7 +88,7 @@ impl Core {
 
     /// Returns those of these jobs that a user may see, from one snapshot.
     pub async fn jobs_by_id(&self, principal: &Principal, ids: &[JobId]) -> Result<Vec<JobView>, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let only = principal.visible_owner();
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
@@ -103,13 +103,16 @@ impl Core {
 
     /// Returns the response to a submit: the job after planning.
     pub async fn submit_response(&self, id: &JobId) -> Result<SubmitJobResponse, ServiceError> {
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let waits = matches!(job.state, JobState::Queued { .. });
         let queue_position = if waits { Some(tx.queue_position(&job).await?) } else { None };
         drop(tx);
-        let warning =
-            if waits { self.read_recent().await?.with_state(|known| self.warning(known, &job)).await? } else { None };
+        let warning = if waits {
+            self.context.read_recent().await?.with_state(|known| self.warning(known, &job)).await?
+        } else {
+            None
+        };
         Ok(SubmitJobResponse {
             success: true,
             job_id: job.id.clone(),
@@ -132,7 +135,7 @@ impl Core {
     /// Returns a job with its attempts. Overrides are only shown to users who may read configurations.
     pub async fn job_detail(&self, principal: &Principal, id: &JobId) -> Result<JobView, ServiceError> {
         let mut job = self.job_with_loss(id).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let (stored, moments) = (tx.attempts(id).await?, attempt_times(tx.audit_of_target(id.as_str()).await?));
         if let Some(worker) = &job.worker_id {
             job.older_agent = tx.worker(worker).await?.is_some_and(|stored| stored.worker.has_older_agent());
@@ -156,8 +159,8 @@ impl Core {
     }
 
     /// Caches whether jobs are feasible on the current fleet.
-    pub(super) fn outlooks<'j, 'k>(&self, known: &'k FleetState) -> FeasibilityCache<'j, 'k> {
-        FeasibilityCache::with_budget(self.policy.planner_fleet(known), MAX_COMPARISONS)
+    pub(in crate::service) fn outlooks<'j, 'k>(&self, known: &'k FleetState) -> FeasibilityCache<'j, 'k> {
+        FeasibilityCache::with_budget(self.context.policy.planner_fleet(known), MAX_COMPARISONS)
     }
 
     /// Returns why a waiting job matches no worker; `None` if one does.
@@ -165,7 +168,7 @@ impl Core {
         let mut outlooks = self.outlooks(fleet_state);
         match outlooks.feasibility(job)? {
             Feasibility::Busy | Feasibility::WorkerUnavailable | Feasibility::NoWorkers => None,
-            Feasibility::Unsatisfiable => Some(summary::fit_summary_view(&outlooks.summary(job)?).text),
+            Feasibility::Unsatisfiable => Some(match_summary::fit_summary_view(&outlooks.summary(job)?).text),
             Feasibility::NoLocalWorker => Some(NO_LOCAL_WORKER.to_owned()),
         }
     }
@@ -182,7 +185,7 @@ impl Core {
                 |job| outlooks.feasibility(job).is_some_and(Feasibility::is_unsatisfiable).then(|| job.id.clone());
             waiting.into_iter().filter_map(fits_none).collect()
         };
-        Ok(self.read_recent().await?.with_state(fit_none).await?)
+        Ok(self.context.read_recent().await?.with_state(fit_none).await?)
     }
 }
 

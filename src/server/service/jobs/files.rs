@@ -6,20 +6,20 @@ use app::protocol::audit::{AuditLogEvent, JobEvents};
 use app::protocol::configs::ConfigDetail;
 use app::protocol::status::ArtifactKind;
 
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::artifacts::checkpoints::resume_point;
 use crate::service::configs::config_detail;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
 use crate::service::jobs::overrides as job_overrides;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::audit::StoredAuditEntry;
 use crate::text::percent_escaped;
 
-impl Core {
+impl JobService {
     /// Returns the events of a job. Overrides are only shown to users who may read configurations.
     pub async fn job_events(&self, principal: &Principal, id: &JobId) -> Result<JobEvents, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let mut events: Vec<_> = tx.audit_of_target(id.as_str()).await?.into_iter().map(event_view).collect();
         if !principal.permissions.contains(Permission::ConfigView) {
@@ -30,7 +30,7 @@ impl Core {
     }
 
     pub async fn artifacts_page(&self, id: &JobId) -> Result<ArtifactsPage, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let artifacts = tx.artifacts(id).await?;
         let mut artifacts: Vec<_> = artifacts.into_iter().map(|artifact| artifact_view(id, artifact)).collect();
@@ -40,7 +40,7 @@ impl Core {
 
     /// Returns the configuration as a job runs it, with its files.
     pub async fn job_config(&self, id: &JobId) -> Result<ConfigDetail, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let (name, revision) = (job.spec.config_name, job.spec.config_revision);
         let config =

@@ -14,31 +14,31 @@ use app::protocol::gpus::{GpuCounts, GpuGroup, GpusPage, GpusQuery};
 use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;
 
-use super::worker_list::{PageRange, WorkerListRow};
-use super::workers::{HeldJobs, load_held_jobs};
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::gpus::GpuService;
 use crate::service::gpus::gpu_to_wire;
+use crate::service::workers::list::{PageRange, WorkerListRow};
+use crate::service::workers::views::{HeldJobs, load_held_jobs};
 
 /// Default number of workers per page.
 const DEFAULT_WORKERS: u32 = 50;
 
-impl Core {
+impl GpuService {
     /// Returns the GPUs of the workers that the user may see.
     pub async fn gpus_page(&self, principal: &Principal, query: &GpusQuery) -> Result<GpusPage, ServiceError> {
         let question =
             WorkerSearchQuery::parse(query.q.as_deref().unwrap_or_default()).map_err(InvalidInput::Search)?;
         principal.check_search_query(&question)?;
         let key = query.group.as_deref().map(parse_label_key).transpose()?;
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let rows = tx.with_state(WorkerListRow::load_all).await?;
         let label_keys: BTreeSet<&str> =
-            rows.iter().flat_map(|row| self.searchable(row).labels()).map(|(key, _)| key).collect();
+            rows.iter().flat_map(|row| self.workers.searchable(row).labels()).map(|(key, _)| key).collect();
         let mut counts = GpuCounts::default();
         let mut groups: HashMap<Option<&str>, GpuGroup> = HashMap::new();
         let mut named: Vec<(String, &WorkerListRow)> = Vec::new();
-        for row in rows.iter().filter(|row| self.searchable(row).matches(&question)) {
+        for row in rows.iter().filter(|row| self.workers.searchable(row).matches(&question)) {
             let (mut has_such, value) = (false, key.and_then(|key| self.group_value(row, key)));
             let group = groups.entry(value).or_default();
             for (_, state) in gpu_states(row.worker(), &row.jobs) {
@@ -81,24 +81,24 @@ impl Core {
             label_keys: label_keys.into_iter().map(str::to_owned).collect(),
             previous_cursor: cut.previous,
             next_cursor: cut.next,
-            server_time: self.now(),
+            server_time: self.context.now(),
         })
     }
 
     fn group_value<'r>(&self, row: &'r WorkerListRow, key: &str) -> Option<&'r str> {
-        let entry = self.searchable(row);
+        let entry = self.workers.searchable(row);
         entry.worker.label(key, entry.use_reported_labels)
     }
 
     fn with_gpus(&self, row: &WorkerListRow, query: &GpusQuery, held: &mut HeldJobs) -> WorkerView {
         let worker = row.worker();
-        let mut gpus = gpu_views(worker, &row.jobs, self.gpu_readings.view_in_list(&worker.id, self.now()));
+        let mut gpus = gpu_views(worker, &row.jobs, self.readings.view_in_list(&worker.id, self.context.now()));
         gpus.retain(|gpu| matches_query(query, gpu.state));
         let mut lately = query.lately.map(|range| self.sparklines(&worker.id, range)).unwrap_or_default();
         for gpu in &mut gpus {
             gpu.lately = lately.remove(&gpu.gpu.uuid).unwrap_or_default();
         }
-        WorkerView { gpus, ..self.worker_row_view(row, held) }
+        WorkerView { gpus, ..self.workers.worker_row_view(row, held) }
     }
 }
 
@@ -130,7 +130,7 @@ pub fn gpu_states<'w, J: Borrow<Job>>(worker: &'w Worker, leased: &[J]) -> impl 
 }
 
 /// A worker's GPUs with their readings and holders.
-pub(super) fn gpu_views<J: Borrow<Job>>(
+pub(in crate::service) fn gpu_views<J: Borrow<Job>>(
     worker: &Worker,
     leased: &[J],
     mut readings: HashMap<String, GpuReadingView>,

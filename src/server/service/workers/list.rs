@@ -14,11 +14,11 @@ use app::domain::worker_search::query::{
 use app::protocol::status::{FacetKind, WorkerStatus};
 use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery};
 
-use super::workers::{HeldJobs, load_held_jobs, worker_status};
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::agents::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::workers::WorkerService;
+use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
 
@@ -55,12 +55,12 @@ impl WorkerListRow {
     }
 }
 
-impl Core {
+impl WorkerService {
     /// Returns the list of workers, with what the user may see.
     pub async fn workers_page(&self, principal: &Principal, query: &WorkersQuery) -> Result<WorkersPage, ServiceError> {
         let (order, question) = (parse_order(query)?, parse_query(query)?);
         principal.check_search_query(&question)?;
-        let mut tx = self.read_recent().await?;
+        let mut tx = self.context.read_recent().await?;
         let rows = tx.with_state(WorkerListRow::load_all).await?;
         let counts = worker_counts(&rows);
         let mut facets = FacetCounts::default();
@@ -90,13 +90,13 @@ impl Core {
             facets: choices.into_iter().map(facet_view).collect(),
             previous_cursor: cut.previous,
             next_cursor: cut.next,
-            server_time: self.now(),
+            server_time: self.context.now(),
         })
     }
 
     /// Returns the labels of all workers, by key.
     pub async fn fleet_labels(&self) -> Result<FleetLabels, ServiceError> {
-        let rows = self.read_recent().await?.with_state(WorkerListRow::load_all).await?;
+        let rows = self.context.read_recent().await?.with_state(WorkerListRow::load_all).await?;
         let local = rows.iter().any(|row| row.worker().local);
         let mut labels = FleetLabels { local, ..FleetLabels::default() };
         for (key, value) in rows.iter().flat_map(|row| self.searchable(row).labels()) {
@@ -108,7 +108,7 @@ impl Core {
         Ok(labels)
     }
 
-    pub(super) fn worker_row_view(&self, row: &WorkerListRow, held: &mut HeldJobs) -> WorkerView {
+    pub(in crate::service) fn worker_row_view(&self, row: &WorkerListRow, held: &mut HeldJobs) -> WorkerView {
         self.worker_view(&row.stored, held.remove(&row.worker().id).unwrap_or_default())
     }
 
@@ -116,15 +116,15 @@ impl Core {
         let worth = match order.key {
             WorkerSortKey::Name => 0,
             WorkerSortKey::Status => status_rank(row.status()),
-            WorkerSortKey::Seen => last_seen(self, &row.stored).map_or(-1, |seen| seen.0),
+            WorkerSortKey::Seen => last_seen(&self.context, &row.stored).map_or(-1, |seen| seen.0),
             WorkerSortKey::Gpus => i64::try_from(row.gpus()).unwrap_or(i64::MAX),
         };
         WorkerPosition { sort_value: worth, name: &row.worker().name }
     }
 
-    pub(super) fn searchable<'r>(&self, row: &'r WorkerListRow) -> SearchableWorker<'r> {
+    pub(in crate::service) fn searchable<'r>(&self, row: &'r WorkerListRow) -> SearchableWorker<'r> {
         let worker = row.worker();
-        let reported = !(self.policy.ignore_reported_labels || worker.ignores_reported_labels);
+        let reported = !(self.context.policy.ignore_reported_labels || worker.ignores_reported_labels);
         SearchableWorker { worker, state: row.status(), use_reported_labels: reported }
     }
 }
@@ -198,7 +198,7 @@ fn status_rank(status: WorkerState) -> i64 {
 }
 
 /// A page of a list.
-pub(super) struct PageRange {
+pub(in crate::service) struct PageRange {
     pub first: usize,
     pub end: usize,
     pub previous: Option<String>,

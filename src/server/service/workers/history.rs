@@ -5,9 +5,9 @@ use app::domain::time::{Millis, Timestamp};
 use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
 use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
-use super::overview::{DAY, failure_streak};
-use crate::service::Core;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::system::overview::{DAY, failure_streak};
+use crate::service::workers::WorkerService;
 use crate::store::jobs::attempts::{AttemptCursor, StoredAttempt};
 
 /// Default number of attempts per page.
@@ -17,14 +17,14 @@ const MAX_PAGE: u32 = 1_000;
 /// Attempts offered within this time count as recent.
 const RECENT_PERIOD: Millis = Millis::from_secs(30 * 86_400);
 
-impl Core {
+impl WorkerService {
     /// Returns a page of a worker's attempts, and statistics of the recent ones.
     pub async fn worker_attempts(&self, id: &WorkerId, query: &PageQuery) -> Result<WorkerAttempts, ServiceError> {
         let behind = query.cursor.as_deref().map(parse_cursor).transpose()?;
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
-        let now = self.now();
-        let since = recent_since(now, self.policy.retention.jobs);
-        let mut tx = self.read().await?;
+        let now = self.context.now();
+        let since = recent_since(now, self.context.policy.retention.jobs);
+        let mut tx = self.context.read().await?;
         tx.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
         let mut attempts = tx.worker_attempts(id, behind.as_ref(), limit + 1).await?;
         let outcomes = tx.worker_outcomes(id, since).await?;
@@ -42,10 +42,10 @@ impl Core {
 
     /// Returns a page of a worker's events.
     pub async fn worker_events(&self, id: &WorkerId, query: &PageQuery) -> Result<WorkerEvents, ServiceError> {
-        self.read_recent().await?.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
+        self.context.read_recent().await?.worker(id).await?.ok_or_else(|| ServiceError::WorkerNotFound(id.clone()))?;
         let filters = AuditFilters { target: Some(id.to_string()), ..AuditFilters::default() };
         let PageQuery { limit, cursor } = query.clone();
-        let page = self.audit_page(&AuditQuery { filters, limit, cursor }).await?;
+        let page = self.audit.audit_page(&AuditQuery { filters, limit, cursor }).await?;
         let events = page.entries.into_iter().map(|entry| AuditLogEvent {
             at: entry.at,
             event: entry.action,

@@ -13,16 +13,16 @@ use app::protocol::jobs::explain::{
 };
 use app::protocol::jobs::submit::{SubmitJob, SubmitPreviewResponse};
 
-use super::summary;
-use crate::service::Core;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
+use crate::service::jobs::JobService;
+use crate::service::jobs::match_summary;
 use crate::store::cache::state::FleetState;
 
-impl Core {
+impl JobService {
     /// Explains why a job waits.
     pub async fn explain(&self, id: &JobId) -> Result<ExplanationView, ServiceError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let explanation = tx.with_state(|known| self.explain_job(known, &job)).await?;
         Ok(explanation_view(&job, explanation))
@@ -35,7 +35,7 @@ impl Core {
         submit: &SubmitJob,
     ) -> Result<SubmitPreviewResponse, ServiceError> {
         let job = self.draft_job(principal, submit).await?;
-        let mut tx = self.read().await?;
+        let mut tx = self.context.read().await?;
         let explanation = explanation_view(&job, tx.with_state(|known| self.explain_job(known, &job)).await?);
         let allocated_worker_id = explanation.worker_id.clone();
         let queue_position = if allocated_worker_id.is_none() { Some(tx.queue_position(&job).await?) } else { None };
@@ -43,13 +43,18 @@ impl Core {
     }
 
     fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> Explanation {
-        explain::explain(job, fleet_state.waiting_jobs(), self.policy.planner_fleet(fleet_state), self.now())
+        explain::explain(
+            job,
+            fleet_state.waiting_jobs(),
+            self.context.policy.planner_fleet(fleet_state),
+            self.context.now(),
+        )
     }
 }
 
 fn explanation_view(job: &Job, explanation: Explanation) -> ExplanationView {
     let (text, summary) =
-        (explanation_text(job, &explanation), explanation.summary.as_ref().map(summary::fit_summary_view));
+        (explanation_text(job, &explanation), explanation.summary.as_ref().map(match_summary::fit_summary_view));
     let limit = match &explanation.verdict {
         ExplainVerdict::LimitReached(ReachedLimit::Total(jobs)) => {
             Some(ReachedLimitView { jobs: *jobs, per_user: false })
@@ -76,7 +81,7 @@ fn explanation_view(job: &Job, explanation: Explanation) -> ExplanationView {
 }
 
 /// Why no worker matches a job with the target `local`.
-pub(super) const NO_LOCAL_WORKER: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with \
+pub(in crate::service) const NO_LOCAL_WORKER: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with \
                                           --local on; or submit with target auto.";
 
 fn explanation_text(job: &Job, explanation: &Explanation) -> String {
@@ -380,10 +385,10 @@ fn unavailable_words(unavailable: &Unavailable) -> String {
 }
 
 /// Formats names of directories as configurations write them.
-pub(super) fn format_paths(names: &[String]) -> String {
+pub(in crate::service) fn format_paths(names: &[String]) -> String {
     names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn format_gpu_count(count: u32) -> String {
+pub(in crate::service) fn format_gpu_count(count: u32) -> String {
     if count == 1 { "1 GPU".to_owned() } else { format!("{count} GPUs") }
 }
