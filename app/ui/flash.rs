@@ -11,6 +11,8 @@ use crate::protocol::access::CreatedToken;
 use crate::protocol::access::factors::RecoveryCodes;
 use crate::protocol::problem::Problem;
 use crate::protocol::workers::CreatedWorker;
+use crate::ui::locales::Language;
+use crate::ui::locales::sentence::Text;
 
 /// A message for the next page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,30 +88,80 @@ pub struct Undo {
     pub form: String,
     /// The fields of the form: the previous values, or the IDs of the items.
     pub fields: Vec<(String, String)>,
-    /// The API route that does the same as a `POST` without a body, and the message for its success. Without it the
-    /// browser posts the form, and the next page shows the result.
-    pub rest: Option<(String, FlashNotice)>,
+}
+
+/// The response to a form that a script has posted: the message that the next page would show, in the user's language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormResponse {
+    /// The message.
+    pub text: String,
+    /// How to undo the change, if possible.
+    pub undo: Option<Undo>,
 }
 
 impl Undo {
     /// Resumes a worker to undo a drain.
     pub fn drain(id: &WorkerId) -> Self {
-        Self::of_worker(id, "resume", FlashNotice::WorkerResumed)
+        Self::of_worker(id, "resume")
     }
 
     /// Drains a worker to undo a resume.
     pub fn resume(id: &WorkerId) -> Self {
-        Self::of_worker(id, "drain", FlashNotice::WorkerDraining)
+        Self::of_worker(id, "drain")
     }
 
-    fn of_worker(id: &WorkerId, verb: &str, code: FlashNotice) -> Self {
-        let rest = format!("/api/admin/workers/{id}/{verb}");
-        Self { form: format!("/ui/workers/{id}/{verb}"), fields: Vec::new(), rest: Some((rest, code)) }
+    fn of_worker(id: &WorkerId, verb: &str) -> Self {
+        Self::from_form(format!("/ui/workers/{id}/{verb}"), Vec::new())
     }
 
     /// Restores what a form has changed.
     pub fn from_form(form: String, fields: Vec<(String, String)>) -> Self {
-        Self { form, fields, rest: None }
+        Self { form, fields }
+    }
+}
+
+impl FlashNotice {
+    /// The sentence of a successful form.
+    pub(crate) fn text(self, language: &'static Language) -> Text {
+        let words = &language.flash;
+        match self {
+            FlashNotice::SignedOut => words.signed_out,
+            FlashNotice::WorkerDeleted => words.worker_deleted,
+            FlashNotice::WorkerDraining => words.worker_draining,
+            FlashNotice::WorkerResumed => words.worker_resumed,
+            FlashNotice::JobSubmitted => words.job_submitted,
+            FlashNotice::JobCancelled => words.job_cancelled,
+            FlashNotice::PriorityChanged => words.priority_changed,
+            FlashNotice::TokenRevoked => words.token_revoked,
+            FlashNotice::PasswordChanged => words.password_changed,
+            FlashNotice::PasswordReset => words.password_reset,
+            FlashNotice::SessionEnded => words.session_ended,
+            FlashNotice::Confirmed => words.confirmed,
+            FlashNotice::UserChanged | FlashNotice::WorkerChanged => words.changed,
+            FlashNotice::FactorAdded => words.factor_added,
+            FlashNotice::FactorRemoved => words.factor_removed,
+            FlashNotice::SecretSaved => words.secret_kept,
+            FlashNotice::SecretDeleted => words.secret_deleted,
+            FlashNotice::ConfigStored => words.config_stored,
+            FlashNotice::TokenConflictResolved => language.token.conflict_settled,
+        }
+    }
+}
+
+#[cfg(feature = "ssr")]
+impl FormResponse {
+    /// Converts a message, or the problem that it reports, to the user's language. Messages with secrets, such as new tokens,
+    /// are only for pages: `None`.
+    pub fn from_flash(flash: Flash, locale: super::prefs::Locale) -> Option<Result<Self, Problem>> {
+        let language = Language::of(locale);
+        let (text, undo) = match flash.localized(locale) {
+            Flash::Notice { code } => (code.text(language).to_owned(), None),
+            Flash::Done { code, undo } => (code.text(language).to_owned(), Some(undo)),
+            Flash::Several { text, refused, undo } => ([vec![text], refused].concat().join(" "), undo),
+            Flash::Problem { problem, .. } => return Some(Err(problem)),
+            Flash::Created { .. } | Flash::TokenMade(_) | Flash::RecoveryCodes(_) => return None,
+        };
+        Some(Ok(Self { text, undo }))
     }
 }
 

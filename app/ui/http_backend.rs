@@ -19,6 +19,7 @@ use crate::protocol::overview::OverviewView;
 use crate::protocol::problem::Problem;
 use crate::protocol::search::{SearchPage, SearchQuery};
 use crate::protocol::workers::{WorkerView, WorkersPage, WorkersQuery};
+use crate::ui::flash::FormResponse;
 
 /// The backend at the origin of the page.
 pub(crate) struct HttpBackend;
@@ -110,21 +111,30 @@ impl Backend for HttpBackend {
 fn get_json<T: DeserializeOwned + 'static>(path: String) -> BackendFuture<T> {
     Box::pin(SendWrapper::new(async move {
         let body = send_request(Method::GET, &path, None).await?;
-        serde_json::from_str(&body).map_err(|error| Problem::new(502, "Bad Gateway", "bad_answer", error.to_string()))
+        serde_json::from_str(&body).map_err(invalid_response)
     }))
 }
 
-/// Sends a write request with an optional JSON body.
-pub(crate) async fn send(method: &str, path: &str, body: Option<String>) -> Result<(), Problem> {
-    let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::POST);
-    send_request(method, path, body.map(|json| ("application/json", json))).await.map(drop)
+#[expect(clippy::needless_pass_by_value, reason = "as map_err passes it")]
+fn invalid_response(error: serde_json::Error) -> Problem {
+    Problem::new(502, "Bad Gateway", "bad_answer", error.to_string())
 }
 
-/// Posts a form with the encoding that the browser would use.
-pub(crate) async fn post_form(path: &str, fields: &[(&'static str, &str)]) -> Result<(), Problem> {
-    let body = query_string(&fields);
-    let form = ("application/x-www-form-urlencoded", body.trim_start_matches('?').to_owned());
-    send_request(Method::POST, path, Some(form)).await.map(drop)
+/// Posts a form in the browser's encoding to a handler that answers scripts.
+pub(crate) async fn post_form(path: &str, body: String) -> Result<FormResponse, Problem> {
+    let body = send_request(Method::POST, path, Some(body)).await?;
+    serde_json::from_str(&body).map_err(invalid_response)
+}
+
+/// Stores preferences.
+pub(crate) async fn set_preferences(fields: &[(&'static str, &str)]) -> Result<(), Problem> {
+    let body = query_string(&fields).trim_start_matches('?').to_owned();
+    send_request(Method::POST, "/ui/preferences", Some(body)).await.map(drop)
+}
+
+/// Fails if the session has ended, or the server does not answer.
+pub(crate) async fn check_session() -> Result<(), Problem> {
+    send_request(Method::GET, "/api/session", None).await.map(drop)
 }
 
 /// Returns the problem for a request without a response.
@@ -132,11 +142,11 @@ pub(super) fn network_error(error: gloo_net::Error) -> Problem {
     Problem::new(0, "No Answer", "no_answer", error.to_string())
 }
 
-/// Sends a request and returns the body; a status other than 2xx becomes a problem.
-async fn send_request(method: Method, path: &str, body: Option<(&str, String)>) -> Result<String, Problem> {
+/// Sends a request, maybe with a form, and returns the body; a status other than 2xx becomes a problem.
+async fn send_request(method: Method, path: &str, form: Option<String>) -> Result<String, Problem> {
     let request = RequestBuilder::new(path).method(method).header("accept", "application/json");
-    let request = match body {
-        Some((kind, body)) => request.header("content-type", kind).body(body),
+    let request = match form {
+        Some(form) => request.header("content-type", "application/x-www-form-urlencoded").body(form),
         None => request.build(),
     };
     let response = request.map_err(network_error)?.send().await.map_err(network_error)?;

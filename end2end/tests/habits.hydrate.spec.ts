@@ -222,7 +222,7 @@ test('what was refused stays, can be quoted, and is read again on other pages', 
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   await live(page);
-  await page.route('**/api/admin/workers/*/drain', (route) => route.fulfill({
+  await page.route('**/ui/workers/*/drain', (route) => route.fulfill({
     status: 503,
     contentType: 'application/problem+json',
     body: JSON.stringify({ type: 'about:blank', title: 'Unavailable', status: 503, code: 'database_unavailable', detail: 'The <b>database</b> is away.', request_id: 'req_42' }),

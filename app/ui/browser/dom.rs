@@ -4,12 +4,13 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{
     Element, EventSource, FocusOptions, FormData, HtmlDocument, HtmlElement, HtmlFormElement, HtmlTextAreaElement,
-    MessageEvent,
+    MessageEvent, UrlSearchParams,
 };
 
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
+use crate::ui::flash::FormResponse;
 use crate::ui::http_backend;
 use crate::ui::prefs::Theme;
 
@@ -69,8 +70,7 @@ pub(crate) fn set_theme(theme: Theme) {
     }
     spawn_local(async move {
         // If this fails, the next visit shows the previous theme.
-        let _stored =
-            http_backend::post_form("/ui/preferences", &[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
+        let _stored = http_backend::set_preferences(&[("theme", theme.as_str()), ("next", "/favicon.svg")]).await;
     });
 }
 
@@ -152,16 +152,21 @@ pub(crate) fn load_notifications() -> String {
     storage.and_then(|storage| storage.get_item(NOTIFICATIONS_KEY).ok()?).unwrap_or_default()
 }
 
-/// The value of a field in the form that is submitted.
-pub(crate) fn form_value(event: &leptos::ev::SubmitEvent, name: &str) -> String {
+/// Posts the submitted form, and returns the message that the next page would show.
+pub(crate) fn post_form(
+    event: &leptos::ev::SubmitEvent,
+) -> impl Future<Output = Result<FormResponse, Problem>> + use<> {
     let form = event.target().and_then(|target| target.dyn_into::<HtmlFormElement>().ok());
-    let value = form.and_then(|form| FormData::new_with_form(&form).ok()).and_then(|said| said.get(name).as_string());
-    value.unwrap_or_default()
+    let path = form.as_ref().map(HtmlFormElement::action).unwrap_or_default();
+    let fields = form.and_then(|form| FormData::new_with_form(&form).ok());
+    let fields = fields.and_then(|fields| UrlSearchParams::new_with_str_sequence_sequence(&fields).ok());
+    let body = fields.map(|fields| String::from(fields.to_string())).unwrap_or_default();
+    async move { http_backend::post_form(&path, body).await }
 }
 
-/// Sends a write request to the REST API, with a JSON body if there is one.
-pub(crate) async fn send(method: &'static str, path: String, body: Option<String>) -> Result<(), Problem> {
-    http_backend::send(method, &path, body).await
+/// Fails if the session has ended, or the server does not answer.
+pub(crate) async fn check_session() -> Result<(), Problem> {
+    http_backend::check_session().await
 }
 
 /// Listens to an event stream until it fails or the returned function is called.

@@ -15,8 +15,8 @@ mod selection;
 mod visibility;
 #[cfg(feature = "hydrate")]
 pub(crate) use dom::{
-    copy_to_clipboard, embedded_strings, focused_node, form_value, load_notifications, now, origin, path,
-    path_and_query, pointer_fraction, restore_focus, save_notifications, send, set_theme, submit_enclosing_form,
+    check_session, copy_to_clipboard, embedded_strings, focused_node, load_notifications, now, origin, path,
+    path_and_query, pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form,
     subscribe, time_zone, top_and_height, utc_offset_minutes,
 };
 #[cfg(feature = "hydrate")]
@@ -40,10 +40,10 @@ pub(crate) use visibility::{is_visible, on_visibility_change};
 mod stub;
 #[cfg(not(feature = "hydrate"))]
 pub(crate) use stub::{
-    activate_first, apply_select_all, click, click_in_row, close_popovers, copy_to_clipboard, count_selected,
-    focus_first, focus_summary, focused_node, form_value, is_hovered_or_focused, is_visible, key_press,
+    activate_first, apply_select_all, check_session, click, click_in_row, close_popovers, copy_to_clipboard,
+    count_selected, focus_first, focus_summary, focused_node, is_hovered_or_focused, is_visible, key_press,
     load_notifications, move_row_focus, now, on_visibility_change, open_option, origin, path_and_query,
-    pointer_fraction, restore_focus, save_notifications, scroll_to_option, send, set_theme, submit_enclosing_form,
+    pointer_fraction, post_form, restore_focus, save_notifications, scroll_to_option, set_theme, submit_enclosing_form,
     subscribe, top_and_height,
 };
 

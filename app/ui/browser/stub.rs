@@ -1,6 +1,7 @@
 use super::{StreamEvent, Unsubscribe};
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
+use crate::ui::flash::FormResponse;
 use crate::ui::prefs::Theme;
 use crate::ui::shortcuts::KeyPress;
 
@@ -80,11 +81,13 @@ pub(crate) fn count_selected(_list: &leptos::web_sys::Element) -> u32 {
 
 pub(crate) fn apply_select_all(_event: &leptos::ev::Event, _list: &leptos::web_sys::Element) {}
 
-pub(crate) fn form_value(_event: &leptos::ev::SubmitEvent, _name: &str) -> String {
-    String::new()
+pub(crate) fn post_form(
+    _event: &leptos::ev::SubmitEvent,
+) -> impl Future<Output = Result<FormResponse, Problem>> + use<> {
+    std::future::pending()
 }
 
-pub(crate) async fn send(_method: &'static str, _path: String, _body: Option<String>) -> Result<(), Problem> {
+pub(crate) async fn check_session() -> Result<(), Problem> {
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Buttons that change something. They are plain forms; with JavaScript, the browser calls the REST API instead, stays
-//! on the page and shows the result as a notification ([`crate::ui::notifications`]).
+//! Buttons that change something. They are plain forms; with JavaScript, the browser posts the same form, stays on the
+//! page and shows the result as a notification ([`crate::ui::notifications`]).
 
 use std::sync::Arc;
 
@@ -8,90 +8,67 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::hooks::use_query_map;
 
-use super::flash_banner::notice_text;
 use super::icon::{Glyph, Icon};
 use crate::domain::access::Permission;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
-use crate::ui::flash::Undo;
+use crate::ui::flash::{FormResponse, Undo};
 use crate::ui::i18n::t;
-use crate::ui::locales::sentence::Text;
 use crate::ui::notifications::use_notifications;
 use crate::ui::prefs::Prefs;
-
-/// The request of a button: with JavaScript it sends `method` to `api_url`, without JavaScript the form posts to
-/// `form_url`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ActionTarget {
-    pub form_url: String,
-    pub method: &'static str,
-    pub api_url: String,
-}
 
 /// Shows a change before the server has answered: called with `true` before the request is sent, and with `false` if
 /// the request fails. It outlives the button, which it may remove.
 pub(crate) type OptimisticUpdate = Arc<dyn Fn(bool) + Send + Sync>;
 
-/// Builds the JSON request body from a submitted form.
-pub(crate) type BodyBuilder = fn(&SubmitEvent) -> String;
-
-/// The notification of a successful action.
-#[derive(Debug, Clone)]
-pub(crate) struct SuccessMessage {
-    pub text: Text,
-    pub undo: Option<Undo>,
-}
-
-/// A form with a single button, which sends the request of `deed`.
+/// A form with a single button, and hidden fields.
 #[component]
 pub(crate) fn ActionButton(
-    deed: ActionTarget,
+    /// The URL to which the form posts.
+    action: String,
+    #[prop(optional)] fields: Vec<(String, String)>,
     label: &'static str,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(optional)] glyph: Option<Glyph>,
-    /// Omitted if the page itself shows the change.
-    #[prop(optional_no_strip)]
-    said: Option<SuccessMessage>,
-    #[prop(optional_no_strip)] turn: Option<OptimisticUpdate>,
+    #[prop(optional_no_strip)] optimistic_update: Option<OptimisticUpdate>,
     /// The shortcut key that focuses the button.
     #[prop(optional)]
     key: Option<&'static str>,
     /// The id of the form, for fields outside of it.
     #[prop(optional_no_strip)]
     id: Option<&'static str>,
-    #[prop(optional_no_strip)] body: Option<BodyBuilder>,
 ) -> impl IntoView {
     let pending = RwSignal::new(false);
     let notes = use_notifications();
-    let ActionTarget { form_url, method, api_url } = deed;
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         if pending.get_untracked() {
             return;
         }
         pending.set(true);
-        let (api_url, said, turn, body) = (api_url.clone(), said.clone(), turn.clone(), body.map(|body| body(&event)));
+        let (response, optimistic_update) = (browser::post_form(&event), optimistic_update.clone());
         spawn_local(async move {
-            if let Some(turn) = &turn {
-                turn(true);
+            if let Some(update) = &optimistic_update {
+                update(true);
             }
-            let result = browser::send(method, api_url, body).await;
+            let result = response.await;
             // The optimistic update or a change notification may have removed the button and disposed of this signal.
             pending.try_set(false);
-            match (result, said) {
-                (Ok(()), Some(SuccessMessage { text, undo })) => notes.success(text, undo),
-                (Ok(()), None) => {}
-                (Err(problem), _) => {
-                    if let Some(turn) = &turn {
-                        turn(false);
+            match result {
+                Ok(FormResponse { text, undo }) => notes.success(text, undo),
+                Err(problem) => {
+                    if let Some(update) = &optimistic_update {
+                        update(false);
                     }
                     notes.error(problem);
                 }
             }
         });
     };
+    let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
     view! {
-        <form method="post" action=form_url id=id on:submit=submit>
+        <form method="post" action=action id=id on:submit=submit>
+            {fields.collect_view()}
             <button class=class data-key=key aria-busy=move || pending.get().then_some("true")>
                 {glyph.map(|glyph| view! { <Icon glyph=glyph/> })}
                 {label}
@@ -101,31 +78,19 @@ pub(crate) fn ActionButton(
     .into_erased()
 }
 
-/// A button that undoes a change. If `undo` has an API URL, `gone` removes the button; otherwise the browser submits
-/// the form, and the next page shows the result.
+/// A button that undoes a change; `gone` removes it.
 #[component]
 pub(crate) fn UndoButton(undo: Undo, gone: OptimisticUpdate) -> impl IntoView {
-    let (Undo { form: form_url, fields, rest: api_url }, label) = (undo, t().habits.undo);
-    if let Some((api_url, code)) = api_url {
-        let said = SuccessMessage { text: notice_text(code), undo: None };
-        let deed = ActionTarget { form_url, method: "POST", api_url };
-        return view! { <ActionButton deed=deed label=label said=Some(said) turn=Some(gone) key="u"/> }.into_erased();
-    }
-    let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
-    view! {
-        <form method="post" action=form_url>
-            {fields.collect_view()}
-            <button class="btn btn-sm" data-key="u">{label}</button>
-        </form>
-    }
-    .into_erased()
+    let Undo { form, fields } = undo;
+    view! { <ActionButton action=form fields=fields label=t().habits.undo optimistic_update=Some(gone) key="u"/> }
 }
 
 /// A button that explains its effect and asks for confirmation. It is a `<details>` element, so that it needs no
 /// JavaScript to open; a URL with `?ask=` opens it as well.
 #[component]
 pub(crate) fn ConfirmedAction(
-    deed: ActionTarget,
+    /// The URL to which the form posts.
+    action: String,
     label: &'static str,
     text: &'static str,
     confirm: &'static str,
@@ -134,19 +99,13 @@ pub(crate) fn ConfirmedAction(
     #[prop(default = "btn btn-sm btn-error")] class: &'static str,
     /// Passed to [`ActionButton`].
     #[prop(optional_no_strip)]
-    said: Option<SuccessMessage>,
-    /// Passed to [`ActionButton`].
-    #[prop(optional_no_strip)]
-    turn: Option<OptimisticUpdate>,
+    optimistic_update: Option<OptimisticUpdate>,
     /// The shortcut key that opens or closes the confirmation.
     #[prop(optional)]
     key: Option<&'static str>,
     /// The value of `?ask=` that opens the confirmation; also the id of the form, for fields outside of it.
     #[prop(optional)]
     ask: Option<&'static str>,
-    /// Passed to [`ActionButton`].
-    #[prop(optional_no_strip)]
-    body: Option<BodyBuilder>,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
@@ -171,7 +130,7 @@ pub(crate) fn ConfirmedAction(
                 {children.map(|children| children())}
                 <div class="mt-3 flex flex-wrap items-start justify-end gap-2">
                     <button type="button" class="js-only btn btn-sm btn-ghost" on:click=move |_| close()>{keep}</button>
-                    <ActionButton deed=deed label=confirm class=class said=said turn=turn id=ask body=body/>
+                    <ActionButton action=action label=confirm class=class optimistic_update=optimistic_update id=ask/>
                 </div>
             </div>
         </details>
@@ -179,8 +138,8 @@ pub(crate) fn ConfirmedAction(
     .into_erased()
 }
 
-/// A form that explains its effect and asks for confirmation. It never uses the REST API: the browser submits the form,
-/// and the next page shows the result ([`crate::ui::flash`]).
+/// A form that explains its effect and asks for confirmation. The browser always submits it, and the next page shows the
+/// result ([`crate::ui::flash`]): the effect is another page.
 #[component]
 pub(crate) fn ConfirmedForm(
     /// The URL to which the form posts.

@@ -3,38 +3,28 @@
 
 use std::sync::Arc;
 
-use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
-use super::action::{ActionButton, ActionTarget, ConfirmedAction, OptimisticUpdate, SuccessMessage};
+use super::action::{ActionButton, ConfirmedAction, OptimisticUpdate};
 use super::field::Field;
 use super::icon::Glyph;
 use crate::domain::text::escape;
 use crate::protocol::status::{WorkerStatus, WorkerType};
-use crate::protocol::workers::{DrainWorker, WorkerView};
+use crate::protocol::workers::WorkerView;
 use crate::ui::browser;
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
-use crate::ui::flash::Undo;
 use crate::ui::i18n::t;
 use crate::ui::schedule::on_next_frame;
 
 /// Drains the worker, or resumes it if it is draining.
 #[component]
 pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
-    let (words, said) = (&t().worker, &t().flash);
+    let words = &t().worker;
     let id = worker.with_untracked(|worker| worker.id.clone());
-    let deed = {
-        let id = id.clone();
-        move |verb: &str| ActionTarget {
-            form_url: format!("/ui/workers/{id}/{verb}"),
-            method: "POST",
-            api_url: format!("/api/admin/workers/{id}/{verb}"),
-        }
-    };
     let draining = Memo::new(move |_| worker.with(|worker| worker.draining));
     let ephemeral = Memo::new(move |_| worker.with(|worker| worker.worker_type == Some(WorkerType::Ephemeral)));
-    let turn = move |drains: bool| -> OptimisticUpdate {
+    let optimistic_update = move |drains: bool| -> OptimisticUpdate {
         Arc::new(move |goes: bool| {
             worker.update(|worker| apply_drain(worker, drains == goes));
             // The button has been replaced by another one: focus that one.
@@ -43,27 +33,29 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
     };
     move || {
         if draining.get() {
-            let said = SuccessMessage { text: said.worker_resumed, undo: Some(Undo::resume(&id)) };
             view! {
-                <ActionButton deed=deed("resume") label=words.resume glyph=Glyph::Play said=Some(said) turn=Some(turn(false)) key="d"/>
+                <ActionButton
+                    action=format!("/ui/workers/{id}/resume")
+                    label=words.resume
+                    glyph=Glyph::Play
+                    optimistic_update=Some(optimistic_update(false))
+                    key="d"
+                />
             }
             .into_erased()
         } else {
-            let said = SuccessMessage { text: said.worker_draining, undo: Some(Undo::drain(&id)) };
             view! {
                 <ConfirmedAction
-                    deed=deed("drain")
+                    action=format!("/ui/workers/{id}/drain")
                     label=words.drain
                     text=if ephemeral.get() { words.drain_ephemeral_text } else { words.drain_text }
                     confirm=words.drain_confirm
                     keep=t().common.cancel
                     glyph=Glyph::Drain
                     class="btn btn-sm btn-primary"
-                    said=Some(said)
-                    turn=Some(turn(true))
+                    optimistic_update=Some(optimistic_update(true))
                     key="d"
                     ask="drain"
-                    body=Some(drain_request_body)
                 >
                     <DrainOptions form="drain"/>
                 </ConfirmedAction>
@@ -93,14 +85,6 @@ pub(crate) fn DrainOptions(
         </div>
     }
     .into_erased()
-}
-
-/// Builds the request body of the API from the submitted form.
-fn drain_request_body(event: &SubmitEvent) -> String {
-    let minutes: Option<u32> = browser::form_value(event, "deadline_minutes").parse().ok();
-    let reason = Some(browser::form_value(event, "reason"));
-    let terms = DrainWorker { reason, deadline_seconds: minutes.map(|minutes| minutes.saturating_mul(60)) };
-    serde_json::to_string(&terms).unwrap_or_default()
 }
 
 /// Returns the reason and the deadline of a drain; empty if neither is set.

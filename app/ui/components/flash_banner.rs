@@ -9,9 +9,8 @@ use super::action::{OptimisticUpdate, UndoButton};
 use super::icon::{Glyph, Icon};
 use super::problem_panel::ProblemNotice;
 use crate::ui::erase::Erase;
-use crate::ui::flash::{CurrentFlash, Flash, FlashNotice, FormName, Undo};
+use crate::ui::flash::{CurrentFlash, Flash, FormName, Undo};
 use crate::ui::i18n::t;
-use crate::ui::locales::sentence::Text;
 use crate::ui::notifications::Notifications;
 
 /// The flash message, unless the page itself shows it: a new token, recovery codes, or an error beside its form.
@@ -29,8 +28,8 @@ pub(crate) fn FlashBanner() -> impl IntoView {
         path
     });
     (move || match flash.get() {
-        Some(Flash::Notice { code }) => success_banner(notice_text(code).to_owned(), Vec::new(), None, flash),
-        Some(Flash::Done { code, undo }) => success_banner(notice_text(code).to_owned(), Vec::new(), Some(undo), flash),
+        Some(Flash::Notice { code }) => success_banner(code.text(t()).to_owned(), Vec::new(), None, flash),
+        Some(Flash::Done { code, undo }) => success_banner(code.text(t()).to_owned(), Vec::new(), Some(undo), flash),
         Some(Flash::Several { text, refused, undo }) => success_banner(text, refused, undo, flash),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => {
             view! { <ProblemNotice problem=problem/> }.into_erased()
@@ -44,7 +43,7 @@ pub(crate) fn FlashBanner() -> impl IntoView {
 pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
     let Some(notes) = use_context::<Notifications>() else { return };
     Effect::new(move |_| match flash.get_untracked() {
-        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.record(notice_text(code), false),
+        Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.record(code.text(t()), false),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.record(problem.detail, true),
         Some(Flash::Several { text, refused, .. }) => {
             let wrong = !refused.is_empty();
@@ -52,31 +51,6 @@ pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
         }
         _ => {}
     });
-}
-
-pub(crate) fn notice_text(notice: FlashNotice) -> Text {
-    let words = &t().flash;
-    match notice {
-        FlashNotice::SignedOut => words.signed_out,
-        FlashNotice::WorkerDeleted => words.worker_deleted,
-        FlashNotice::WorkerDraining => words.worker_draining,
-        FlashNotice::WorkerResumed => words.worker_resumed,
-        FlashNotice::JobSubmitted => words.job_submitted,
-        FlashNotice::JobCancelled => words.job_cancelled,
-        FlashNotice::PriorityChanged => words.priority_changed,
-        FlashNotice::TokenRevoked => words.token_revoked,
-        FlashNotice::PasswordChanged => words.password_changed,
-        FlashNotice::PasswordReset => words.password_reset,
-        FlashNotice::SessionEnded => words.session_ended,
-        FlashNotice::Confirmed => words.confirmed,
-        FlashNotice::UserChanged | FlashNotice::WorkerChanged => words.changed,
-        FlashNotice::FactorAdded => words.factor_added,
-        FlashNotice::FactorRemoved => words.factor_removed,
-        FlashNotice::SecretSaved => words.secret_kept,
-        FlashNotice::SecretDeleted => words.secret_deleted,
-        FlashNotice::ConfigStored => words.config_stored,
-        FlashNotice::TokenConflictResolved => t().token.conflict_settled,
-    }
 }
 
 /// The banner of a form that succeeded: what was done, and in `refused`, what was rejected.

@@ -189,7 +189,7 @@ impl LiveUpdates {
             StreamAction::Refetch => self.resyncs.update(|count| *count += 1),
             StreamAction::RetryAfter(wait) => after(wait, self.state, move || self.handle(StreamInput::RetryDue)),
             StreamAction::CheckSession => spawn_local(async move {
-                if let Err(problem) = browser::send("GET", "/api/session".to_owned(), None).await {
+                if let Err(problem) = browser::check_session().await {
                     self.handle_problem(&problem);
                 }
             }),

@@ -10,7 +10,7 @@ use crate::protocol::jobs::JobView;
 use crate::protocol::jobs::overrides;
 use crate::protocol::jobs::submit::SubmitJob;
 use crate::protocol::status::{JobPhase, JobStatus};
-use crate::ui::components::action::{ActionTarget, ConfirmedAction, ConfirmedForm, SuccessMessage};
+use crate::ui::components::action::{ConfirmedAction, ConfirmedForm};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -78,23 +78,17 @@ fn clone_url(job: &JobView, reader: &str) -> String {
 #[component]
 fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
     let words = &t().job;
-    let deed = ActionTarget {
-        form_url: format!("/ui/jobs/{id}/cancel"),
-        method: "POST",
-        api_url: format!("/api/queue/{id}/cancel"),
-    };
     let waits = status.is_in_phase(JobPhase::Waiting);
     let text = if waits { t().work.cancel_waiting } else { words.cancel_text };
     let keep = if waits { t().work.keep_waiting } else { words.keep };
     view! {
         <ConfirmedAction
-            deed=deed
+            action=format!("/ui/jobs/{id}/cancel")
             label=words.cancel
             text=text
             confirm=words.cancel_confirm
             keep=keep
             glyph=Glyph::StopCircle
-            said=Some(SuccessMessage { text: t().flash.job_cancelled, undo: None })
             ask="cancel"
         />
     }

@@ -78,7 +78,8 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     let (login, plain): (Vec<_>, Vec<_>) =
         PAGE_ROUTES.server_rendered.iter().cloned().partition(|route| route.path().starts_with("/login"));
     let guard = || from_fn_with_state(app.clone(), access::require_page_session);
-    let forms = form_routes(app).into_router().route_layer(guard());
+    let scripts = from_fn_with_state(app.clone(), forms::script_response::answer_scripts);
+    let forms = form_routes(app).into_router().route_layer(scripts).route_layer(guard());
     let strangers = || from_fn_with_state(app.clone(), access::limit_anonymous);
     let open = login_routes(app).into_router();
     let login = page_routes(app, login, ScriptPolicy::None, login_shell)

@@ -1,8 +1,10 @@
 //! Worker forms on pages.
 
+use axum::body::Body;
+use axum::http::{Request, header};
 use serde_json::json;
 
-use crate::tests::harness::{Actor, TestServer};
+use crate::tests::harness::{Actor, TestServer, read_response};
 use crate::tests::ui::pages::{log_in, page, post};
 use crate::text::percent_escaped;
 
@@ -39,6 +41,31 @@ async fn drain_is_undone_by_a_form() {
     assert!(page(&server, &cookies, &to).await.contains("Worker resumed."));
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(worker["draining"], false);
+}
+
+#[tokio::test]
+async fn script_that_posts_a_form_gets_the_message_of_the_next_page() {
+    let server = TestServer::start().await;
+    let session = log_in(&server).await;
+    let (id, _) = server.create_worker("gpu-1").await;
+    let post = async |path: String, form: &str| {
+        let request = Request::post(path).header(header::HOST, "localhost:8001").header(header::COOKIE, &session);
+        let request = request.header(header::ACCEPT, "application/json").header(header::ACCEPT_LANGUAGE, "es");
+        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        read_response(server.send(request.body(Body::from(form.to_owned())).expect("a request")).await).await
+    };
+    let drained = post(format!("/ui/workers/{id}/drain"), "reason=repair&deadline_minutes=5").await.expect_status(200);
+    let undo = json!({"form": format!("/ui/workers/{id}/resume"), "fields": []});
+    let text = "Worker drenando. Los trabajos en ejecución terminan; no se inician otros.";
+    assert_eq!(drained, json!({"text": text, "undo": undo}));
+    let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
+    assert_eq!((&worker["draining"], &worker["drain_reason"]), (&json!(true), &json!("repair")));
+
+    let rejected = post(format!("/ui/workers/{id}/drain"), "deadline_minutes=soon").await;
+    let problem = rejected.expect_problem(422, "out_of_range");
+    assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains("fuera")), "{problem}");
+    // The message was not kept for the next page.
+    assert!(!page(&server, &session, "/admin/workers").await.contains(text));
 }
 
 /// Returns the hidden fields of a form, as a browser sends them.
