@@ -1,19 +1,21 @@
 //! Runs the code blocks of the product document in a shell, as printed, against a private server and one for several users.
 //! Only the URL, the token and the ids of existing workers are replaced. Where the document prints no token, curl gets it from
-//! its settings, `~/.curlrc`.
+//! its settings, `~/.curlrc`. The requests in the documents of this repository print their token, and run too.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::harness::{ADMIN, TestFleet, WorkerHost, program};
+use crate::harness::{ADMIN, TestFleet, WorkerHost, program, repository};
 
 const BLOCKS: &str = include_str!("examples.txt");
 const PRINTED_TOKEN: &str = "wt_xxxxxxxxxxxx";
 const ONE_USER: &[(&str, &str)] = &[("SIMPLETUNER_SINGLE_USER", "true")];
+/// What replaces `…` in our documents.
+const PASSWORD: &str = "correct-horse-battery";
 
 /// Returns the blocks by name.
 fn blocks() -> BTreeMap<&'static str, &'static str> {
@@ -144,6 +146,94 @@ async fn requests_without_a_token_work_in_single_user_mode_only() {
     let fleet = TestFleet::start().await;
     assert!(run(&fleet, fleet.path(), "create-with-a-token", "").await["token"].is_string());
     assert_eq!(run(&fleet, fleet.path(), "create-with-labels", "").await["code"], "not_authenticated");
+}
+
+/// Returns the requests in the code blocks of README.md and `docs`, except those that need no token.
+fn our_requests() -> Vec<String> {
+    let docs = std::fs::read_dir(repository("docs")).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let is_document = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut documents: Vec<PathBuf> = docs.filter(is_document).chain([repository("README.md")]).collect();
+    documents.sort();
+    let mut requests = Vec::new();
+    for document in documents {
+        let text = std::fs::read_to_string(document).expect("a document");
+        for block in text.split("```").skip(1).step_by(2) {
+            let joined = block.replace("\\\n", " ");
+            let curls = joined.lines().map(str::trim).filter(|line| line.starts_with("curl "));
+            requests.extend(curls.filter(|line| !line.contains("/api/openapi")).map(str::to_owned));
+        }
+    }
+    requests
+}
+
+/// Sends a request of our documents with this token; returns curl's exit code and the output.
+async fn send(fleet: &TestFleet, request: &str, token: &str, ids: &[(&str, &str)]) -> (Option<i32>, String) {
+    let script = request.replace("http://orchestrator:8001", fleet.api.url()).replace('…', PASSWORD);
+    let mut bash = bash(&script);
+    bash.env("ADMIN_TOKEN", token).env("API_TOKEN", token).envs(ids.iter().copied());
+    bash.env("NO_PROXY", "127.0.0.1").env("HOME", fleet.path());
+    let output = bash.output().await.expect("bash");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[tokio::test]
+async fn requests_of_our_documents_work_with_a_token_of_the_readme() {
+    let fleet = TestFleet::start().await;
+    // curl fails if the server rejects the request, and prints the reason.
+    std::fs::write(fleet.path().join(".curlrc"), "fail-with-body\n").expect("curl's settings");
+    let host = fleet.add_host("gpu-1").await;
+    let agent = host.start();
+    let job = fleet.api.submit("digits-quick").await;
+    fleet.api.wait_for_job(&job, "completed").await;
+    agent.kill().await;
+    let user = json!({"name": "eve", "role": "viewer", "password": PASSWORD});
+    let user = fleet.api.post("/api/admin/users", &user).await;
+    let ids = [("JOB", job.as_str()), ("WORKER", host.worker.as_str()), ("USER", text(&user, "id"))];
+    let requests = our_requests();
+    assert!(requests.len() > 9, "{requests:#?}");
+
+    for request in &requests {
+        assert!(request.contains("-H \"Authorization: Bearer $"), "{request} sends no token");
+        let (code, said) = send(&fleet, request, "", &ids).await;
+        assert_eq!(code, Some(22), "{request}: {said}");
+        let explains = said.contains("not_authenticated") && said.contains("simpletuner auth tokens create");
+        assert!(explains || request.contains("| jq"), "{request}: {said}");
+    }
+    let token = readme_token(&fleet).await;
+    for request in &requests {
+        let (code, said) = send(&fleet, request, &token, &ids).await;
+        assert_eq!(code, Some(0), "{request}: {said}");
+    }
+}
+
+/// Creates a token with the README's command on the server's host.
+async fn readme_token(fleet: &TestFleet) -> String {
+    let readme = std::fs::read_to_string(repository("README.md")).expect("a document");
+    let (_, rest) = readme.split_once("`ADMIN_TOKEN=").expect("the command");
+    let (command, _) = rest.split_once('`').expect("its end");
+    let mut bash = bash(&format!("ADMIN_TOKEN={}; echo $ADMIN_TOKEN", command.replace("--user ada", "--user admin")));
+    let output = bash.env("SIMPLETUNER_DATA_DIR", fleet.data()).env("HOME", fleet.path()).output().await.expect("bash");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+/// The Labels example names no type, so the command that it returns starts an ephemeral worker.
+#[tokio::test]
+async fn worker_of_the_labels_example_exits_after_one_job() {
+    let fleet = TestFleet::start_with(ONE_USER).await;
+    let created = run(&fleet, fleet.path(), "create-with-labels", "").await;
+    let command = text(&created, "connection_command");
+    assert!(!command.contains("--persistent"), "{command}");
+    let host = WorkerHost::new(&fleet, "worker-1", "ephemeral", &created);
+    let mut shell = bash(&command.replace("simpletuner worker", "exec simpletuner worker"));
+    shell.env("HOME", host.home()).env("SIMPLETUNER_KEEP_FREE", "0");
+    let mut agent = host.start_command(shell);
+    let worker = fleet.api.wait_for_worker(&host.worker, "idle").await;
+    assert_eq!((&worker["worker_type"], &worker["labels"]["team"]), (&json!("ephemeral"), &json!("nlp")));
+    let job = fleet.api.submit("digits-quick").await;
+    assert_eq!(agent.wait().await, Some(0), "{}", agent.output());
+    assert_eq!(fleet.api.job(&job).await["status"], "completed");
 }
 
 /// Starts server and agent with the document's commands, and trains.

@@ -39,14 +39,29 @@ async fn missing_trainer_is_reported() {
     let fleet = TestFleet::start().await;
     let host = fleet.add_host("empty").await.with_trainer_command("/nowhere/trainer --fast");
     let _agent = host.start();
-    let job = fleet.api.submit("digits-quick").await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        jobs.push(fleet.api.submit("digits-quick").await);
+    }
     let why = wait_until("its worker to be named", async || {
-        let explained = fleet.api.try_get(&format!("/api/queue/{job}/explain")).await?;
+        let explained = fleet.api.try_get(&format!("/api/queue/{}/explain", jobs[0])).await?;
         explained["text"].as_str().filter(|text| text.contains("The agent accepts no new jobs")).map(str::to_owned)
     });
     let why = why.await;
     assert!(why.contains("the trainer is missing: the program \"/nowhere/trainer\" does not exist"), "{why}");
-    assert_eq!(fleet.api.job(&job).await["status"], "queued", "it is not used up");
+    let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
+    assert!(worker["unhealthy_reason"].as_str().is_some_and(|reason| why.contains(reason)), "{worker:#}");
+    for job in &jobs {
+        let job = fleet.api.job(job).await;
+        assert_eq!((&job["status"], &job["attempt"]), (&json!("queued"), &json!(0)), "no job is used up: {job:#}");
+    }
+    // Another host with a trainer runs them, each as its first attempt.
+    let able = fleet.add_host("able").await;
+    let _able = able.start();
+    for job in &jobs {
+        let done = fleet.api.wait_for_job(job, "completed").await;
+        assert_eq!((&done["attempt"], &done["worker_name"]), (&json!(1), &json!("able")), "{done:#}");
+    }
 }
 
 #[tokio::test]

@@ -90,6 +90,36 @@ async fn older_agent_runs_a_configuration_without_data_loader() {
 }
 
 #[tokio::test]
+async fn preview_and_explain_name_the_files_that_an_older_agent_does_not_get() {
+    for release in RELEASES {
+        let fleet = fleet().await;
+        let config = "{\"lycoris_config\": \"lycoris_config.json\"}";
+        let files = json!({"config.json": config, "multidatabackend.json": "[]", "lycoris_config.json": "{}"});
+        fleet.api.put("/api/configs/lycoris", &json!({"files": files})).await;
+        let host = fleet.add_host("old").await;
+        let agent = start(&host, release);
+        fleet.api.wait_for_worker(&host.worker, "idle").await;
+        let dry = json!({"config_name": "lycoris", "dry_run": true});
+        let preview = fleet.api.post("/api/queue/submit", &dry).await;
+        let job = fleet.api.submit("lycoris").await;
+        let explained = fleet.api.get(&format!("/api/queue/{job}/explain")).await;
+        for answer in [&preview["explanation"], &explained] {
+            let blocker = &answer["workers"][0]["blockers"][0];
+            assert_eq!(blocker["code"], "lacks_files", "{release}: {answer:#}");
+            let text = blocker["text"].as_str().unwrap_or_default();
+            let says = ["only config.json and the data loader", "lycoris_config.json"];
+            assert!(says.iter().all(|words| text.contains(words)), "{release}: {text}");
+        }
+        host.open_gate();
+        let plain = fleet.api.submit("plain").await;
+        fleet.api.wait_for_job(&plain, "completed").await;
+        let waiting = fleet.api.job(&job).await;
+        assert_eq!((&waiting["status"], &waiting["attempt"]), (&json!("queued"), &json!(0)), "{release}: {waiting:#}");
+        assert!(!agent.output().contains("Traceback"), "{release}: {}", agent.output());
+    }
+}
+
+#[tokio::test]
 async fn older_agent_cancels_only_the_cancelled_job() {
     for release in RELEASES {
         let fleet = fleet().await;

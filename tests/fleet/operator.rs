@@ -1,5 +1,6 @@
 //! The operator's commands on the server's host.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 
@@ -200,4 +201,17 @@ async fn an_empty_variable_of_the_server_counts_as_unset() {
         settings.map(|one| (one["flag"].clone(), one["value"].clone(), one["source"].clone())).collect()
     };
     assert_eq!(values(&empty), values(&unset));
+
+    // A server starts with all of them, except those that this test sets, and logs as usual.
+    let empty: Vec<String> = names.into_iter().chain(["SIMPLETUNER_LOG".to_owned()]).collect();
+    let mut fleet = TestFleet::start_with_change(&[], move |command| {
+        let set: Vec<OsString> = command.as_std().get_envs().map(|(name, _)| name.to_owned()).collect();
+        for name in empty.iter().filter(|name| !set.iter().any(|set| set == name.as_str())) {
+            command.env(name, "");
+        }
+    })
+    .await;
+    assert!(fleet.api.get("/api/queue").await["jobs"].is_array());
+    let addresses = async || (fleet.server().output().matches("listening on ").count() == 2).then_some(());
+    wait_until("the address in the log of each start", addresses).await;
 }

@@ -45,6 +45,31 @@ fn broken(document: &Path, text: &str, target: &str) -> Option<String> {
 }
 
 #[test]
+fn readme_links_to_every_document() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a document");
+    let linked: BTreeSet<PathBuf> = targets(&readme).map(|target| root().join(target)).collect();
+    let missing: Vec<PathBuf> = in_directory("docs").into_iter().filter(|page| !linked.contains(page)).collect();
+    assert!(missing.is_empty(), "README.md has no link to {missing:#?}");
+}
+
+/// The pages of the product document's list “See Also”, and where this repository has their subject.
+const SEE_ALSO: [(&str, &str, &str); 5] = [
+    ("Enterprise Guide: quotas", "docs/SETTINGS.md", "--max-running-jobs-per-user"),
+    ("Job Queue", "docs/QUEUE.md", "**Order.** Jobs are sorted by priority"),
+    ("Cloud Training", "docs/WORKER.md", "**On rented hosts.**"),
+    ("API Tutorial", "README.md", "### 4. Submit a job"),
+    ("Audit Guide", "docs/AUDIT.md", "## Reading"),
+];
+
+#[test]
+fn see_also_of_the_product_document_has_replacements() {
+    for (title, page, words) in SEE_ALSO {
+        let text = fs::read_to_string(root().join(page)).expect("a document");
+        assert!(text.contains(words), "{title}: {page} has no {words:?}");
+    }
+}
+
+#[test]
 fn documents_link_to_what_exists() {
     let mut wrong = Vec::new();
     for document in documents() {

@@ -5,6 +5,7 @@
 //! to their supervisors; the next start adopts them. If the server was killed, the agent continues and keeps its work directory
 //! locked until it ends.
 
+use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,8 +109,7 @@ impl LocalAgent {
 
     fn run_command(&self, name: &str, token: &str, pin: Option<Fingerprint>) -> Command {
         let mut command = self.agent_command();
-        // Only the sandbox protects this server's files from its trainers.
-        if self.account == LocalAccount::Server && std::env::var_os(SANDBOX_MIN_VARIABLE).is_none() {
+        if needs_sandbox_min(&self.account, std::env::var_os(SANDBOX_MIN_VARIABLE).as_deref()) {
             command.env(SANDBOX_MIN_VARIABLE, "files");
         }
         // Pinned by its key, whatever names the certificate has.
@@ -179,6 +179,12 @@ const MACHINE_VARIABLES: [&str; 7] = [
     "SIMPLETUNER_WORKER_TRAINER_CWD",
 ];
 
+/// Returns whether the agent needs a minimum level that was not chosen: as the server's user, only the sandbox protects the
+/// server's files from trainers.
+fn needs_sandbox_min(account: &LocalAccount, chosen: Option<&OsStr>) -> bool {
+    *account == LocalAccount::Server && chosen.is_none_or(OsStr::is_empty)
+}
+
 /// Returns whether a variable is not passed to the agent. Of this program's variables it gets only those about the host.
 fn is_withheld_variable(variable: &str) -> bool {
     variable.starts_with("SIMPLETUNER_") && !MACHINE_VARIABLES.contains(&variable)
@@ -223,5 +229,11 @@ mod tests {
         let variables =
             ["PATH", "SIMPLETUNER_TRAINER", "SIMPLETUNER_KEEP_FREE", "SIMPLETUNER_API_KEY", "SIMPLETUNER_NEW"];
         assert_eq!(variables.map(is_withheld_variable), [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn empty_sandbox_level_counts_as_unset() {
+        let needs = |chosen: Option<&str>| needs_sandbox_min(&LocalAccount::Server, chosen.map(OsStr::new));
+        assert_eq!([None, Some(""), Some("none")].map(needs), [true, true, false]);
     }
 }

@@ -85,7 +85,7 @@ fn protect_memory() {
 
 fn start_logging(verbose: bool, format: LogLineFormat) {
     let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
-    let filter = EnvFilter::try_from_env("SIMPLETUNER_LOG").unwrap_or_else(|_| EnvFilter::new(fallback));
+    let filter = log_filter(std::env::var("SIMPLETUNER_LOG").ok().as_deref(), fallback);
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = LogFormatter { format, with_target: true, context: crate::http::edge::request::log_context };
     // A log line that cannot be written is dropped. By default the error goes to stderr and would panic the caller.
@@ -97,6 +97,12 @@ fn start_logging(verbose: bool, format: LogLineFormat) {
         // Panics must be logged in the configured format, too.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "task panicked")));
     }
+}
+
+/// Returns the filter that was chosen, if it is valid. An empty one would drop all but errors.
+fn log_filter(chosen: Option<&str>, fallback: &str) -> EnvFilter {
+    let chosen = chosen.filter(|text| !text.is_empty()).and_then(|text| EnvFilter::try_new(text).ok());
+    chosen.unwrap_or_else(|| EnvFilter::new(fallback))
 }
 
 async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitError> {
@@ -363,4 +369,17 @@ pub async fn bind_to(address: SocketAddr, flag: &str) -> Result<TcpListener, Exi
             ExitError::unavailable(format!("cannot listen on {address} ({error}); choose another address with {flag}"))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_log_filter_counts_as_unset() {
+        let filter = |chosen: Option<&str>| log_filter(chosen, "info,sqlx=warn").to_string();
+        assert!(filter(None).contains("sqlx=warn"), "{}", filter(None));
+        assert_eq!(filter(Some("")), filter(None));
+        assert_eq!(filter(Some("debug")), "debug");
+    }
 }

@@ -209,7 +209,11 @@ async fn create_worker(create: CreateWorkerArgs, client: &Client, output: &mut O
         lifetime: create.token_lifetime.into(),
     };
     let created = client.post(&["admin", "workers"], &body).await?;
-    print_token(&created, output)
+    print_token(&created, output)?;
+    if worker_type.is_none() {
+        output.print_info("Without --persistent, the agent exits after one job.")?;
+    }
+    Ok(())
 }
 
 /// Returns the worker of this name or id.

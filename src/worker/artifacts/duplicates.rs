@@ -116,6 +116,16 @@ mod tests {
         [b"GIF89a".as_slice(), &width.to_le_bytes(), &height.to_le_bytes(), &[0; 20]].concat()
     }
 
+    fn jpeg(width: u16, height: u16) -> Vec<u8> {
+        let head = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xc0\0\x11\x08".as_slice();
+        [head, &height.to_be_bytes(), &width.to_be_bytes(), &[0; 20]].concat()
+    }
+
+    fn webp(width: u16, height: u16) -> Vec<u8> {
+        let head = b"RIFF\x2a\0\0\0WEBPVP8 \x1e\0\0\0\0\0\0\x9d\x01\x2a".as_slice();
+        [head, &width.to_le_bytes(), &height.to_le_bytes(), &[0; 20]].concat()
+    }
+
     fn remaining_samples(samples: &[(&str, &[u8])]) -> io::Result<Vec<String>> {
         let temp = tempfile::tempdir()?;
         std::fs::create_dir(temp.path().join("validation_images"))?;
@@ -155,6 +165,18 @@ mod tests {
             remaining_samples(&[("event_1.png", b"text"), ("step_1.gif", b"text!")])?,
             ["event_1.png", "step_1.gif"]
         );
+        Ok(())
+    }
+
+    #[test]
+    fn webp_and_jpeg_pictures_are_uploaded_once() -> io::Result<()> {
+        let (same, turned) = (png(64, 48, 1), png(48, 64, 1));
+        for (name, own) in [("step_1.webp", webp(64, 48)), ("step_1.jpg", jpeg(64, 48)), ("step_1.jpeg", jpeg(64, 48))]
+        {
+            assert_eq!(remaining_samples(&[("event_1.png", &same), (name, &own)])?, [name]);
+            let both = remaining_samples(&[("event_1.png", &turned), (name, &own)])?;
+            assert_eq!(both, ["event_1.png", name], "another size is another picture");
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
@@ -10,6 +10,51 @@ use super::tls::orchestrator;
 
 fn ephemeral() -> io::Result<TestHost> {
     Ok(TestHost::with_script("")?.flags(&["--give-up-after", "1"]))
+}
+
+/// Without a terminal and without a chosen format, the log is JSON.
+fn with_default_log(mut host: TestHost) -> TestHost {
+    host.variables.push(("SIMPLETUNER_LOG_FORMAT".to_owned(), String::new()));
+    host
+}
+
+/// Returns the entries that `grep` finds by this phrase.
+fn grep(log: &str, phrase: &str) -> Vec<Value> {
+    let found = log.lines().filter(|line| line.contains(phrase));
+    found.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+#[tokio::test]
+async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
+    let (rejecting, unknown) = (FakeOrchestrator::start().await?, orchestrator("localhost").await?);
+    rejecting.state().refuse_token = true;
+    for (url, phrase) in [
+        ("http://127.0.0.1:1", "Connection refused"),
+        (rejecting.url.as_str(), "Invalid token"),
+        (unknown.fake.url.as_str(), "SSL certificate verify failed"),
+    ] {
+        let (_, said) = with_default_log(ephemeral()?).start_at(url)?.wait_for_exit().await?;
+        assert!(!grep(&said, phrase).is_empty(), "{phrase}: {said}");
+    }
+
+    let fake = FakeOrchestrator::start().await?;
+    let host = with_default_log(TestHost::with_python("raise ValueError('no images')")?);
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    let (_, said) = agent.wait_for_exit().await?;
+    let found = grep(&said, "Process crash");
+    assert!(found.iter().any(|entry| entry.to_string().contains("ValueError: no images")), "{said}");
+
+    let fake = FakeOrchestrator::start().await?;
+    let host = with_default_log(TestHost::with_script("exec sleep 1000")?.flags(&["--persistent"]));
+    let agent = host.start(&fake)?;
+    fake.offer("j_1", 1, &json!({"config.json": "{}"}));
+    fake.wait_for_status("running").await;
+    fake.state().busy = true;
+    fake.state().close_streams();
+    let noticed = agent.wait_for_line("Heartbeat timeout (4s)").await?;
+    assert_eq!(grep(&noticed, "Heartbeat timeout (4s)").len(), 1, "{noticed}");
+    Ok(())
 }
 
 #[tokio::test]

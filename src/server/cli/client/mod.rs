@@ -27,6 +27,8 @@ use crate::http::access::OPERATOR_HEADER;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a large transfer.
 const TRANSFER_TIMEOUT: Duration = Duration::from_mins(30);
+/// Timeout of a file's download; its caller notices one that stalls.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(24 * 60);
 /// How often an idempotent request is sent at most.
 const MAX_TRIES: u32 = 4;
 
@@ -241,10 +243,19 @@ impl Client {
 
     /// Returns a response whose body is read as a stream.
     pub async fn stream(&self, request: ApiRequest<'_>) -> Result<Response, ClientError> {
+        self.stream_within(request, TRANSFER_TIMEOUT).await
+    }
+
+    /// Returns a response whose body is a file of any size.
+    pub async fn download(&self, request: ApiRequest<'_>) -> Result<Response, ClientError> {
+        self.stream_within(request, DOWNLOAD_TIMEOUT).await
+    }
+
+    async fn stream_within(&self, request: ApiRequest<'_>, within: Duration) -> Result<Response, ClientError> {
         let Transport::Network(http) = &self.transport else {
             return Err(ClientError::NotOrchestrator("this requires a running server".to_owned()));
         };
-        let answer = self.send_over_http(http, &request, TRANSFER_TIMEOUT).await?;
+        let answer = self.send_over_http(http, &request, within).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }

@@ -1,5 +1,6 @@
 //! `simpletuner jobs …`
 
+mod files;
 mod logs;
 mod submit;
 mod views;
@@ -41,6 +42,10 @@ pub enum JobsCommand {
     Show(JobArg),
     /// Print a job's log.
     Logs(logs::LogsArgs),
+    /// List the files that a job has uploaded.
+    Files(JobArg),
+    /// Download a job's weights or other files.
+    Download(files::DownloadArgs),
     /// Cancel a job.
     Cancel(JobArg),
     /// Retry a job that has ended; prints the new ID.
@@ -128,6 +133,8 @@ pub async fn run(command: JobsCommand, client: &Client, output: &mut Output<'_>)
         JobsCommand::Submit(submit) => submit::run(*submit, client, output).await,
         JobsCommand::List(list) => self::list_jobs(list, client, output).await,
         JobsCommand::Logs(logs) => logs::run(logs, client, output).await,
+        JobsCommand::Files(target) => files::list(&target, client, output).await,
+        JobsCommand::Download(args) => files::download(&args, client, output).await,
         JobsCommand::Show(JobArg { job }) => {
             let document = client.get(&["queue", &job]).await?;
             let view: JobView = parse_value(&document)?;

@@ -4,6 +4,7 @@ mod auth;
 mod commands;
 mod configs;
 mod exit_codes;
+mod files;
 mod follow_logs;
 pub mod harness;
 mod jobs;

@@ -1,4 +1,4 @@
-//! Output on a terminal of 80 columns.
+//! Output on terminals of 80 and 120 columns.
 
 use serde_json::json;
 
@@ -6,6 +6,7 @@ use super::harness::CliHarness;
 
 const ERROR: &str =
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.1 GiB";
+const WORKER: &str = "mi300-frankfurt-rack-12-node-003";
 
 /// Returns the words of one column, regardless of other columns.
 fn column(text: &str, heading: &str) -> String {
@@ -15,46 +16,69 @@ fn column(text: &str, heading: &str) -> String {
     cells.map(|cell| cell.split("  ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the cells of the row that begins with this ID.
+fn row<'t>(text: &'t str, id: &str) -> Vec<&'t str> {
+    let line = text.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("no row of {id}: {text}"));
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
 #[tokio::test]
 async fn lists_and_explanations_are_readable() {
     let mut harness = CliHarness::start().await;
-    harness.width = Some(80);
     harness.server.put_config("flux-lora-portraits").await;
-    let (_, key, _stream) = harness.server.connect_worker("mi300-frankfurt-rack-12-node-003").await;
+    let (_, key, _stream) = harness.server.connect_worker(WORKER).await;
     let failed = harness.server.submit("flux-lora-portraits").await;
     let report = json!({"status": "failed", "attempt": 1, "exit_code": 1, "error": ERROR});
     harness.server.report_status(&key, &failed, report).await.expect_status(200);
     let asked = ["jobs", "submit", "flux-lora-portraits", "--gpus", "16", "--label", "site=graz"];
     let waits = harness.run(&asked).await.single_line();
+    for width in [80, 120] {
+        harness.width = Some(width);
+        let listed = harness.run(&["jobs", "list"]).await.expect_success();
+        let headings: Vec<&str> = listed.lines().next().unwrap_or_default().split_whitespace().collect();
+        for heading in ["JOB", "STATUS", "CONFIG", "SUBMITTED"] {
+            assert!(headings.contains(&heading), "{width}: {heading}: {listed}");
+        }
+        for (job, status) in [(&failed, "failed"), (&waits, "queued")] {
+            let cells = row(&listed, job);
+            for cell in [job.as_str(), status, "flux-lora-portraits", "just now"] {
+                assert!(cells.contains(&cell), "{width}: {cell}: {listed}");
+            }
+        }
+        assert!(row(&listed, &waits).contains(&"no match"), "{width}: {listed}");
+        assert!(listed.contains(&ERROR[..30]), "{width}: the reason begins there: {listed}");
 
-    let listed = harness.run(&["jobs", "list"]).await.expect_success();
-    for word in [&failed, &waits, "STATUS", "failed", "no match", "flux-lora-port", "just now", &ERROR[..70]] {
-        assert!(listed.contains(word), "{word}: {listed}");
+        let explained = harness.run(&["jobs", "explain", &waits]).await.expect_success();
+        let document = harness.run(&["jobs", "explain", &waits, "--json"]).await.json();
+        for blocker in document["workers"][0]["blockers"].as_array().expect("blockers") {
+            for (heading, field) in [("BLOCKER", "text"), ("SUGGESTION", "change")] {
+                let (all, said) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
+                let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(bare(&all).contains(&bare(said)), "{width}: {said}: {all}\n{explained}");
+            }
+        }
+        let sentence = document["text"].as_str().expect("a sentence");
+        assert!(explained.starts_with(&format!("{sentence}\n")), "{width}: {explained}");
+        assert_lines_fit(&harness, width, &failed, &explained).await;
     }
     let explained = harness.run(&["jobs", "explain", &waits]).await.expect_success();
-    let document = harness.run(&["jobs", "explain", &waits, "--json"]).await.json();
-    for blocker in document["workers"][0]["blockers"].as_array().expect("blockers") {
-        for (heading, field) in [("BLOCKER", "text"), ("SUGGESTION", "change")] {
-            let (all, said) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
-            let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(bare(&all).contains(&bare(said)), "{said}: {all}\n{explained}");
-        }
-    }
-    let table =
-        |text: &str| text.lines().skip_while(|line| !line.starts_with("WORKER")).map(str::to_owned).collect::<Vec<_>>();
-    let mut lines = table(&explained);
-    for args in [&["jobs", "list"][..], &["jobs", "show", &failed], &["workers", "list"], &["configs", "list"]] {
-        lines.extend(
-            harness
-                .run(args)
-                .await
-                .expect_success()
-                .lines()
-                .filter(|line| !line.starts_with("reason"))
-                .map(str::to_owned),
-        );
+    assert_eq!(row(&explained, WORKER)[0], WORKER, "at 120 columns the name is whole too");
+    // At 80 columns the reason of a failure has a line of its own.
+    harness.width = Some(80);
+    let listed = harness.run(&["jobs", "list"]).await.expect_success();
+    assert!(listed.contains(&ERROR[..70]), "{listed}");
+}
+
+/// Checks that no line of a table is wider than the terminal.
+async fn assert_lines_fit(harness: &CliHarness, width: usize, job: &str, explained: &str) {
+    let table = explained.lines().skip_while(|line| !line.starts_with("WORKER"));
+    let mut lines: Vec<String> = table.map(str::to_owned).collect();
+    assert!(lines.len() > 1, "{explained}");
+    for args in [&["jobs", "list"][..], &["jobs", "show", job], &["workers", "list"], &["configs", "list"]] {
+        let output = harness.run(args).await.expect_success();
+        lines.extend(output.lines().filter(|line| !line.starts_with("reason")).map(str::to_owned));
     }
     for line in lines {
-        assert!(line.chars().count() <= 80, "{line}");
+        assert!(line.chars().count() <= width, "{width}: {line}");
     }
 }

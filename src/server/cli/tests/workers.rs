@@ -16,6 +16,12 @@ async fn worker_is_created_and_only_its_token_goes_to_stdout() {
     assert!(token.starts_with("wt_") && !err.contains(&token), "{err}");
     harness.server.register(&Actor::worker(token.clone()), json!([])).await;
 
+    let ephemeral = "Without --persistent, the agent exits after one job.";
+    assert!(!err.contains(ephemeral), "{err}");
+    let untyped = harness.run(&["workers", "create", "untyped"]).await;
+    assert!(untyped.err.trim_end().ends_with(ephemeral), "{}", untyped.err);
+    assert!(untyped.single_line().starts_with("wt_"));
+
     let quiet = harness.run(&["workers", "create", "gpu-2", "--quiet"]).await;
     assert!(quiet.err.is_empty() && quiet.single_line().starts_with("wt_"));
     let document = harness.run(&["workers", "create", "gpu-3", "--ephemeral", "--json"]).await.json();

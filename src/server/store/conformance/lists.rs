@@ -14,6 +14,7 @@ on_every_engine!(
     jobs_are_filtered_by_user_and_label,
     jobs_are_filtered_by_worker_and_time,
     jobs_are_filtered_by_name_among_many,
+    oldest_of_ten_thousand_jobs_is_found_by_name,
     waiting_jobs_are_listed_in_queue_order,
 );
 
@@ -142,6 +143,36 @@ async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
         assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
         let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
         assert!(counted == expected.len() as u64 || filter.limit < 500, "{filter:?}: {counted}");
+    }
+}
+
+async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
+    let named = |n: i64| {
+        let at = Timestamp(NOW.0 + n);
+        let mut job = Job { id: JobId::new(at, [1; 10]), submitted_at: at, ..job(1) };
+        let config = if n == 0 { "needle-in-haystack" } else { "hay" };
+        config.clone_into(&mut job.spec.config_name);
+        job
+    };
+    let jobs: Vec<Job> = (0..10_000).map(named).collect();
+    let oldest = jobs[0].id.clone();
+    let write = fresh.write(move |tx| {
+        let jobs = jobs.clone();
+        Box::pin(async move {
+            for job in &jobs {
+                tx.insert_job(job).await?;
+            }
+            Ok(())
+        })
+    });
+    write.await.expect("new ids");
+    let mut tx = fresh.read().await;
+    let all: u64 = tx.count_jobs(&JobFilter::default()).await.expect("readable").iter().map(|(_, number)| number).sum();
+    assert_eq!(all, 10_000);
+    for text in ["Needle", "in-hay", oldest.as_str()] {
+        let filter = JobFilter { name: Some(JobNameFilter::parse(text)), limit: 50, ..JobFilter::default() };
+        let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+        assert_eq!(found, [oldest.clone()], "{text}");
     }
 }
 

@@ -193,6 +193,29 @@ async fn offline_ephemeral_workers_are_removed_but_their_history_stays() {
 }
 
 #[tokio::test]
+async fn ephemeral_worker_that_never_connected_is_listed_until_it_is_deleted() {
+    let server = TestServer::start().await;
+    let body = json!({"name": "once", "worker_type": "ephemeral"});
+    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let id = made["worker_id"].as_str().expect("text");
+    // Longer than its token is valid without an agent.
+    server.advance(Millis::from_secs(31 * 86_400)).await;
+    let listed = server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200);
+    let worker = &listed["workers"][0];
+    assert_eq!((&worker["id"], &worker["worker_type"]), (&json!(id), &json!("ephemeral")));
+    assert_eq!((&worker["status"], &worker["last_heartbeat"]), (&json!("offline"), &json!(null)));
+    let found = server.get(&Actor::Admin, "/api/admin/workers?q=status:never").await.expect_status(200);
+    assert_eq!((&found["total"], &found["workers"][0]["id"]), (&json!(1), &json!(id)));
+    let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}")).await.text();
+    assert!(page.contains("Never connected"), "{page}");
+    let guide = include_str!("../../../../docs/WORKER.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "A worker that has never connected stays in the list until an admin deletes it";
+    assert!(guide.contains(sentence), "docs/WORKER.md does not say: {sentence}");
+    server.call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{id}"), "").await.expect_status(200);
+    assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 0);
+}
+
+#[tokio::test]
 async fn drain_deadline_stops_jobs_without_counting_a_retry() {
     let server = TestServer::start().await;
     let (id, key, mut events, job) = at_work(&server).await;

@@ -29,6 +29,22 @@ async fn worker_is_created_and_its_token_shown_once() {
 }
 
 #[tokio::test]
+async fn worker_without_a_type_becomes_ephemeral_by_its_command() {
+    let server = TestServer::start().await;
+    let body = json!({"name": "worker-1", "labels": {"location": "us-west", "gpu_type": "a100", "team": "nlp"}});
+    let made = server.post(&Actor::Admin, "/api/admin/workers", body).await.expect_status(201);
+    let command = made["connection_command"].as_str().expect("a command");
+    assert!(command.ends_with("--orchestrator-url http://localhost:8001 --name worker-1"), "{command}");
+    let path = format!("/api/admin/workers/{}", made["worker_id"].as_str().expect("text"));
+    let worker_type = async || server.get(&Actor::Admin, &path).await.expect_status(200)["worker_type"].clone();
+    assert_eq!(worker_type().await, json!(null), "its agent decides");
+    let key = Actor::worker(made["token"].as_str().expect("text"));
+    // An agent without `--persistent`.
+    server.post(&key, "/api/workers/register", json!({"protocol": 1, "persistent": false})).await.expect_status(200);
+    assert_eq!(worker_type().await, "ephemeral");
+}
+
+#[tokio::test]
 async fn invalid_input_is_explained_and_changes_nothing() {
     let server = TestServer::start().await;
     let make = async |body: &str| server.call(&Actor::Admin, "POST", "/api/admin/workers", body.to_owned()).await;

@@ -1,0 +1,187 @@
+//! `simpletuner jobs files` and `jobs download`: the files that a job has uploaded.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
+use app::protocol::status::ArtifactKind;
+use app::remote::root_cause;
+use app::ui::terminal;
+use clap::Args;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{JobArg, escape_control};
+use crate::boot::exit::ExitError;
+use crate::cli::client::{ApiRequest, Client};
+use crate::cli::output::Output;
+use crate::cli::run::parse_value;
+use crate::cli::table::{Table, TableCell};
+use crate::tokens::hex;
+
+/// A download that brings nothing for this long is given up.
+const STALL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// `simpletuner jobs download`
+#[derive(Debug, Clone, Args)]
+pub struct DownloadArgs {
+    #[command(flatten)]
+    target: JobArg,
+    /// Files and directories by path, as `jobs files` lists them [default: the trained weights].
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    /// Directory to write to.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    to: PathBuf,
+}
+
+/// Lists the files of a job.
+pub async fn list(target: &JobArg, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let (document, page) = fetch_page(&target.job, client).await?;
+    if page.artifacts.is_empty() {
+        output.print_info("No files.")?;
+    }
+    let paths = page.artifacts.iter().map(|file| file.path.clone());
+    output.print_answer(&document, paths, |screen| {
+        if page.artifacts.is_empty() { String::new() } else { screen.format_table(&table(&page.artifacts)) }
+    })
+}
+
+/// Downloads files of a job, and prints where they are.
+pub async fn download(args: &DownloadArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
+    let job = &args.target.job;
+    let (_, page) = fetch_page(job, client).await?;
+    let chosen = select(&page, job, &args.files)?;
+    let paths = chosen.iter().map(|file| local_path(&args.to, &file.path)).collect::<Result<Vec<_>, _>>()?;
+    confirm_replacement(&paths, output)?;
+    for (file, path) in chosen.iter().zip(&paths) {
+        fetch_file(job, file, path, client).await?;
+        let size = terminal::bytes(file.size_bytes);
+        output.print_info(format!("Downloaded {} ({size}).", escape_control(&file.path)))?;
+    }
+    let written: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let lines: String = written.iter().map(|path| path.clone() + "\n").collect();
+    output.print_answer(&json!({"artifacts": chosen}), written, |_| lines)
+}
+
+async fn fetch_page(job: &str, client: &Client) -> Result<(Value, ArtifactsPage), ExitError> {
+    let document = client.get(&["queue", job, "artifacts"]).await?;
+    let page = parse_value(&document)?;
+    Ok((document, page))
+}
+
+fn table(files: &[ArtifactView]) -> Table {
+    let mut table = Table::new(&["FILE!", "KIND", "SIZE!", "ATTEMPT?"]);
+    for file in files {
+        table.add_row(vec![
+            TableCell::from(&file.path),
+            file.kind.as_str().into(),
+            terminal::bytes(file.size_bytes).into(),
+            file.attempt.to_string().into(),
+        ]);
+    }
+    table
+}
+
+/// Returns the files of these names, and those below directories of these names; without names, the weights.
+fn select<'p>(page: &'p ArtifactsPage, job: &str, names: &[String]) -> Result<Vec<&'p ArtifactView>, ExitError> {
+    let is_below = |file: &ArtifactView, name: &str| {
+        let rest = file.path.strip_prefix(name.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let missing = names.iter().find(|name| !page.artifacts.iter().any(|file| is_below(file, name)));
+    let chosen: Vec<&ArtifactView> = if names.is_empty() {
+        page.artifacts.iter().filter(|file| file.kind == ArtifactKind::Final).collect()
+    } else {
+        page.artifacts.iter().filter(|file| names.iter().any(|name| is_below(file, name))).collect()
+    };
+    let lacks = match missing {
+        Some(name) => format!("no file {name:?}"),
+        None if chosen.is_empty() => "no weights".to_owned(),
+        None => return Ok(chosen),
+    };
+    Err(ExitError::failed(format!("{job} has {lacks}; `simpletuner jobs files {job}` shows what it has")))
+}
+
+/// Returns where a file is written. Trainers choose paths, and none may leave the directory.
+fn local_path(to: &Path, path: &str) -> Result<PathBuf, ExitError> {
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if is_plain && !path.is_empty() {
+        Ok(to.join(path))
+    } else {
+        Err(ExitError::failed(format!("the path {path:?} leaves the directory")))
+    }
+}
+
+fn confirm_replacement(paths: &[PathBuf], output: &mut Output<'_>) -> Result<(), ExitError> {
+    let existing: Vec<&PathBuf> = paths.iter().filter(|path| path.exists()).collect();
+    match existing[..] {
+        [] => Ok(()),
+        [one] => output.confirm(&format!("Replace {}?", one.display())),
+        [first, ..] => output.confirm(&format!("Replace {} and {} more?", first.display(), existing.len() - 1)),
+    }
+}
+
+/// Downloads to a temporary name beside the path, which gets its name once the file has arrived as announced.
+async fn fetch_file(job: &str, file: &ArtifactView, path: &Path, client: &Client) -> Result<(), ExitError> {
+    let mut segments = vec!["queue", job, "artifacts"];
+    segments.extend(file.path.split('/'));
+    let answer = client.download(ApiRequest::new(Method::GET, &segments)).await?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let unfinished = path.with_file_name(name);
+    let finished = match receive(answer, &unfinished).await {
+        Ok(sha256) if sha256 == file.sha256 => fs::rename(&unfinished, path).map_err(|error| unwritable(path, &error)),
+        Ok(_) => Err(ExitError::temp_failure(format!("{} arrived changed: try again", escape_control(&file.path)))),
+        Err(exit) => Err(exit),
+    };
+    if finished.is_err() {
+        // It may not exist.
+        let _ = fs::remove_file(&unfinished);
+    }
+    finished
+}
+
+/// Writes the body of a response to a file; returns its SHA-256 in hex.
+async fn receive(mut answer: Response, path: &Path) -> Result<String, ExitError> {
+    let mut file = File::create(path).map_err(|error| unwritable(path, &error))?;
+    let mut digest = Sha256::new();
+    loop {
+        let bytes = match tokio::time::timeout(STALL_TIMEOUT, answer.chunk()).await {
+            Ok(Ok(Some(bytes))) => bytes,
+            Ok(Ok(None)) => return Ok(hex(&digest.finalize())),
+            Ok(Err(error)) => return Err(interrupted(&root_cause(&error))),
+            Err(_) => return Err(interrupted("it brought nothing for a minute")),
+        };
+        digest.update(&bytes);
+        file.write_all(&bytes).map_err(|error| unwritable(path, &error))?;
+    }
+}
+
+fn interrupted(why: &str) -> ExitError {
+    ExitError::temp_failure(format!("the download was interrupted ({why}): try again"))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> ExitError {
+    ExitError::config(format!("cannot write {}: {error}; choose another directory with --to", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_leaves_the_directory() {
+        let to = Path::new("out");
+        assert_eq!(local_path(to, "a/b.bin").expect("plain"), Path::new("out/a/b.bin"));
+        for path in ["", "/etc/passwd", "../b.bin", "a/../../b.bin"] {
+            assert!(local_path(to, path).is_err(), "{path}");
+        }
+    }
+}
