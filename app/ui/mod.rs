@@ -45,6 +45,8 @@ pub mod error_page;
 mod gpu_readings;
 pub(crate) mod lazy_routes;
 #[cfg(feature = "ssr")]
+pub mod localized_explanation;
+#[cfg(feature = "ssr")]
 pub mod localized_problem;
 mod navigation;
 mod page_query;

@@ -2,10 +2,10 @@
 
 use crate::protocol::gpus::gpu::UnavailableReason;
 use crate::protocol::jobs::explain::{BlockerCode, BlockerView};
-use crate::ui::i18n::t;
+use crate::ui::locales::Language;
 
-pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
-    let words = &t().why;
+pub(crate) fn describe_blocker(language: &Language, blocker: &BlockerView) -> String {
+    let words = &language.why;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
     let key = parameter_text(blocker.key.as_ref());
     let gpus = |count: &str| words.gpus.of(count.parse().unwrap_or_default());
@@ -16,8 +16,8 @@ pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
         (BlockerCode::Label, None) => words.label_missing.with(&[&key, &wanted]),
         (BlockerCode::Accelerator, _) => words.accelerator.with(&[&wanted, &found]),
         (BlockerCode::GpuCount, _) => words.gpu_count.with(&[&gpus(wanted), &found]),
-        (BlockerCode::Vram, Some(_)) => words.vram.with(&[&vram_gpus(blocker), &wanted, &found]),
-        (BlockerCode::Vram, None) => words.vram_unknown.with(&[&vram_gpus(blocker), &wanted]),
+        (BlockerCode::Vram, Some(_)) => words.vram.with(&[&vram_gpus(language, blocker), &wanted, &found]),
+        (BlockerCode::Vram, None) => words.vram_unknown.with(&[&vram_gpus(language, blocker), &wanted]),
         (BlockerCode::GpusUnavailable, _) => words.unavailable.with(&[&gpus(wanted), &found]),
         (BlockerCode::Sandbox, _) => words.sandbox.with(&[&wanted, &found]),
         (BlockerCode::Retired, _) => words.retired.to_owned(),
@@ -38,14 +38,17 @@ pub(crate) fn describe_blocker(blocker: &BlockerView) -> String {
 }
 
 /// Returns the nearest change that would help.
-pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
-    let words = &t().why;
+pub(crate) fn suggest_fix(language: &Language, blocker: &BlockerView) -> String {
+    let words = &language.why;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
     let key = parameter_text(blocker.key.as_ref());
     match (blocker.code, &blocker.found) {
         (BlockerCode::WrongTarget, _) => words.target_help.to_owned(),
         (BlockerCode::Label, Some(_)) => words.label_differs_help.with(&[&key, &found]),
-        (BlockerCode::Label, None) => words.label_missing_help.with(&[&key, &wanted]),
+        (BlockerCode::Label, None) if wanted.contains(['*', '?', '[']) => {
+            words.label_missing_help.with(&[&key, &wanted])
+        }
+        (BlockerCode::Label, None) => words.label_add_help.with(&[&key, &wanted]),
         (BlockerCode::Accelerator, _) => words.accelerator_help.of(found),
         (BlockerCode::GpuCount, _) if found == "0" => words.no_gpu_help.to_owned(),
         (BlockerCode::GpuCount, _) => words.gpu_count_help.of(words.gpus.of(found.parse().unwrap_or_default())),
@@ -69,8 +72,8 @@ pub(crate) fn suggest_fix(blocker: &BlockerView) -> String {
 }
 
 /// Returns the reasons of a blocker: why each matching GPU is unavailable, or what the agent reported.
-pub(crate) fn blocker_reasons(blocker: &BlockerView) -> Vec<String> {
-    let words = &t().gpus;
+pub(crate) fn blocker_reasons(language: &Language, blocker: &BlockerView) -> Vec<String> {
+    let words = &language.gpus;
     let each = blocker.unavailable.iter().map(|gpu| {
         let reason = match gpu.why.reason {
             UnavailableReason::Quarantined => words.quarantined,
@@ -86,6 +89,6 @@ fn parameter_text(parameter: Option<&String>) -> &str {
     parameter.map_or("–", String::as_str)
 }
 
-fn vram_gpus(blocker: &BlockerView) -> String {
-    t().why.gpus.of(blocker.gpus.unwrap_or(1).into())
+fn vram_gpus(language: &Language, blocker: &BlockerView) -> String {
+    language.why.gpus.of(blocker.gpus.unwrap_or(1).into())
 }

@@ -124,7 +124,7 @@ fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
     } else {
         StatusStyle { class: "status status-off", glyph: Glyph::CrossCircle, label: words.no_match }
     };
-    let blocker_item = |blocker| view! { <li>{describe_blocker(blocker)}" "{suggest_fix(blocker)}</li> };
+    let blocker_item = |blocker| view! { <li>{describe_blocker(t(), blocker)}" "{suggest_fix(t(), blocker)}</li> };
     let blockers = answer.blockers.iter().map(blocker_item).collect_view();
     view! {
         <tr>

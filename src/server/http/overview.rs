@@ -2,9 +2,11 @@
 
 use app::domain::access::Permission;
 use app::protocol::overview::OverviewView;
+use app::ui::localized_explanation::write_summary;
 use axum::extract::State;
 use axum::{Extension, Json};
 
+use super::edge::language::ClientLanguage;
 use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
@@ -23,6 +25,11 @@ const SHOW: OperationDoc = OperationDoc {
 async fn show(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
+    ClientLanguage(language): ClientLanguage,
 ) -> Result<Json<OverviewView>, ApiError> {
-    Ok(Json(app.services.system.overview(&principal).await?))
+    let mut overview = app.services.system.overview(&principal).await?;
+    for summary in overview.attention.iter_mut().filter_map(|alert| alert.summary.as_mut()) {
+        write_summary(summary, language);
+    }
+    Ok(Json(overview))
 }

@@ -164,19 +164,19 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
 /// The cells with a blocker and with what would help, which is below the blocker on small screens.
 fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
     let each =
-        blocker_reasons(blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });
+        blocker_reasons(t(), blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });
     view! {
         <td>
             <span class="why-rule">
                 <Icon glyph=Glyph::Cross/>
                 <span class="min-w-0 wrap-anywhere">
-                    {describe_blocker(blocker)}
+                    {describe_blocker(t(), blocker)}
                     {each.collect_view()}
-                    <span class="row-sub md:hidden">{suggest_fix(blocker)}</span>
+                    <span class="row-sub md:hidden">{suggest_fix(t(), blocker)}</span>
                 </span>
             </span>
         </td>
-        <td class="text-muted max-md:hidden">{suggest_fix(blocker)}</td>
+        <td class="text-muted max-md:hidden">{suggest_fix(t(), blocker)}</td>
     }
     .into_erased()
 }

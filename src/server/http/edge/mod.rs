@@ -6,6 +6,7 @@ pub(super) mod csv;
 pub(super) mod extractors;
 pub(super) mod headers;
 pub mod json;
+pub(super) mod language;
 pub(super) mod limits;
 pub(super) mod min_transfer_rate;
 pub mod request;

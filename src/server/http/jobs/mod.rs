@@ -14,6 +14,8 @@ use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJob, SubmitJobRes
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery};
 use app::protocol::status::BulkAction;
 use app::protocol::workers::FleetLabels;
+use app::ui::localized_explanation::{no_local_worker, summary_sentence, write_explanation};
+use app::ui::prefs::Locale;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -26,9 +28,11 @@ use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse, TaggedResponse};
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
+use crate::http::edge::language::ClientLanguage;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_person;
 use crate::service::access::{Principal, Requirement};
+use crate::service::jobs::views::SubmitWarning;
 use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -119,6 +123,7 @@ const SUBMIT: OperationDoc = OperationDoc {
 async fn submit(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
+    ClientLanguage(language): ClientLanguage,
     headers: HeaderMap,
     Body(submit): Body<SubmitJob>,
 ) -> Result<Response, ApiError> {
@@ -126,10 +131,12 @@ async fn submit(
         principal.require(Permission::QueueManage)?;
     }
     if submit.dry_run {
-        return Ok(Json(app.services.jobs.preview(&principal, &submit).await?).into_response());
+        let mut preview = app.services.jobs.preview(&principal, &submit).await?;
+        write_explanation(&mut preview.explanation, language);
+        return Ok(Json(preview).into_response());
     }
     let job = app.services.jobs.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
-    submitted_response(&app, &job).await
+    submitted_response(&app, &job, language).await
 }
 
 const RETRY: OperationDoc = OperationDoc {
@@ -157,19 +164,25 @@ async fn retry(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
+    ClientLanguage(language): ClientLanguage,
     headers: HeaderMap,
     OptionalJson(retry): OptionalJson<RetryJob>,
 ) -> Result<Response, ApiError> {
     let job =
         app.services.jobs.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
-    submitted_response(&app, &job).await
+    submitted_response(&app, &job, language).await
 }
 
 /// Returns the response to a submit. `traceresponse` contains its trace (W3C Trace Context).
-async fn submitted_response(app: &AppState, job: &Job) -> Result<Response, ApiError> {
+async fn submitted_response(app: &AppState, job: &Job, language: Locale) -> Result<Response, ApiError> {
     let trace = job.trace.as_ref();
     tracing::info!(job = %job.id, trace_id = trace.map(TraceContext::trace_id), "jobs: submitted");
-    let mut answer = CreatedJson(app.services.jobs.submit_response(&job.id).await?).into_response();
+    let (submitted, warning) = app.services.jobs.submit_response(&job.id).await?;
+    let warning = warning.map(|warning| match warning {
+        SubmitWarning::Unsatisfiable(summary) => summary_sentence(&summary, language),
+        SubmitWarning::NoLocalWorker => no_local_worker(language).to_owned(),
+    });
+    let mut answer = CreatedJson(SubmitJobResponse { warning, ..submitted }).into_response();
     if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(&trace.to_string()).ok()) {
         answer.headers_mut().insert(HeaderName::from_static(TRACERESPONSE_HEADER.name), value);
     }
@@ -197,8 +210,14 @@ const EXPLAIN: OperationDoc = OperationDoc::new(
     "Explains why a job is pending, worker by worker, with the nearest change that would help.",
 );
 
-async fn explain(State(app): State<AppState>, Path(id): Path<String>) -> Result<Json<ExplanationView>, ApiError> {
-    Ok(Json(app.services.jobs.explain(&job_id(&id)?).await?))
+async fn explain(
+    State(app): State<AppState>,
+    Path(id): Path<String>,
+    ClientLanguage(language): ClientLanguage,
+) -> Result<Json<ExplanationView>, ApiError> {
+    let mut explanation = app.services.jobs.explain(&job_id(&id)?).await?;
+    write_explanation(&mut explanation, language);
+    Ok(Json(explanation))
 }
 
 const SHOW: OperationDoc = OperationDoc {

@@ -87,6 +87,11 @@ impl AnswerDoc {
     }
 }
 
+/// Chooses the language.
+pub const ACCEPT_LANGUAGE_HEADER: HeaderDoc = HeaderDoc {
+    name: "Accept-Language",
+    description: "The language of sentences in the response; English by default. Codes and values are the same in all languages.",
+};
 /// Makes a submit idempotent.
 pub const IDEMPOTENCY_KEY_HEADER: HeaderDoc = HeaderDoc {
     name: "Idempotency-Key",

@@ -1,4 +1,4 @@
-//! Errors as pages for browsers. The API returns problem documents, in the user's language if a page requests them.
+//! Errors as pages for browsers. The API returns problem documents, in the language that the client asks for.
 
 use app::domain::time::Timestamp;
 use app::protocol::problem::Problem;
@@ -19,9 +19,7 @@ use serde_json::{Value, json};
 
 use super::{ScriptPolicy, prefs_from_headers, provide_page_context};
 use crate::http::access;
-use crate::http::access::session_cookie;
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::headers::text;
 use crate::http::edge::request::Peer;
 use crate::http::problem::method_not_allowed;
 use crate::state::AppState;
@@ -30,10 +28,10 @@ use crate::text::local_path;
 /// The maximum size of a problem document.
 const MAX_PROBLEM_BYTES: usize = 1 << 20;
 
-/// Replaces problem documents with error pages for browsers, and localizes those that pages request from the API.
+/// Replaces problem documents with error pages for browsers, and localizes those of the API.
 pub async fn render_problems(State(app): State<AppState>, request: Request, next: Next) -> Response {
     if !wants_html(request.uri().path(), request.headers()) {
-        let locale = page_locale(&request);
+        let locale = wanted_locale(&request);
         let response = next.run(request).await;
         return if let Some(locale) = locale { localize_response(response, locale).await } else { response };
     }
@@ -55,15 +53,10 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     render_page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
 }
 
-/// Returns the language of the page that sends an API request, unless it is English. Scripts present
-/// a token and always get English.
-fn page_locale(request: &Request) -> Option<Locale> {
-    let headers = request.headers();
-    let has_session = session_cookie::read_session(headers, Scheme::from_extensions(request.extensions())).is_some();
-    // Without accounts there is no session, and this header identifies requests of our pages.
-    let is_ours = text(headers, "sec-fetch-site") == Some("same-origin");
-    let is_page = (has_session || is_ours) && access::api_token(headers).is_none();
-    is_page.then(|| prefs_from_headers(headers, Timestamp::default()).locale).filter(|locale| *locale != Locale::En)
+/// Returns the language that a client of the API asks for, unless it is English.
+fn wanted_locale(request: &Request) -> Option<Locale> {
+    let locale = prefs_from_headers(request.headers(), Timestamp::default()).locale;
+    Some(locale).filter(|locale| *locale != Locale::En)
 }
 
 /// Translates a problem document into the user's language.

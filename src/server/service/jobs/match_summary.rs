@@ -1,12 +1,14 @@
+//! Views of summaries.
+
 use app::domain::explain::{FitStep, FitSummary, JobRequirement};
-use app::domain::job::JobTarget;
 use app::protocol::jobs::explain::{FitStepView, FitSummaryView, JobRequirementCode};
 
-use crate::service::jobs::explain::{format_gpu_count, format_paths};
+use crate::service::jobs::explain::format_paths;
 
+/// The view without its sentence, which is in the client's language (`http/jobs/explain.rs`).
 pub(in crate::service) fn fit_summary_view(summary: &FitSummary) -> FitSummaryView {
     FitSummaryView {
-        text: summary_text(summary),
+        text: String::new(),
         workers: summary.workers as u64,
         steps: summary.steps.iter().map(step_view).collect(),
     }
@@ -31,34 +33,5 @@ fn step_view(FitStep { requirement: ask, remaining: left }: &FitStep) -> FitStep
         JobRequirement::Paths(names) => wanting(JobRequirementCode::Paths, format_paths(names)),
         JobRequirement::Ready => plain(JobRequirementCode::Ready),
         JobRequirement::Free => plain(JobRequirementCode::Free),
-    }
-}
-
-/// The text of the English page (`why` of `app/locales/en.json`).
-fn summary_text(summary: &FitSummary) -> String {
-    let of_them = |place: usize| if place == 0 { "" } else { " of them" };
-    let step = |(place, FitStep { requirement: ask, remaining: left }): (usize, &FitStep)| {
-        format!("{left}{} {}", of_them(place), describe_requirement(ask, *left))
-    };
-    let steps: Vec<String> = summary.steps.iter().enumerate().map(step).collect();
-    let workers = if summary.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", summary.workers) };
-    format!("{workers}: {}.", steps.join(", "))
-}
-
-fn describe_requirement(ask: &JobRequirement, count: usize) -> String {
-    let (has, is, takes) = if count == 1 { ("has", "is", "takes") } else { ("have", "are", "take") };
-    match ask {
-        JobRequirement::Target(JobTarget::Local) => format!("{is} this server's own"),
-        JobRequirement::Target(JobTarget::Worker | JobTarget::Auto) => format!("{is} remote"),
-        JobRequirement::Label { key, wanted } => format!("{has} {key}={wanted}"),
-        JobRequirement::HasConnected => format!("{has} connected before"),
-        JobRequirement::Accelerator(kind) => format!("{has} the accelerator {kind}"),
-        JobRequirement::Gpus(count) => format!("{has} {}", format_gpu_count(*count)),
-        JobRequirement::Vram { gb, gpus: count } => format!("{has} {} with {gb} GB", format_gpu_count(*count)),
-        JobRequirement::Sandbox(level) => format!("{has} a sandbox of level {}", level.as_str()),
-        JobRequirement::CurrentAgent => format!("{has} a new enough agent"),
-        JobRequirement::Paths(names) => format!("{has} a directory for {}", format_paths(names)),
-        JobRequirement::Ready => format!("{is} online and {takes} new jobs"),
-        JobRequirement::Free => format!("{is} free"),
     }
 }

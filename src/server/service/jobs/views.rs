@@ -6,6 +6,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, JobState, JobTarget as DomainTarget, PreviousAttempt, StartPoint};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
+use app::protocol::jobs::explain::FitSummaryView;
 use app::protocol::jobs::overrides::OverrideDiff;
 use app::protocol::jobs::submit::SubmitJobResponse;
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
@@ -17,7 +18,6 @@ use crate::service::artifacts::checkpoints::resumable_checkpoints;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::service::jobs::JobService;
 use crate::service::jobs::attempts::{attempt_times, attempt_view};
-use crate::service::jobs::explain::NO_LOCAL_WORKER;
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
 use crate::service::unit_of_work::{describe_failure, describe_loss};
@@ -43,6 +43,13 @@ struct JobsContext {
     attempts: HashMap<JobId, StoredAttempt>,
     /// Waiting jobs that match no worker.
     unmatched: HashSet<JobId>,
+}
+
+/// Why no worker matches a job that was submitted.
+pub enum SubmitWarning {
+    Unsatisfiable(FitSummaryView),
+    /// The job is for the server's own GPUs, and it runs no jobs.
+    NoLocalWorker,
 }
 
 impl JobService {
@@ -101,8 +108,11 @@ impl JobService {
         Ok(jobs.iter().map(|job| around.view(job)).collect())
     }
 
-    /// Returns the response to a submit: the job after planning.
-    pub async fn submit_response(&self, id: &JobId) -> Result<SubmitJobResponse, ServiceError> {
+    /// Returns the response to a submit: the job after planning. The caller turns the warning into a sentence.
+    pub async fn submit_response(
+        &self,
+        id: &JobId,
+    ) -> Result<(SubmitJobResponse, Option<SubmitWarning>), ServiceError> {
         let mut tx = self.context.read_recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
         let waits = matches!(job.state, JobState::Queued { .. });
@@ -113,14 +123,15 @@ impl JobService {
         } else {
             None
         };
-        Ok(SubmitJobResponse {
+        let response = SubmitJobResponse {
             success: true,
             job_id: job.id.clone(),
             status: job_status(&job),
             queue_position,
             allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
-            warning,
-        })
+            warning: None,
+        };
+        Ok((response, warning))
     }
 
     /// Returns a job as in a list, with the step since which its loss is NaN.
@@ -164,12 +175,14 @@ impl JobService {
     }
 
     /// Returns why a waiting job matches no worker; `None` if one does.
-    fn warning(&self, fleet_state: &FleetState, job: &Job) -> Option<String> {
+    fn warning(&self, fleet_state: &FleetState, job: &Job) -> Option<SubmitWarning> {
         let mut outlooks = self.outlooks(fleet_state);
         match outlooks.feasibility(job)? {
             Feasibility::Busy | Feasibility::WorkerUnavailable | Feasibility::NoWorkers => None,
-            Feasibility::Unsatisfiable => Some(match_summary::fit_summary_view(&outlooks.summary(job)?).text),
-            Feasibility::NoLocalWorker => Some(NO_LOCAL_WORKER.to_owned()),
+            Feasibility::Unsatisfiable => {
+                Some(SubmitWarning::Unsatisfiable(match_summary::fit_summary_view(&outlooks.summary(job)?)))
+            }
+            Feasibility::NoLocalWorker => Some(SubmitWarning::NoLocalWorker),
         }
     }
 

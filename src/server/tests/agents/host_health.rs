@@ -55,7 +55,7 @@ async fn unhealthy_host_keeps_its_jobs_and_gets_no_new_ones() {
         (&explained["verdict"], &blocker["code"], &blocker["found"]),
         (&json!("worker_unavailable"), &json!("host_unhealthy"), &json!(FULL))
     );
-    assert_eq!(blocker["text"], format!("The agent accepts no new jobs: {FULL}."));
+    assert_eq!(blocker["text"], format!("The agent accepts no new jobs: {FULL}"));
     assert!(explained["text"].as_str().is_some_and(|text| text.contains(FULL)), "{explained}");
     assert_eq!(server.job_status(&waits).await, "queued");
     heartbeat(&server, &key, None).await;

@@ -76,8 +76,8 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     );
     assert_eq!(
         blocker["text"],
-        "The job requires 3 GPUs, and 2 matching ones are usable. GPU 1 is quarantined: XID 79, it has fallen off \
-         the bus. GPU 3 is in use by process 4711 (python)."
+        "The job requires 3 GPUs; usable matching GPUs: 2. GPU 1 · Quarantined · XID 79, it has fallen off the bus. \
+         GPU 3 · In use (external) · process 4711 (python)."
     );
     let taken = ask(2, false).await["job_id"].clone();
     let offer = events.next_offer().await;
@@ -112,9 +112,8 @@ async fn explanation_lists_a_few_of_many_unavailable_gpus() {
     let blocker = &explained["workers"][0]["blockers"][0];
     assert_eq!(
         blocker["text"],
-        "The job requires 1 GPU, and 0 matching ones are usable. GPU 0 is in use by a process that belongs to no job. \
-         GPU 1 is quarantined: It did not pass the test. GPU 2 is quarantined. GPU 3 is in use by process 4711 (python). \
-         The same applies to 2 more."
+        "The job requires 1 GPU; usable matching GPUs: 0. GPU 0 · In use (external). GPU 1 · Quarantined · It did not pass \
+         the test. GPU 2 · Quarantined. GPU 3 · In use (external) · used by process 4711 (python). …"
     );
     let third = json!({"index": 3, "reason": "in_use", "detail": "used by process 4711 (python)"});
     assert_eq!(blocker["unavailable"][3], third, "the page tells all of them, in its reader's language");
@@ -148,7 +147,7 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
         (&explained["verdict"], server.job_status(&waits).await.as_str()),
         (&json!("worker_unavailable"), "queued")
     );
-    assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 is quarantined: XID 79")));
+    assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 · Quarantined · XID 79")));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
     assert_eq!(events.next_offer().await.job_id.as_str(), waits, "given back, it is planned");
     let trail = recorded_details(&server).await;

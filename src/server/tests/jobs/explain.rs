@@ -249,13 +249,47 @@ async fn unsupported_sandbox_is_explained() {
         (&blocker["code"], &blocker["wanted"], &blocker["found"], &blocker["why"]),
         (&json!("sandbox"), &json!("full"), &json!("files"), &json!(WHY))
     );
-    let text = format!("The job requires sandbox level full, and this worker has at most files: {WHY}.");
+    let text = format!("The job requires sandbox level full, and this worker has at most files. {WHY}.");
     assert_eq!(blocker["text"], text);
-    let change = "Use files, or run simpletuner-worker doctor on the host to see why it has no more.";
+    let change = "Use files, or run simpletuner-worker doctor on the host to see why higher levels are unavailable.";
     assert_eq!(blocker["change"], change);
     let job = waits["job_id"].as_str().expect("text");
     let shown = page(&server, &cookies, &format!("/jobs/{job}")).await;
     for words in ["The job requires sandbox level full, and this worker has at most files.", WHY, "Use files, or run"] {
         assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn sentences_are_in_the_language_asked_for() {
+    let server = TestServer::start().await;
+    server.put_config("digits").await;
+    let (_, _, _events) = with_gpus(&server, "gpu-1", 2, 1).await;
+    let in_spanish = async |method: &str, path: &str, body: Value| {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {ADMIN}"));
+        let request = request.header(header::ACCEPT_LANGUAGE, "es-AR, en;q=0.5");
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string().into());
+        read_response(server.send(request.expect("a request")).await).await
+    };
+    let wants = json!({"config_name": "digits", "gpu_count": 4});
+    let submitted = in_spanish("POST", "/api/queue/submit", wants.clone()).await.expect_status(201);
+    assert_eq!(submitted["warning"], "1 worker: 0 tienen 4 GPU.", "{submitted}");
+    let path = format!("/api/queue/{}/explain", submitted["job_id"].as_str().expect("text"));
+    let explanation = in_spanish("GET", &path, Value::Null).await.expect_status(200);
+    let blocker = &explanation["workers"][0]["blockers"][0];
+    let text = explanation["text"].as_str().expect("text");
+    assert!(text.starts_with("No se cumplen los requisitos de GPU") && text.contains("gpu-1"), "{text}");
+    assert!(text.contains(blocker["change"].as_str().expect("text")), "{text}");
+    assert_eq!(explanation["summary"]["text"], submitted["warning"]);
+    let preview = json!({"dry_run": true, "config_name": "digits", "gpu_count": 4});
+    let preview = in_spanish("POST", "/api/queue/submit", preview).await.expect_status(200);
+    assert_eq!(preview["explanation"], explanation);
+
+    // Codes and parameters are the same in all languages, and English is the default.
+    let english = server.get(&Actor::Admin, &path).await.expect_status(200);
+    assert!(english["text"].as_str().is_some_and(|text| text.starts_with("GPU requirements not met")), "{english}");
+    for field in ["code", "wanted", "found"] {
+        assert_eq!(english["workers"][0]["blockers"][0][field], blocker[field]);
     }
 }

@@ -124,8 +124,8 @@ async fn never_connected_worker_is_the_advice_without_others() {
 
 #[tokio::test]
 async fn disabled_local_worker_explains_local_jobs() {
-    const WHY: &str = "This server runs no jobs itself: it needs a GPU and a trainer, or start it with --local on; or submit \
-                       with target auto.";
+    const WHY: &str =
+        "This server runs no jobs itself: add a GPU and a trainer, start it with --local on, or use the target Auto.";
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let missing = "Not available: this server runs no jobs itself.";

@@ -1,0 +1,30 @@
+//! The language that a client asks for.
+
+use std::convert::Infallible;
+
+use app::domain::time::Timestamp;
+use app::ui::prefs::Locale;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::http::openapi::doc::ACCEPT_LANGUAGE_HEADER;
+use crate::http::openapi::signature::{DescribeInput, Signature};
+use crate::http::ui::prefs_from_headers;
+
+/// The language of a user's preferences, or of `Accept-Language`; English by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLanguage(pub Locale);
+
+impl<S: Sync> FromRequestParts<S> for ClientLanguage {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self(prefs_from_headers(&parts.headers, Timestamp::default()).locale))
+    }
+}
+
+impl DescribeInput for ClientLanguage {
+    fn describe(signature: &mut Signature) {
+        signature.headers.push(ACCEPT_LANGUAGE_HEADER);
+    }
+}
