@@ -7,24 +7,24 @@ use super::catalog::{Catalog, FORMS, Node, Sentence, join};
 use super::check::placeholders;
 
 /// Sentences of pages that only the server renders; the browser part does not contain them.
-const PLAIN: &str = "plain";
+const SERVER_PAGES: &str = "server_pages";
 /// Groups whose keys are codes of the audit log; a sentence is looked up by its code.
-const BY_WORD: [&str; 2] = ["overview.actions", "plain.audit.faults"];
+const BY_WORD: [&str; 2] = ["overview.actions", "server_pages.audit.faults"];
 /// Keys that are Rust keywords.
 const KEYWORDS: [&str; 12] =
     ["as", "do", "else", "final", "for", "if", "in", "move", "override", "type", "use", "where"];
 
 /// Generates `words.rs`.
 pub fn structs(english: &Catalog, languages: &[Catalog]) -> String {
-    let is_plain = |(name, _): &&(String, Node)| name == PLAIN;
+    let is_server_pages = |(name, _): &&(String, Node)| name == SERVER_PAGES;
     let mut code = format!(
         "/// The plural forms, in the order in which a sentence has them.\npub(crate) const FORMS: [&str; 6] = {FORMS:?};\n"
     );
-    let live = english.root.iter().filter(|entry| !is_plain(entry));
+    let live = english.root.iter().filter(|entry| !is_server_pages(entry));
     group(&mut code, "", "Pages", &live.collect::<Vec<_>>());
-    for (name, node) in english.root.iter().filter(is_plain) {
+    for (name, node) in english.root.iter().filter(is_server_pages) {
         if let Node::Group(entries) = node {
-            group(&mut code, name, "Plain", &entries.iter().collect::<Vec<_>>());
+            group(&mut code, name, "ServerPages", &entries.iter().collect::<Vec<_>>());
         }
     }
     if cfg!(feature = "ssr") {
@@ -34,7 +34,7 @@ pub fn structs(english: &Catalog, languages: &[Catalog]) -> String {
 }
 
 fn group(code: &mut String, path: &str, name: &str, entries: &[&(String, Node)]) {
-    let cfg = if path.split('.').next() == Some(PLAIN) { "#[cfg(feature = \"ssr\")]\n" } else { "" };
+    let cfg = if path.split('.').next() == Some(SERVER_PAGES) { "#[cfg(feature = \"ssr\")]\n" } else { "" };
     if BY_WORD.contains(&path) {
         return by_word(code, cfg, name, entries);
     }
@@ -108,7 +108,7 @@ fn by_locale(code: &mut String, languages: &[Catalog]) {
                  static LOADED: LazyLock<LoadedLanguage> = LazyLock::new(|| {{\n                \
                  LoadedLanguage::new(\n                    Locale::{variant},\n                    \
                  include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}.live.txt\")),\n                    \
-                 include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}.plain.txt\")),\n                )\n            \
+                 include_str!(concat!(env!(\"OUT_DIR\"), \"/{name}.server_pages.txt\")),\n                )\n            \
                  }});\n            &LOADED\n        }}\n"
             ),
         );
@@ -119,12 +119,12 @@ fn by_locale(code: &mut String, languages: &[Catalog]) {
 /// Returns the sentences of a language in the order of the English file, one per line: of live pages, and of the others.
 pub fn lines(english: &Catalog, language: &Catalog) -> (String, String) {
     let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
-    let (mut live, mut plain) = (Vec::new(), Vec::new());
+    let (mut live, mut server_pages) = (Vec::new(), Vec::new());
     for (key, _) in english.sentences() {
-        let list = if key.split('.').next() == Some(PLAIN) { &mut plain } else { &mut live };
+        let list = if key.split('.').next() == Some(SERVER_PAGES) { &mut server_pages } else { &mut live };
         list.push(line(has[&key]));
     }
-    (live.join("\n"), plain.join("\n"))
+    (live.join("\n"), server_pages.join("\n"))
 }
 
 /// Returns a sentence as a line. Plural forms follow the order of [`FORMS`], separated by tabs; one that equals the first is

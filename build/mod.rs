@@ -79,9 +79,9 @@ fn write(languages: &[Catalog], folder: &Path) -> Result<(), Vec<String>> {
     };
     put("words.rs", generate::structs(english, languages))?;
     for language in languages {
-        let (live, plain) = generate::lines(english, language);
+        let (live, server_pages) = generate::lines(english, language);
         put(&format!("{}.live.txt", language.name), live)?;
-        put(&format!("{}.plain.txt", language.name), plain)?;
+        put(&format!("{}.server_pages.txt", language.name), server_pages)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::i18n::t;
 #[cfg(feature = "ssr")]
-use super::locales::words::{OverviewActions, PlainAuditFaults};
+use super::locales::words::{OverviewActions, ServerPagesAuditFaults};
 
 /// Codes of the actions that have a sentence.
 #[cfg(feature = "ssr")]
@@ -11,7 +11,7 @@ pub const ACTIONS: &[&str] = &OverviewActions::WORDS;
 
 /// Codes of the faults that have a sentence.
 #[cfg(feature = "ssr")]
-pub const FAULTS: &[&str] = &PlainAuditFaults::WORDS;
+pub const FAULTS: &[&str] = &ServerPagesAuditFaults::WORDS;
 
 /// Returns an action's sentence in the user's language.
 pub(crate) fn action_sentence(word: &str) -> Option<&'static str> {

@@ -73,11 +73,11 @@ pub(crate) fn smooth(values: &[f64], weight: f64) -> Vec<f64> {
 /// Corrects the bias at the start, as the Adam optimizer does for its moments, so that the
 /// first values are not drawn to zero.
 fn exponential_means<'a>(values: impl Iterator<Item = &'a f64>, weight: f64) -> impl Iterator<Item = f64> {
-    let (mut mean, mut mass) = (0.0, 0.0);
+    let (mut mean, mut weight_sum) = (0.0, 0.0);
     values.map(move |value| {
         mean = weight * mean + (1.0 - weight) * value;
-        mass = weight * mass + (1.0 - weight);
-        mean / mass
+        weight_sum = weight * weight_sum + (1.0 - weight);
+        mean / weight_sum
     })
 }
 

@@ -6,7 +6,7 @@ use super::flash::{Flash, Undo};
 use super::format::short_id;
 use super::locales::Language;
 use super::locales::sentence::Count;
-use super::locales::words::PlainBulk;
+use super::locales::words::ServerPagesBulk;
 use super::prefs::Locale;
 use crate::protocol::jobs::JobView;
 use crate::protocol::status::{BulkAction, JobPhase, JobStatus, WorkerStatus, WorkerType};
@@ -138,7 +138,7 @@ impl BulkEffect {
     }
 
     /// Returns a sentence in the user's language.
-    pub fn describe(&self, words: &PlainBulk) -> String {
+    pub fn describe(&self, words: &ServerPagesBulk) -> String {
         let jobs = |jobs: &[String]| jobs.join(words.between);
         match self {
             Self::StopsAcceptingJobs => words.takes_nothing.to_owned(),
@@ -164,7 +164,7 @@ impl BulkEffect {
 }
 
 /// Returns the phrase for an action on a number of items, for headings and buttons.
-pub(crate) fn count_phrase(words: &PlainBulk, action: BulkAction) -> Count {
+pub(crate) fn count_phrase(words: &ServerPagesBulk, action: BulkAction) -> Count {
     match action {
         BulkAction::Drain => words.drain,
         BulkAction::Resume => words.resume,
@@ -197,7 +197,7 @@ pub struct BulkRejection {
 impl BulkSummary {
     /// Returns the message for the list, whose address is `back`.
     pub fn to_flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
-        let words = &Language::of(locale).plain().bulk;
+        let words = &Language::of(locale).server_pages().bulk;
         let count = match action {
             BulkAction::Drain => words.drained,
             BulkAction::Resume => words.resumed,

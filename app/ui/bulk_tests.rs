@@ -32,8 +32,8 @@ fn what_becomes_of_a_worker_depends_on_how_it_is() {
     assert_eq!(of(drain, "idle", json!({})), BulkEffect::StopsAcceptingJobs);
     assert_eq!(of(drain, "busy", held.clone()), BulkEffect::FinishesJobs(names()));
     assert_eq!(of(drain, "idle", json!({"worker_type": "ephemeral"})), BulkEffect::Retires);
-    let spent = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
-    assert_eq!(of(drain, "busy", spent), BulkEffect::FinishesJobsAndRetires(names()));
+    let ephemeral = json!({"worker_type": "ephemeral", "jobs": held["jobs"]});
+    assert_eq!(of(drain, "busy", ephemeral), BulkEffect::FinishesJobsAndRetires(names()));
     assert_eq!(of(drain, "offline", json!({})), BulkEffect::DrainsOnReconnect);
     assert_eq!(of(drain, "draining", json!({"draining": true})), BulkEffect::AlreadyDraining);
     assert_eq!(of(resume, "draining", json!({"draining": true})), BulkEffect::AcceptsJobs);

@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_of_use_until_the_job_is_complete() {
-        let said = JobStatus::ALL.iter().map(|status| checkpoint_note(*status));
+        let notes = JobStatus::ALL.iter().map(|status| checkpoint_note(*status));
         let (next, again) = ("the next attempt resumes from here", "a retry resumes from here");
         let expected = [Some(next), Some(next), Some(next), Some(next), Some(again), None, Some(again), Some(again)];
-        assert_eq!(said.collect::<Vec<_>>(), expected);
+        assert_eq!(notes.collect::<Vec<_>>(), expected);
     }
 }

@@ -30,7 +30,7 @@ use crate::protocol::topic::Topic;
 pub(crate) fn enhance() {
     browser::attach_interactions();
     let Some(boot) = browser::boot_json().and_then(|boot| serde_json::from_str::<Boot>(&boot).ok()) else { return };
-    browser::mount("habits", move || {
+    browser::mount("shortcuts", move || {
         boot.clone().provide();
         provide_context::<SharedBackend>(Arc::new(http_backend::HttpBackend));
         provide_context(CurrentUrl(browser::path_and_query()));

@@ -67,7 +67,7 @@ fn BareErrorPage() -> impl IntoView {
 #[component]
 fn ErrorDetails() -> impl IntoView {
     let language = t();
-    let (words, refused) = (&language.problem, &language.plain().refused);
+    let (words, refused) = (&language.problem, &language.server_pages().refused);
     let Some(PageError { problem, database_down_since, path }) = use_context::<PageError>() else {
         return ().into_erased();
     };

@@ -18,12 +18,12 @@ use crate::ui::locales::sentence::Text;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flash {
-    /// A worker was created; its page shows the token and the ways to start an agent with it.
+    /// A worker was created; its page shows the token and the methods to start an agent with it.
     Created {
         /// The API's response.
         worker: CreatedWorker,
         /// Complete commands or files to copy.
-        ways: Vec<StartMethod>,
+        start_methods: Vec<StartMethod>,
     },
     /// An API token was created; the next page shows it.
     TokenMade(CreatedToken),
@@ -179,7 +179,7 @@ impl Flash {
     }
 }
 
-/// A way to start a worker's agent.
+/// A method to start a worker's agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartMethod {
     /// The kind of host or shell.

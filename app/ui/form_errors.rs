@@ -143,16 +143,16 @@ mod tests {
     fn what_is_about_no_field_stands_above() {
         let owner = Owner::new();
         owner.set();
-        let told = |problem| FormErrors::from_problem(Some(problem), &FORM);
-        assert_eq!(told(problem(Vec::new())).message("name").as_deref(), Some("It is taken."), "by its code");
+        let form_errors = |problem| FormErrors::from_problem(Some(problem), &FORM);
+        assert_eq!(form_errors(problem(Vec::new())).message("name").as_deref(), Some("It is taken."), "by its code");
         let ranged = Problem { params: [("field".to_owned(), "gpu_count".to_owned())].into(), ..problem(Vec::new()) };
         assert_eq!(
-            told(Problem { code: "out_of_range".to_owned(), ..ranged }).message("gpus").as_deref(),
+            form_errors(Problem { code: "out_of_range".to_owned(), ..ranged }).message("gpus").as_deref(),
             Some("It is taken.")
         );
-        let both = told(problem(vec![error("gpus", "a"), error("other", "b")]));
+        let both = form_errors(problem(vec![error("gpus", "a"), error("other", "b")]));
         assert_eq!(both.general().map(|rest| rest.detail).as_deref(), Some("other is wrong."));
-        let none = told(Problem::new(503, "", "database_unavailable", "Later."));
+        let none = form_errors(Problem::new(503, "", "database_unavailable", "Later."));
         assert_eq!((none.is_empty(), none.general().map(|rest| rest.detail).as_deref()), (true, Some("Later.")));
         assert!(FormErrors::from_problem(None, &FORM).is_empty());
     }

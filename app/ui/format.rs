@@ -27,7 +27,7 @@ impl Language {
 
     /// Formats an integer with group separators: `12,400`.
     pub(crate) fn format_integer(&self, number: u64) -> String {
-        self.locale.whole(number)
+        self.locale.integer(number)
     }
 
     /// Formats a percentage: `0%`, `41%`, `99.6%`. Values below 100 never round to `100%`.
@@ -69,7 +69,7 @@ impl Language {
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive float saturates")]
     fn format_rounded(&self, size: f64) -> String {
-        self.locale.whole(size.round() as u64)
+        self.locale.integer(size.round() as u64)
     }
 
     /// Formats a duration in its two largest units: `38 s`, `4 min 12 s`, `3 h 20 min`, `2 d 4 h`.

@@ -31,17 +31,17 @@ pub(crate) fn use_job_feed() -> JobFeed {
 
 impl JobFeed {
     /// Updates the panels until the caller's owner is disposed of. State changes of the job have their own topic.
-    pub fn start(id: JobId, port: SharedBackend, job: RwSignal<(JobView, ArtifactsPage)>) -> Self {
+    pub fn start(id: JobId, backend: SharedBackend, job: RwSignal<(JobView, ArtifactsPage)>) -> Self {
         let feed = Self::default();
         provide_context(feed);
         let topics = [Topic::Progress(id.clone()), Topic::Log(id.clone())];
-        let ask = move || -> RefreshFuture {
-            let (port, id) = (port.clone(), id.clone());
+        let fetch = move || -> RefreshFuture {
+            let (backend, id) = (backend.clone(), id.clone());
             Box::pin(async move {
                 let mut more = true;
                 while more {
                     let (attempt, offset) = feed.log_position();
-                    let answer = port.job_live(id.clone(), attempt, offset).await?;
+                    let answer = backend.job_live(id.clone(), attempt, offset).await?;
                     more = answer
                         .log
                         .as_ref()
@@ -52,7 +52,7 @@ impl JobFeed {
                 Ok(())
             })
         };
-        on_change(&topics, MIN_INTERVAL, Box::new(ask));
+        on_change(&topics, MIN_INTERVAL, Box::new(fetch));
         feed
     }
 

@@ -33,7 +33,7 @@ pub fn summary_sentence(summary: &FitSummaryView, locale: Locale) -> String {
 
 /// Why no worker matches a job with the target `local`.
 pub fn no_local_worker(locale: Locale) -> &'static str {
-    Language::of(locale).why.no_local_worker
+    Language::of(locale).blockers.no_local_worker
 }
 
 fn write_blocker(blocker: &mut BlockerView, language: &'static Language) {
@@ -48,7 +48,7 @@ fn write_blocker(blocker: &mut BlockerView, language: &'static Language) {
 }
 
 fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> String {
-    let (why, explain) = (&language.why, &language.plain().explain);
+    let (blockers, explain) = (&language.blockers, &language.server_pages().explain);
     let closest = explanation.workers.first();
     let blocker = closest.and_then(|worker| worker.blockers.first());
     let with_closest = |sentence: crate::ui::locales::sentence::Phrase| {
@@ -61,17 +61,17 @@ fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> S
     };
     let until = || explanation.until.map(|until| until.to_string()).unwrap_or_default();
     match explanation.verdict {
-        VerdictCode::NotWaiting => why.not_waiting.to_owned(),
+        VerdictCode::NotWaiting => blockers.not_waiting.to_owned(),
         VerdictCode::Fits => {
             let worker =
                 explanation.workers.iter().find(|worker| Some(&worker.worker_id) == explanation.worker_id.as_ref());
-            why.fits.of(worker.map_or("", |worker| worker.name.as_str()))
+            blockers.fits.of(worker.map_or("", |worker| worker.name.as_str()))
         }
         VerdictCode::BackOff => explain.back_off.of(until()),
         VerdictCode::Held => explain.held.of(until()),
         VerdictCode::Limited => match &explanation.limit {
-            Some(limit) if limit.per_user => why.limited_user.of(limit.jobs.into()),
-            limit => why.limited.of(limit.as_ref().map_or(0, |limit| limit.jobs.into())),
+            Some(limit) if limit.per_user => blockers.limited_user.of(limit.jobs.into()),
+            limit => blockers.limited.of(limit.as_ref().map_or(0, |limit| limit.jobs.into())),
         },
         VerdictCode::Busy => with_closest(explain.busy),
         VerdictCode::WorkerUnavailable => with_closest(explain.worker_unavailable),
@@ -81,7 +81,7 @@ fn verdict_text(explanation: &ExplanationView, language: &'static Language) -> S
             }
             _ => with_closest(explain.not_met),
         },
-        VerdictCode::NoLocalWorker => why.no_local_worker.to_owned(),
+        VerdictCode::NoLocalWorker => blockers.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => explain.no_workers.to_owned(),
     }
 }

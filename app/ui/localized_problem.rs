@@ -40,26 +40,26 @@ fn use_field_label(sentence: String, field: Option<&str>, language: &'static Lan
 
 /// Returns the label of an API field in forms.
 fn field_label(field: &str, language: &'static Language) -> Option<&'static str> {
-    let train = &language.plain().train;
+    let train = &language.server_pages().train;
     Some(match field {
         "accelerator_type" => train.accelerator,
-        "allowed_networks" => language.plain().create.networks,
+        "allowed_networks" => language.server_pages().create.networks,
         "days" | "expires_in_days" | "expires_in_seconds" => language.token.days,
         "gpu_count" | "gpus" => train.gpu_count,
         "max_retries" => train.retries,
         "max_runtime" | "max_runtime_seconds" => train.runtime,
         "min_vram" | "min_vram_gb" => train.min_vram,
-        "name" => language.plain().create.name,
+        "name" => language.server_pages().create.name,
         "overrides" => train.settings,
         "priority" => train.priority,
-        "role" => language.plain().people.role,
+        "role" => language.server_pages().people.role,
         _ => return None,
     })
 }
 
 fn localized_sentence(problem: &Problem, locale: Locale) -> Option<String> {
     let language = Language::of(locale);
-    let words = &language.plain().refused;
+    let words = &language.server_pages().refused;
     let with = |name: &str| problem.params.get(name).map(String::as_str);
     // In English the API's sentences are more specific: they name the taken name, the
     // invalid labels or the allowed values.
@@ -123,13 +123,13 @@ mod tests {
 
     fn problem(code: &str, with: &[(&str, &str)]) -> Problem {
         let with = with.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Problem { params: with, ..Problem::new(403, "Forbidden", code, "As the API says it.") }
+        Problem { params: with, ..Problem::new(403, "Forbidden", code, "As in the API.") }
     }
 
     #[test]
     fn hints_and_refusals_name_the_shortest_password() {
         for locale in Locale::ALL {
-            let words = Language::of(locale).plain();
+            let words = Language::of(locale).server_pages();
             let refused = localize(problem("weak_password", &[("why", "short")]), locale).detail;
             // English uses the API's sentence.
             let refused = (locale != Locale::En).then_some(refused.as_str());
@@ -141,25 +141,25 @@ mod tests {
 
     #[test]
     fn a_field_is_named_as_the_form_names_it() {
-        let said = |field: &str, detail: &str, locale| {
+        let message = |field: &str, detail: &str, locale| {
             let problem = Problem { detail: detail.to_owned(), ..problem("out_of_range", &[("field", field)]) };
             localize(problem, locale).detail
         };
         assert_eq!(
-            said("gpu_count", "`gpu_count` must be 1 to 64, or left out.", Locale::En),
+            message("gpu_count", "`gpu_count` must be 1 to 64, or left out.", Locale::En),
             "GPUs must be 1 to 64, or empty."
         );
-        assert_eq!(said("gpus", "`gpus` must be 1 to 64.", Locale::En), "GPUs must be 1 to 64.");
-        assert_eq!(said("name", "`name` must be 1 to 32 letters.", Locale::En), "Name must be 1 to 32 letters.");
-        assert_eq!(said("until", "`until` must be after `since`.", Locale::En), "until must be after since.");
+        assert_eq!(message("gpus", "`gpus` must be 1 to 64.", Locale::En), "GPUs must be 1 to 64.");
+        assert_eq!(message("name", "`name` must be 1 to 32 letters.", Locale::En), "Name must be 1 to 32 letters.");
+        assert_eq!(message("until", "`until` must be after `since`.", Locale::En), "until must be after since.");
         for locale in Locale::ALL {
-            let said = said("gpu_count", "`gpu_count` must be 1 to 64.", locale);
-            assert!(said.contains("GPU") && !said.contains("gpu_count"), "{locale:?}: {said}");
+            let message = message("gpu_count", "`gpu_count` must be 1 to 64.", locale);
+            assert!(message.contains("GPU") && !message.contains("gpu_count"), "{locale:?}: {message}");
         }
     }
 
     #[test]
-    fn each_field_is_told_as_if_it_were_all() {
+    fn each_field_is_described_as_if_it_were_the_only_one() {
         let error = |field: &str, code: &str, why: Option<&str>| FieldError {
             field: field.to_owned(),
             code: code.to_owned(),
@@ -167,45 +167,48 @@ mod tests {
             why: why.map(str::to_owned),
         };
         let errors = vec![error("gpu_count", "out_of_range", None), error("password", "weak_password", Some("short"))];
-        let refused = Problem { errors, ..problem("out_of_range", &[("field", "gpu_count")]) };
-        let said = |locale| {
-            let errors = localize(refused.clone(), locale).errors.into_iter();
+        let problem_with_fields = Problem { errors, ..problem("out_of_range", &[("field", "gpu_count")]) };
+        let messages = |locale| {
+            let errors = localize(problem_with_fields.clone(), locale).errors.into_iter();
             errors.map(|error| error.detail).collect::<Vec<_>>()
         };
-        assert_eq!(said(Locale::En), ["GPUs must be as the API says.", "password must be as the API says."]);
+        assert_eq!(messages(Locale::En), ["GPUs must be as the API says.", "password must be as the API says."]);
         for locale in Locale::ALL.into_iter().filter(|locale| *locale != Locale::En) {
-            let said = said(locale);
-            assert!(said[0].contains("GPU") && said[1].contains(&MIN_CHARS.to_string()), "{locale:?}: {said:?}");
+            let messages = messages(locale);
+            assert!(
+                messages[0].contains("GPU") && messages[1].contains(&MIN_CHARS.to_string()),
+                "{locale:?}: {messages:?}"
+            );
         }
     }
 
     #[test]
     fn a_missing_permission_is_named_with_the_roles_that_have_it() {
         for locale in Locale::ALL {
-            let said = localize(problem("permission_denied", &[("permission", "queue.manage")]), locale).detail;
-            assert!(said.contains("queue.manage") && said.contains("lead, admin"), "{locale:?}: {said}");
+            let message = localize(problem("permission_denied", &[("permission", "queue.manage")]), locale).detail;
+            assert!(message.contains("queue.manage") && message.contains("lead, admin"), "{locale:?}: {message}");
         }
     }
 
     #[test]
-    fn frequent_refusals_are_said_in_the_readers_language_and_others_as_the_api_does() {
+    fn frequent_errors_are_in_the_readers_language_and_others_as_in_the_api() {
         let codes =
             ["name_taken", "invalid_name", "invalid_labels", "out_of_range", "password_needed", "wrong_password"];
         let more = ["too_many_requests", "concurrent_change", "database_unavailable", "method_not_allowed"];
         for code in codes.into_iter().chain(more) {
             let refused = problem(code, &[("field", "days"), ("retry_after_seconds", "90")]);
-            let mut said: Vec<String> = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail).into();
-            assert_eq!(said[0], "As the API says it.", "{code}: in English");
-            said.sort();
-            said.dedup();
-            assert_eq!(said.len(), Locale::ALL.len(), "{code}: a sentence of its own in each language");
+            let mut messages: Vec<String> = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail).into();
+            assert_eq!(messages[0], "As in the API.", "{code}: in English");
+            messages.sort();
+            messages.dedup();
+            assert_eq!(messages.len(), Locale::ALL.len(), "{code}: a sentence of its own in each language");
         }
         for why in ["key", "value", "empty", "quote"] {
             let refused = problem("invalid_search", &[("word", "a:b"), ("why", why), ("allowed", "on, off")]);
-            let said = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail);
-            assert!(said[1..].iter().all(|said| said.contains("a:b")), "{why}: {said:?}");
+            let messages = Locale::ALL.map(|locale| localize(refused.clone(), locale).detail);
+            assert!(messages[1..].iter().all(|message| message.contains("a:b")), "{why}: {messages:?}");
         }
-        assert_eq!(localize(problem("last_admin", &[]), Locale::Ja).detail, "As the API says it.");
-        assert_eq!(localize(problem("permission_denied", &[]), Locale::Ja).detail, "As the API says it.");
+        assert_eq!(localize(problem("last_admin", &[]), Locale::Ja).detail, "As in the API.");
+        assert_eq!(localize(problem("permission_denied", &[]), Locale::Ja).detail, "As in the API.");
     }
 }

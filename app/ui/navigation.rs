@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_sees_only_what_needs_nothing() {
+    fn an_unauthenticated_client_sees_only_public_pages() {
         let seen: Vec<_> = visible_pages(&Prefs::default()).map(|place| place.href).collect();
         assert_eq!(seen, ["/", "/jobs"]);
     }

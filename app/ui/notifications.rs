@@ -144,8 +144,8 @@ fn encode(notes: &[Notification], reader: &str) -> String {
 }
 
 /// Decodes the history; that of another user is ignored.
-fn decode(kept: &str, reader: &str) -> Vec<Notification> {
-    let mut lines = kept.split('\n');
+fn decode(stored: &str, reader: &str) -> Vec<Notification> {
+    let mut lines = stored.split('\n');
     if lines.next() != Some(reader) {
         return Vec::new();
     }
@@ -172,9 +172,9 @@ mod tests {
             request_id: id.map(str::to_owned),
         };
         let notes = [note("Priority updated.", false, None), note("<b> & so on", true, Some("req_1"))];
-        let kept = encode(&notes, "ada");
-        assert_eq!(decode(&kept, "ada"), notes);
-        assert_eq!(decode(&kept, "eve"), []);
+        let stored = encode(&notes, "ada");
+        assert_eq!(decode(&stored, "ada"), notes);
+        assert_eq!(decode(&stored, "eve"), []);
         assert_eq!(decode("", "ada"), []);
         assert_eq!(decode("ada\nnonsense\n1\t2", "ada"), []);
         let odd = encode(&[note("two\nlines\tand tabs", false, None)], "ada");

@@ -84,19 +84,19 @@ impl PaletteAction {
 }
 
 /// Splits a query into the action that it begins with, if any, and the rest.
-fn parse_action<'q>(words: &Language, question: &'q str) -> (Option<PaletteAction>, &'q str) {
+fn parse_action<'q>(words: &Language, search_text: &'q str) -> (Option<PaletteAction>, &'q str) {
     let begins = |verb: PaletteAction| {
         let label = verb.label(words);
-        let head = question.get(..label.len()).filter(|head| head.to_lowercase() == label.to_lowercase())?;
-        let rest = &question[head.len()..];
+        let head = search_text.get(..label.len()).filter(|head| head.to_lowercase() == label.to_lowercase())?;
+        let rest = &search_text[head.len()..];
         (rest.is_empty() || rest.starts_with(' ')).then_some((Some(verb), rest.trim()))
     };
-    PaletteAction::ALL.into_iter().find_map(begins).unwrap_or((None, question))
+    PaletteAction::ALL.into_iter().find_map(begins).unwrap_or((None, search_text))
 }
 
 /// Returns the query for the server, or `None` for an empty one.
-pub(crate) fn server_query(words: &Language, question: &str) -> Option<SearchQuery> {
-    let (verb, rest) = parse_action(words, question.trim());
+pub(crate) fn server_query(words: &Language, search_text: &str) -> Option<SearchQuery> {
+    let (verb, rest) = parse_action(words, search_text.trim());
     let q = match (verb, rest) {
         (Some(verb), "") => verb.id_prefix(),
         (None, "") => return None,
@@ -110,24 +110,24 @@ pub(crate) fn server_query(words: &Language, question: &str) -> Option<SearchQue
 pub(crate) fn palette_entries(
     words: &'static Language,
     prefs: &Prefs,
-    question: &str,
+    search_text: &str,
     found: &[SearchHit],
 ) -> Vec<PaletteEntry> {
-    let (verb, rest) = parse_action(words, question.trim());
+    let (verb, rest) = parse_action(words, search_text.trim());
     let mut entries = if verb.is_some() { Vec::new() } else { local_entries(words, prefs, rest) };
-    let suits = found.iter().filter(|found| verb.is_none_or(|verb| verb.applies_to(found)));
-    entries.extend(suits.map(|found| found_entry(words, verb, found)));
+    let matching_hits = found.iter().filter(|found| verb.is_none_or(|verb| verb.applies_to(found)));
+    entries.extend(matching_hits.map(|found| found_entry(words, verb, found)));
     entries
 }
 
 /// Returns matching pages, actions and preferences.
-fn local_entries(words: &'static Language, prefs: &Prefs, question: &str) -> Vec<PaletteEntry> {
-    let habits = &words.habits;
+fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> Vec<PaletteEntry> {
+    let shell = &words.shell;
     let page = |glyph, title: Text, href: &str, live| PaletteEntry {
         glyph,
         title: title.to_owned(),
         note: None,
-        kind: habits.page,
+        kind: shell.page,
         status: None,
         target: PaletteTarget::Page { href: href.to_owned(), live },
     };
@@ -140,31 +140,31 @@ fn local_entries(words: &'static Language, prefs: &Prefs, question: &str) -> Vec
     if prefs.session.as_ref().is_some_and(|session| !session.single_user) {
         all.push(page(Glyph::Person, words.nav.account, "/account", false));
     }
-    all.push(page(Glyph::Gear, habits.preferences, "/preferences", false));
+    all.push(page(Glyph::Gear, shell.preferences, "/preferences", false));
     let verbs = PaletteAction::ALL.into_iter().filter(|verb| prefs.has_permission(verb.permission()));
     all.extend(verbs.map(|verb| {
         PaletteEntry {
-            kind: habits.action,
+            kind: shell.action,
             target: PaletteTarget::Search(format!("{} ", verb.label(words))),
             ..page(Glyph::Arrow, "", "", false)
         }
-        .with_title(habits.verb.of(verb.label(words)))
+        .with_title(shell.verb.of(verb.label(words)))
     }));
-    if question.is_empty() {
+    if search_text.is_empty() {
         return all;
     }
     all.extend(preference_choices(words).into_iter().map(|(name, value, title)| {
         PaletteEntry {
-            kind: habits.preferences,
+            kind: shell.preferences,
             target: PaletteTarget::Preference { name, value },
             ..page(Glyph::Gear, "", "", false)
         }
         .with_title(title)
     }));
-    let worth = |entry: PaletteEntry| Some((score(question, &[&entry.title])?, entry));
-    let mut near: Vec<(u32, PaletteEntry)> = all.into_iter().filter_map(worth).collect();
-    near.sort_by(|(a, _), (b, _)| b.cmp(a));
-    near.into_iter().take(MAX_LOCAL_ENTRIES).map(|(_, entry)| entry).collect()
+    let ranked = |entry: PaletteEntry| Some((score(search_text, &[&entry.title])?, entry));
+    let mut best_entries: Vec<(u32, PaletteEntry)> = all.into_iter().filter_map(ranked).collect();
+    best_entries.sort_by(|(a, _), (b, _)| b.cmp(a));
+    best_entries.into_iter().take(MAX_LOCAL_ENTRIES).map(|(_, entry)| entry).collect()
 }
 
 impl PaletteEntry {
@@ -175,7 +175,7 @@ impl PaletteEntry {
 
 /// Returns all values of the preferences: field, value and label.
 fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, String)> {
-    let (nav, habits) = (&words.nav, &words.habits);
+    let (nav, shell) = (&words.nav, &words.shell);
     let theme = |theme| match theme {
         Theme::Light => nav.theme_light,
         Theme::System => nav.theme_system,
@@ -183,21 +183,21 @@ fn preference_choices(words: &Language) -> Vec<(&'static str, &'static str, Stri
     };
     let mut all = Vec::new();
     let mut add =
-        |field, name: Text, value, choice: Text| all.push((field, value, habits.choice.with(&[&name, &choice])));
+        |field, name: Text, value, choice: Text| all.push((field, value, shell.choice.with(&[&name, &choice])));
     for choice in Theme::ALL {
         add("theme", nav.theme, choice.as_str(), theme(choice));
     }
     for choice in Locale::ALL {
         add("language", nav.language, choice.tag(), choice.name());
     }
-    for (choice, word) in Density::ALL.into_iter().zip([habits.comfortable, habits.compact]) {
-        add("density", habits.density, choice.as_str(), word);
+    for (choice, word) in Density::ALL.into_iter().zip([shell.comfortable, shell.compact]) {
+        add("density", shell.density, choice.as_str(), word);
     }
-    for (choice, word) in Zone::ALL.into_iter().zip([habits.utc, habits.local]) {
-        add("zone", habits.zone, choice.as_str(), word);
+    for (choice, word) in Zone::ALL.into_iter().zip([shell.utc, shell.local]) {
+        add("zone", shell.zone, choice.as_str(), word);
     }
-    for (choice, word) in Keys::ALL.into_iter().zip([habits.keys_on, habits.keys_off]) {
-        add("keys", habits.keys, choice.as_str(), word);
+    for (choice, word) in Keys::ALL.into_iter().zip([shell.keys_on, shell.keys_off]) {
+        add("keys", shell.keys, choice.as_str(), word);
     }
     all
 }
@@ -209,14 +209,14 @@ fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &Se
         SearchHitKind::Job => (Glyph::Jobs, words.jobs.job, format!("/jobs/{}", found.id)),
         SearchHitKind::Config => (Glyph::File, words.job.configuration, config_url(&found.id)),
     };
-    let ask = match verb {
+    let query = match verb {
         Some(PaletteAction::Drain) => "?ask=drain",
         Some(PaletteAction::Resume) => "?ask=resume",
         Some(PaletteAction::Cancel) => "?ask=cancel",
         None => "",
     };
     let title = match verb {
-        Some(verb) => words.habits.choice.with(&[&verb.label(words), &found.name]),
+        Some(verb) => words.shell.choice.with(&[&verb.label(words), &found.name]),
         None => found.name.clone(),
     };
     let id = (found.kind == SearchHitKind::Job).then(|| super::format::short_id(&found.id));
@@ -229,7 +229,7 @@ fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &Se
         note: Some(note.join(" · ")).filter(|note| !note.is_empty()),
         kind,
         status: worker.or_else(|| found.job_status.map(job)),
-        target: PaletteTarget::Page { href: path + ask, live: found.kind != SearchHitKind::Config },
+        target: PaletteTarget::Page { href: path + query, live: found.kind != SearchHitKind::Config },
     }
 }
 
@@ -264,9 +264,9 @@ mod tests {
         }
     }
 
-    fn titles(prefs: &Prefs, question: &str, found: &[SearchHit]) -> Vec<String> {
+    fn titles(prefs: &Prefs, search_text: &str, found: &[SearchHit]) -> Vec<String> {
         let words = Language::of(Locale::En);
-        palette_entries(words, prefs, question, found).into_iter().map(|entry| entry.title).collect()
+        palette_entries(words, prefs, search_text, found).into_iter().map(|entry| entry.title).collect()
     }
 
     #[test]
@@ -290,17 +290,17 @@ mod tests {
             found(SearchHitKind::Job, "j_1", None, Some(JobStatus::Running)),
             found(SearchHitKind::Job, "j_2", None, Some(JobStatus::Completed)),
         ];
-        for (question, leads) in [
+        for (search_text, leads) in [
             ("Drain gpu", "/admin/workers/w_1?ask=drain"),
             ("resume ", "/admin/workers/w_2?ask=resume"),
             ("cancel job g", "/jobs/j_1?ask=cancel"),
         ] {
-            let offered = palette_entries(words, &prefs(Permissions::all()), question, &all);
+            let offered = palette_entries(words, &prefs(Permissions::all()), search_text, &all);
             let goals: Vec<_> = offered.into_iter().map(|entry| entry.target).collect();
-            assert_eq!(goals, [PaletteTarget::Page { href: leads.to_owned(), live: true }], "{question}");
+            assert_eq!(goals, [PaletteTarget::Page { href: leads.to_owned(), live: true }], "{search_text}");
         }
         assert_eq!(titles(&prefs(Permissions::all()), "drained", &all).len(), 4, "another word is none");
-        let q = |question| server_query(words, question).map(|query| query.q);
+        let q = |search_text| server_query(words, search_text).map(|query| query.q);
         assert_eq!(q("drain"), Some("w_".to_owned()));
         assert_eq!((q("drain gpu"), q("  "), q("gpu 1")), (Some("gpu".to_owned()), None, Some("gpu 1".to_owned())));
     }

@@ -11,7 +11,7 @@ pub struct SecondFactorPrompt {
     /// The secret for an authenticator app if the user must set one up; `None` if they have a second factor.
     pub enrolment: Option<TotpEnrollment>,
     /// The second factors that the user can use.
-    pub ways: AvailableFactors,
+    pub factors: AvailableFactors,
 }
 
 /// The field with the password.

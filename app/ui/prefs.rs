@@ -161,7 +161,7 @@ impl Locale {
 
     /// Returns the supported language that a browser prefers in `Accept-Language` (RFC 9110, 12.5.4).
     pub fn from_accept_language(header: &str) -> Option<Self> {
-        let weighed = header.split(',').filter_map(|range| {
+        let weighted = header.split(',').filter_map(|range| {
             let (tag, parameters) = range.split_once(';').unwrap_or((range, ""));
             let weight = match parameters.trim().strip_prefix("q=") {
                 Some(weight) => weight.parse().ok().filter(|weight| (0.0..=1.0).contains(weight))?,
@@ -171,7 +171,7 @@ impl Locale {
         });
         // The first of equal weights wins.
         let best =
-            weighed.filter(|(_, weight)| *weight > 0.0).reduce(|best, next| if next.1 > best.1 { next } else { best });
+            weighted.filter(|(_, weight)| *weight > 0.0).reduce(|best, next| if next.1 > best.1 { next } else { best });
         best.map(|(locale, _)| locale)
     }
 }

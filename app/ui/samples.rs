@@ -49,9 +49,9 @@ pub(crate) fn steps(samples: &[SampleImage]) -> Vec<u64> {
 }
 
 /// Returns the index of the next image in a direction.
-pub(crate) fn neighbor(samples: &[SampleImage], from: usize, way: Direction) -> Option<usize> {
+pub(crate) fn neighbor(samples: &[SampleImage], from: usize, direction: Direction) -> Option<usize> {
     let here = samples.get(from)?;
-    let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match way {
+    let (later, same): (bool, fn(&SampleImage, &SampleImage) -> bool) = match direction {
         Direction::Left => (false, |a, b| a.step == b.step),
         Direction::Right => (true, |a, b| a.step == b.step),
         Direction::Up => (true, |a, b| a.key == b.key && a.step != b.step),
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(parse_sample_name("v/event_000012_images_3.png"), (None, "event_000012_images_3"));
         assert_eq!(parse_sample_name("v/event_preview_images_0.png"), (None, "event_preview_images_0"));
         // Two prompts with the same name at two steps.
-        let all = made(&[
+        let all = sample_images(&[
             "v/event_000001_images_0_step_1_a_cat.png",
             "v/event_000002_images_0_step_1_a_cat.png",
             "v/event_000003_images_0_step_2_a_cat.png",
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((neighbor(&all, 0, Direction::Up), neighbor(&all, 2, Direction::Down)), (Some(2), Some(1)));
     }
 
-    fn made(paths: &[&str]) -> Vec<SampleImage> {
+    fn sample_images(paths: &[&str]) -> Vec<SampleImage> {
         samples(&paths.iter().map(|path| file(path, ArtifactKind::Sample, 1, 0)).collect::<Vec<_>>())
     }
 
@@ -144,14 +144,14 @@ mod tests {
         files.push(file("step_300.png", ArtifactKind::Other, 1, 0));
         files.push(file("s/step_9_0.png", ArtifactKind::Sample, 2, 0));
         let found = samples(&files);
-        let told: Vec<_> = found.iter().map(|s| (s.step, s.key.as_str(), s.file.attempt.0)).collect();
-        assert_eq!(told, [(None, "x", 1), (Some(9), "0", 2), (Some(100), "2", 1), (Some(100), "10", 1)]);
+        let keys: Vec<_> = found.iter().map(|s| (s.step, s.key.as_str(), s.file.attempt.0)).collect();
+        assert_eq!(keys, [(None, "x", 1), (Some(9), "0", 2), (Some(100), "2", 1), (Some(100), "10", 1)]);
         assert_eq!(steps(&found), [9, 100]);
     }
 
     #[test]
     fn one_goes_sideways_through_a_step_and_up_and_down_through_steps() {
-        let all = made(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
+        let all = sample_images(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
         assert_eq!(neighbor(&all, 0, Direction::Right), Some(1));
         assert_eq!(neighbor(&all, 1, Direction::Right), None);
         assert_eq!(neighbor(&all, 0, Direction::Up), Some(3));

@@ -1,7 +1,7 @@
 //! Keyboard shortcuts: one table for their actions and for the list that `?` shows.
 
 use super::locales::sentence::Text;
-use super::locales::words::Habits;
+use super::locales::words::Shell;
 
 /// The action of a shortcut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum ShortcutAction {
 pub(crate) struct Shortcut {
     pub keys: &'static str,
     pub action: ShortcutAction,
-    pub label: fn(&Habits) -> Text,
+    pub label: fn(&Shell) -> Text,
 }
 
 /// All shortcuts except those that open a page ([`super::navigation`]), in the order of the list.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebody_elses_is_left_alone() {
+    fn keys_of_browser_and_fields_are_left_alone() {
         let others = [
             KeyPress { in_text_field: true, ..stroke("j") },
             KeyPress { dialog_open: true, ..stroke("j") },

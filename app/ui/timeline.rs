@@ -102,9 +102,9 @@ fn attempt_lane(attempt: &AttemptView, end: Timestamp) -> TimelineLane {
         (TimelinePhase::Running, attempt.running_at),
         (TimelinePhase::Cancelling, attempt.cancelling_at),
     ];
-    let begun: Vec<_> = moments.into_iter().filter_map(|(phase, at)| Some((phase, at?.min(over)))).collect();
-    let until = begun.iter().skip(1).map(|(_, at)| *at).chain([over]);
-    let segments = begun.iter().zip(until).filter_map(|((phase, from), until)| segment(*phase, *from, until));
+    let phases: Vec<_> = moments.into_iter().filter_map(|(phase, at)| Some((phase, at?.min(over)))).collect();
+    let until = phases.iter().skip(1).map(|(_, at)| *at).chain([over]);
+    let segments = phases.iter().zip(until).filter_map(|((phase, from), until)| segment(*phase, *from, until));
     TimelineLane { attempt: Some(attempt.attempt), segments: segments.collect() }
 }
 
@@ -151,10 +151,10 @@ mod tests {
     }
 
     /// Formats each lane: phases with the seconds of their start and end.
-    fn drawn(lanes: &JobTimeline) -> Vec<String> {
-        let second = |at: Timestamp| (at - lanes.from).0 / 1_000;
+    fn drawn(timeline: &JobTimeline) -> Vec<String> {
+        let second = |at: Timestamp| (at - timeline.from).0 / 1_000;
         let segment = |s: &TimelineSegment| format!("{:?} {}-{}", s.phase, second(s.from), second(s.until));
-        lanes.lanes.iter().map(|lane| lane.segments.iter().map(segment).collect::<Vec<_>>().join(", ")).collect()
+        timeline.lanes.iter().map(|lane| lane.segments.iter().map(segment).collect::<Vec<_>>().join(", ")).collect()
     }
 
     fn moments(offered: i64, started: Option<i64>, running: Option<i64>, ended: Option<(i64, &str)>) -> String {
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn what_waits_has_one_lane() {
-        let lanes = JobTimeline::new(&view("queued", None, &[]), at(30));
-        assert_eq!(drawn(&lanes), ["Queued 0-30"]);
-        assert!((lanes.fraction_at(at(15)) - 0.5).abs() < 1e-9);
+        let timeline = JobTimeline::new(&view("queued", None, &[]), at(30));
+        assert_eq!(drawn(&timeline), ["Queued 0-30"]);
+        assert!((timeline.fraction_at(at(15)) - 0.5).abs() < 1e-9);
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
             attempt(1, &moments(10, Some(12), Some(20), Some((50, "lost")))),
             attempt(2, &moments(60, Some(61), None, None)),
         ];
-        let lanes = JobTimeline::new(&view("starting", None, &attempts), at(100));
+        let timeline = JobTimeline::new(&view("starting", None, &attempts), at(100));
         assert_eq!(
-            drawn(&lanes),
+            drawn(&timeline),
             [
                 "Queued 0-10, BackOff 50-60",
                 "Offered 10-12, Starting 12-20, Running 20-50",
@@ -206,25 +206,26 @@ mod tests {
     #[test]
     fn an_offer_that_was_not_taken_goes_back_without_a_back_off() {
         let attempts = [attempt(1, &moments(10, None, None, Some((40, "expired"))))];
-        let lanes = JobTimeline::new(&view("queued", None, &attempts), at(70));
-        assert_eq!(drawn(&lanes), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
+        let timeline = JobTimeline::new(&view("queued", None, &attempts), at(70));
+        assert_eq!(drawn(&timeline), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
     }
 
     #[test]
     fn nothing_is_drawn_after_the_end_or_before_the_beginning() {
         let attempts = [attempt(1, &moments(0, Some(5), Some(9), Some((7, "completed"))))];
-        let lanes = JobTimeline::new(&view("completed", Some(7), &attempts), at(500));
-        assert_eq!(drawn(&lanes), ["", "Offered 0-5, Starting 5-7"]);
+        let timeline = JobTimeline::new(&view("completed", Some(7), &attempts), at(500));
+        assert_eq!(drawn(&timeline), ["", "Offered 0-5, Starting 5-7"]);
         // The page's clock is behind the server's.
-        let lanes = JobTimeline::new(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
-        assert_eq!(drawn(&lanes), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
+        let timeline =
+            JobTimeline::new(&view("running", None, &[attempt(1, &moments(3, Some(5), None, None))]), at(-60));
+        assert_eq!(drawn(&timeline), ["Queued 0-3", "Offered 3-5, Starting 5-5"]);
     }
 
     #[test]
     fn what_goes_on_is_there_from_its_first_moment_on() {
         let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
-        let lanes = JobTimeline::new(&view("queued", None, &lost), at(9));
-        assert_eq!(drawn(&lanes), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
+        let timeline = JobTimeline::new(&view("queued", None, &lost), at(9));
+        assert_eq!(drawn(&timeline), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
     }
 
     #[test]

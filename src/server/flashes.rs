@@ -21,12 +21,12 @@ pub struct FlashLimits {
     /// All flashes.
     pub total: usize,
     /// The flashes of one user. Users who are not logged in share a quarter of the total.
-    pub per_person: usize,
+    pub per_user: usize,
 }
 
 impl Default for FlashLimits {
     fn default() -> Self {
-        Self { total: 32 << 20, per_person: 1 << 20 }
+        Self { total: 32 << 20, per_user: 1 << 20 }
     }
 }
 
@@ -72,7 +72,7 @@ impl Flashes {
     /// stored without the input.
     pub fn insert(&self, flash: Flash, owner: Option<String>, now: Timestamp, random: &dyn Random) -> String {
         let id = tokens::generate("fl_", random);
-        let own = if owner.is_some() { self.limits.per_person } else { self.limits.total / 4 };
+        let own = if owner.is_some() { self.limits.per_user } else { self.limits.total / 4 };
         let own = own.min(self.limits.total);
         let fits = |json: &Vec<u8>| json.len() + ENTRY_OVERHEAD <= own;
         let json = Some(to_json(&flash)).filter(fits).or_else(|| Some(to_json(&without_fields(flash))).filter(fits));
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn memory_is_limited_per_user() {
         let (flashes, random) =
-            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_user: 20_000 }), CountingRandom::default());
         let put = |owner: Option<&str>| flashes.insert(draft(8_000), owner.map(str::to_owned), START, &random);
         let (bobs, strangers) = (put(Some("bob")), put(None));
         let hers: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn total_memory_is_limited_and_the_oldest_are_removed() {
         let (flashes, random) =
-            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_user: 20_000 }), CountingRandom::default());
         let ids: Vec<_> =
             (0..1_000).map(|n| flashes.insert(draft(8_000), Some(format!("p{n}")), START, &random)).collect();
         assert!(flashes.bytes() <= 100_000, "{}", flashes.bytes());
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn large_flash_is_stored_without_its_input() {
         let (flashes, random) =
-            (Flashes::with_limits(FlashLimits { total: 100_000, per_person: 20_000 }), CountingRandom::default());
+            (Flashes::with_limits(FlashLimits { total: 100_000, per_user: 20_000 }), CountingRandom::default());
         let id = flashes.insert(draft(30_000), Some("ada".to_owned()), START, &random);
         assert_eq!(fields(flashes.take(&id, START)), Some(0));
     }

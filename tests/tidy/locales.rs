@@ -11,7 +11,7 @@ use catalog::Catalog;
 
 const ENGLISH: &str = r#"{
     "jobs": { "title": "Jobs", "of": "{{0}} of {{1}}", "total_one": "1 job of {{0}}", "total_other": "{{count}} jobs of {{0}}" },
-    "plain": { "login": { "title": "Sign in" } }
+    "server_pages": { "login": { "title": "Sign in" } }
 }"#;
 
 fn read(name: &str, text: &str) -> Catalog {
@@ -76,7 +76,7 @@ fn sentences_travel_in_the_order_of_english() {
         read(
             "es",
             r#"{
-                "plain": { "login": { "title": "T" } },
+                "server_pages": { "login": { "title": "T" } },
                 "jobs": {
                     "total_many": "{{count}} de x de {{0}}", "total_one": "{{count}} x de {{0}}",
                     "total_other": "{{count}} x de {{0}}", "of": "{{1}}, {{0}}", "title": "J"
@@ -93,9 +93,12 @@ fn sentences_travel_in_the_order_of_english() {
 fn structs_have_the_keys_of_english() {
     let english = Catalog::read(std::path::Path::new("app/locales"), "en").expect("it is there");
     let code = generate::structs(&english, &[]);
-    for line in
-        ["pub(crate) struct Pages {", "    pub jobs: Jobs,", "pub(crate) struct PlainLogin {", "    pub total: Count,"]
-    {
+    for line in [
+        "pub(crate) struct Pages {",
+        "    pub jobs: Jobs,",
+        "pub(crate) struct ServerPagesLogin {",
+        "    pub total: Count,",
+    ] {
         assert!(code.contains(line), "{line}");
     }
 }

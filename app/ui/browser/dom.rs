@@ -142,7 +142,7 @@ const NOTIFICATIONS_KEY: &str = "notes";
 /// another document is loaded.
 pub(crate) fn save_notifications(text: &str) {
     if let Ok(Some(storage)) = window().session_storage() {
-        let _kept = storage.set_item(NOTIFICATIONS_KEY, text);
+        let _stored = storage.set_item(NOTIFICATIONS_KEY, text);
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
             listener(StreamEvent::Message(event.data().as_string().unwrap_or_default()));
         })
     };
-    let lives = {
+    let pings = {
         let listener = listener.clone();
         Closure::<dyn Fn()>::new(move || listener(StreamEvent::KeepAlive))
     };
@@ -199,10 +199,10 @@ pub(crate) fn subscribe(url: &str, listener: impl Fn(StreamEvent) + Clone + 'sta
     source.set_onmessage(Some(message.as_ref().unchecked_ref()));
     source.set_onerror(Some(failed.as_ref().unchecked_ref()));
     // `onmessage` does not receive this named event, which only keeps the stream alive.
-    source.add_event_listener_with_callback("ping", lives.as_ref().unchecked_ref()).ok()?;
-    let held = send_wrapper::SendWrapper::new((source, opened, message, lives, failed));
+    source.add_event_listener_with_callback("ping", pings.as_ref().unchecked_ref()).ok()?;
+    let subscription = send_wrapper::SendWrapper::new((source, opened, message, pings, failed));
     Some(Box::new(move || {
-        let (source, ..) = &*held;
+        let (source, ..) = &*subscription;
         source.set_onopen(None);
         source.set_onmessage(None);
         source.set_onerror(None);

@@ -37,12 +37,12 @@ pub(crate) fn boot_json() -> Option<String> {
 }
 
 /// Mounts a component in each placeholder of this name, in place of its server-rendered content.
-pub(crate) fn mount(name: &str, living: impl Fn() -> AnyView + Clone + 'static) {
+pub(crate) fn mount(name: &str, view: impl Fn() -> AnyView + Clone + 'static) {
     for place in elements(document().query_selector_all(&format!("[data-mount={name}]"))) {
         place.set_text_content(None);
-        let living = living.clone();
+        let view = view.clone();
         // It stays mounted for as long as the page is open.
-        mount_to_renderer(&place, living).forget();
+        mount_to_renderer(&place, view).forget();
     }
 }
 

@@ -38,12 +38,12 @@ pub(crate) fn attach_interactions() {
         if let Some(earlier) = waiting.take() {
             earlier.clear();
         }
-        let ask = move || spawn_local(async move { refresh_form_preview(&form, || newest.get() == number).await });
-        waiting.set(set_timeout_with_handle(ask, TYPING_DEBOUNCE).ok());
+        let refresh = move || spawn_local(async move { refresh_form_preview(&form, || newest.get() == number).await });
+        waiting.set(set_timeout_with_handle(refresh, TYPING_DEBOUNCE).ok());
     });
     listen("click", |target| {
         // Mounted components handle their own events.
-        let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|living| living.is_none());
+        let is_ours = |element: &Element| element.closest("[data-mount]").is_ok_and(|mount| mount.is_none());
         let near = |selector| target.closest(selector).ok().flatten().filter(is_ours);
         if let Some(button) = near(".copy-button") {
             copy_preceding_text(&button);
@@ -66,20 +66,20 @@ fn copy_preceding_text(button: &Element) {
     let button = button.clone();
     let over = move || {
         word.set_text_content(before.as_deref());
-        let _gone = button.class_list().remove_1("is-copied");
+        let _removed = button.class_list().remove_1("is-copied");
     };
     let _planned = set_timeout_with_handle(over, COPIED_NOTICE);
 }
 
-fn listen(event: &str, heard: impl Fn(Element) + 'static) {
-    let heard = Closure::<dyn Fn(Event)>::new(move |event: Event| {
+fn listen(event: &str, handler: impl Fn(Element) + 'static) {
+    let handler = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into::<Element>().ok()) {
-            heard(target);
+            handler(target);
         }
     });
-    let _listens = document().add_event_listener_with_callback(event, heard.as_ref().unchecked_ref());
+    let _listens = document().add_event_listener_with_callback(event, handler.as_ref().unchecked_ref());
     // It listens for as long as the page is open.
-    heard.forget();
+    handler.forget();
 }
 
 /// Shows the preview of a form, unless a newer one was requested in the meantime.
@@ -93,10 +93,10 @@ async fn refresh_form_preview(form: &HtmlFormElement, is_newest: impl Fn() -> bo
     let _done = form.remove_attribute("aria-busy");
     let is_shown = page.is_ok_and(|page| replace_fragments(elements(form.query_selector_all("[data-part]")), &page));
     if let Ok(Some(failed)) = form.query_selector("[data-failed]") {
-        let _said = failed.toggle_attribute_with_force("hidden", is_shown);
+        let _toggled = failed.toggle_attribute_with_force("hidden", is_shown);
     }
     if is_shown && let Ok(history) = window().history() {
-        let _kept = history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&address));
+        let _replaced = history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&address));
     }
 }
 

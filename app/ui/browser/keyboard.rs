@@ -132,5 +132,5 @@ fn query_visible(selector: &str) -> Vec<HtmlElement> {
 
 fn focus_element(element: &HtmlElement) {
     // An element that cannot be focused has been removed.
-    let _gone = element.focus();
+    let _focused = element.focus();
 }

@@ -9,14 +9,14 @@ const SELECT_ALL: &str = ".pick-all";
 /// Counts the selected rows of a list. Also updates the checkbox above them: checked, unchecked, or indeterminate.
 pub(crate) fn count_selected(list: &Element) -> u32 {
     let rows = row_checkboxes(list);
-    let (all, picked) = (rows.len(), rows.iter().filter(|row| row.checked()).count());
+    let (all, selected) = (rows.len(), rows.iter().filter(|row| row.checked()).count());
     if let Some(above) =
         list.query_selector(SELECT_ALL).ok().flatten().and_then(|above| above.dyn_into::<HtmlInputElement>().ok())
     {
-        above.set_checked(picked > 0 && picked == all);
-        above.set_indeterminate(picked > 0 && picked < all);
+        above.set_checked(selected > 0 && selected == all);
+        above.set_indeterminate(selected > 0 && selected < all);
     }
-    u32::try_from(picked).unwrap_or(u32::MAX)
+    u32::try_from(selected).unwrap_or(u32::MAX)
 }
 
 /// If the checkbox above the rows was changed, applies its state to all rows.

@@ -78,11 +78,11 @@ pub(crate) fn ActionButton(
     .into_erased()
 }
 
-/// A button that undoes a change; `gone` removes it.
+/// A button that undoes a change; `optimistic_update` removes it.
 #[component]
-pub(crate) fn UndoButton(undo: Undo, gone: OptimisticUpdate) -> impl IntoView {
+pub(crate) fn UndoButton(undo: Undo, optimistic_update: OptimisticUpdate) -> impl IntoView {
     let Undo { form, fields } = undo;
-    view! { <ActionButton action=form fields=fields label=t().habits.undo optimistic_update=Some(gone) key="u"/> }
+    view! { <ActionButton action=form fields=fields label=t().shell.undo optimistic_update=Some(optimistic_update) key="u"/> }
 }
 
 /// A button that explains its effect and asks for confirmation. It is a `<details>` element, so that it needs no
@@ -105,12 +105,12 @@ pub(crate) fn ConfirmedAction(
     key: Option<&'static str>,
     /// The value of `?ask=` that opens the confirmation; also the id of the form, for fields outside of it.
     #[prop(optional)]
-    ask: Option<&'static str>,
+    confirm_id: Option<&'static str>,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
-    let asked = use_query_map();
-    let open = move || ask.is_some() && asked.with(|query| query.get("ask")).as_deref() == ask;
+    let query_map = use_query_map();
+    let open = move || confirm_id.is_some() && query_map.with(|query| query.get("ask")).as_deref() == confirm_id;
     let close = move || {
         if let Some(details) = details.get_untracked() {
             details.set_open(false);
@@ -130,7 +130,7 @@ pub(crate) fn ConfirmedAction(
                 {children.map(|children| children())}
                 <div class="mt-3 flex flex-wrap items-start justify-end gap-2">
                     <button type="button" class="js-only btn btn-sm btn-ghost" on:click=move |_| close()>{keep}</button>
-                    <ActionButton action=action label=confirm class=class optimistic_update=optimistic_update id=ask/>
+                    <ActionButton action=action label=confirm class=class optimistic_update=optimistic_update id=confirm_id/>
                 </div>
             </div>
         </details>

@@ -54,12 +54,12 @@ fn AlertRow(entry: AlertView) -> impl IntoView {
     };
     let (href, plain) = alert_link(&entry);
     let sentence = alert_text(&words.concerns, entry.kind);
-    let (clock, whose, since) = (use_clock(), subject_name(&entry), entry.since);
+    let (clock, subject, since) = (use_clock(), subject_name(&entry), entry.since);
     view! {
         <li class="concern">
             <span class=class><Icon glyph=glyph/><span class="sr-only">{severity}</span></span>
             <span class="min-w-0">
-                <a class="row-link" href=href rel=plain.then_some("external")>{whose}</a>
+                <a class="row-link" href=href rel=plain.then_some("external")>{subject}</a>
                 <span class="row-sub whitespace-normal">{sentence}{move || alert_details(&entry, clock)}</span>
             </span>
             {since.map(|since| view! { <span class="text-muted"><RelativeTime at=since/></span> })}

@@ -46,7 +46,7 @@ pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
     };
     view! {
         <section class="panel" aria-labelledby="timeline">
-            <h2 id="timeline" class="panel-head">{words.lanes.title}</h2>
+            <h2 id="timeline" class="panel-head">{words.timeline.title}</h2>
             <Timeline job=job checkpoints=checkpoints/>
             {table}
         </section>
@@ -58,7 +58,7 @@ pub(crate) fn Attempts(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
 fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let words = t();
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
-    let goes_on = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.format_integer(step)));
+    let resumes_from = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.format_integer(step)));
     let in_log = attempt.error_line.map(|line| log_line_url(&job, attempt.attempt, line));
     let remark = match attempt.error {
         Some(error) => view! { <FailureReasonLine error=error/> }.into_erased(),
@@ -70,10 +70,10 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
             <th scope="row">
                 <a class="row-link whitespace-nowrap" href=format!("/jobs/{job}?attempt={}#log", attempt.attempt)>{words.log.attempt.of(attempt.attempt.0)}</a>
                 <span class="row-sub md:hidden">{name.clone()}</span>
-                {goes_on.map(|text| view! { <span class="row-sub">{text}</span> })}
+                {resumes_from.map(|text| view! { <span class="row-sub">{text}</span> })}
             </th>
             <td>
-                <StatusBadge look=outcome_style(&words.status, attempt.outcome.as_deref())/>
+                <StatusBadge style=outcome_style(&words.status, attempt.outcome.as_deref())/>
                 {remark}
                 {in_log.map(|href| view! { <span class="row-sub"><a class="sub-link" href=href>{words.job.show_in_log}</a></span> })}
             </td>

@@ -5,7 +5,7 @@ use crate::protocol::jobs::explain::{BlockerCode, BlockerView};
 use crate::ui::locales::Language;
 
 pub(crate) fn describe_blocker(language: &Language, blocker: &BlockerView) -> String {
-    let words = &language.why;
+    let words = &language.blockers;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
     let key = parameter_text(blocker.key.as_ref());
     let gpus = |count: &str| words.gpus.of(count.parse().unwrap_or_default());
@@ -39,7 +39,7 @@ pub(crate) fn describe_blocker(language: &Language, blocker: &BlockerView) -> St
 
 /// Returns the nearest change that would help.
 pub(crate) fn suggest_fix(language: &Language, blocker: &BlockerView) -> String {
-    let words = &language.why;
+    let words = &language.blockers;
     let (wanted, found) = (parameter_text(blocker.wanted.as_ref()), parameter_text(blocker.found.as_ref()));
     let key = parameter_text(blocker.key.as_ref());
     match (blocker.code, &blocker.found) {
@@ -90,5 +90,5 @@ fn parameter_text(parameter: Option<&String>) -> &str {
 }
 
 fn vram_gpus(language: &Language, blocker: &BlockerView) -> String {
-    language.why.gpus.of(blocker.gpus.unwrap_or(1).into())
+    language.blockers.gpus.of(blocker.gpus.unwrap_or(1).into())
 }

@@ -20,7 +20,7 @@ pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
     let lines: Vec<Vec<(JsonToken, String)>> =
         highlighted_lines(&name, &display_text).into_iter().take(MAX_LINES).collect();
     let lines = lines.into_iter().map(|pieces| {
-        let pieces = pieces.into_iter().map(|(ink, text)| match token_class(ink) {
+        let pieces = pieces.into_iter().map(|(token, text)| match token_class(token) {
             "" => text.into_any(),
             class => view! { <span class=class>{text}</span> }.into_any(),
         });
@@ -28,8 +28,8 @@ pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
     });
     view! {
         <pre class="code" tabindex="0" aria-label=name><code>{lines.collect_view()}</code></pre>
-        {hidden.then(|| view! { <p class="code-note">{t().plain().configs.hidden}</p> })}
-        {cut.then(|| view! { <p class="code-note">{t().plain().configs.cut.of(MAX_LINES as u64)}</p> })}
+        {hidden.then(|| view! { <p class="code-note">{t().server_pages().configs.hidden}</p> })}
+        {cut.then(|| view! { <p class="code-note">{t().server_pages().configs.cut.of(MAX_LINES as u64)}</p> })}
     }
     .into_erased()
 }
@@ -38,13 +38,13 @@ pub(crate) fn FileText(name: String, text: String) -> impl IntoView {
 fn highlighted_lines(name: &str, text: &str) -> Vec<Vec<(JsonToken, String)>> {
     let pieces = if is_json(name) { tokenize(text) } else { vec![(JsonToken::Whitespace, text)] };
     let mut lines = vec![Vec::new()];
-    for (ink, piece) in pieces {
+    for (token, piece) in pieces {
         for (at, part) in piece.split('\n').enumerate() {
             if at > 0 {
                 lines.push(Vec::new());
             }
             if !part.is_empty() {
-                lines.last_mut().expect("one at least").push((ink, part.trim_end_matches('\r').to_owned()));
+                lines.last_mut().expect("one at least").push((token, part.trim_end_matches('\r').to_owned()));
             }
         }
     }
@@ -54,8 +54,8 @@ fn highlighted_lines(name: &str, text: &str) -> Vec<Vec<(JsonToken, String)>> {
     lines
 }
 
-fn token_class(ink: JsonToken) -> &'static str {
-    match ink {
+fn token_class(token: JsonToken) -> &'static str {
+    match token {
         JsonToken::Key => "code-key",
         JsonToken::Text => "code-text",
         JsonToken::Number | JsonToken::Literal => "code-number",

@@ -10,7 +10,7 @@ use crate::ui::i18n::t;
 /// The changes of one file; `split` shows the two versions side by side.
 #[component]
 pub(crate) fn DiffTable(name: String, old: String, new: String, split: bool) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let (label, caption) = (words.diff_of.of(&name), words.diff_of.of(&name));
     let parts = hunks(&escape_lines(&old), &escape_lines(&new)).into_iter().map(|hunk| {
         let rows: Vec<_> = if split {

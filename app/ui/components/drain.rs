@@ -55,7 +55,7 @@ pub(crate) fn DrainButton(worker: RwSignal<WorkerView>) -> impl IntoView {
                     class="btn btn-sm btn-primary"
                     optimistic_update=Some(optimistic_update(true))
                     key="d"
-                    ask="drain"
+                    confirm_id="drain"
                 >
                     <DrainOptions form="drain"/>
                 </ConfirmedAction>

@@ -24,24 +24,25 @@ pub(crate) struct EventDescription {
 
 /// An entry of a list with the class `events`.
 #[component]
-pub(crate) fn EventEntry(event: AuditLogEvent, told: EventDescription) -> impl IntoView {
+pub(crate) fn EventEntry(event: AuditLogEvent, description: EventDescription) -> impl IntoView {
     let raw = serde_json::to_string_pretty(&event.detail).unwrap_or_default();
     let raw = escape_lines(&format!("{}\n{raw}", event.event)).into_owned();
-    let note = (!told.note.is_empty()).then(|| view! { <p class="text-muted wrap-anywhere">{told.note}</p> });
+    let note =
+        (!description.note.is_empty()).then(|| view! { <p class="text-muted wrap-anywhere">{description.note}</p> });
     view! {
         <li class="event">
-            <span class=told.class><Icon glyph=told.glyph/></span>
+            <span class=description.class><Icon glyph=description.glyph/></span>
             <div class="min-w-0">
-                <p class="wrap-anywhere">{told.sentence}</p>
+                <p class="wrap-anywhere">{description.sentence}</p>
                 {note}
                 <p class="row-sub wrap-anywhere">
                     <time datetime=event.at.to_string()>{use_clock().format_timestamp(event.at)}</time>
-                    {told.since.map(|since| format!(" · +{since}"))}
+                    {description.since.map(|since| format!(" · +{since}"))}
                     " · "
-                    {told.actor}
+                    {description.actor}
                 </p>
                 <details class="fold">
-                    <summary>{t().plain().job.details}</summary>
+                    <summary>{t().server_pages().job.details}</summary>
                     <pre class="source" tabindex="0" role="region" aria-label=event.event.clone()><code>{raw}</code></pre>
                 </details>
             </div>
@@ -52,7 +53,7 @@ pub(crate) fn EventEntry(event: AuditLogEvent, told: EventDescription) -> impl I
 
 /// Returns who caused an event; `name` returns the name of a worker by its ID.
 pub(crate) fn describe_actor(actor: &str, name: impl FnOnce(&str) -> String) -> String {
-    let words = &t().plain().job;
+    let words = &t().server_pages().job;
     match actor.strip_prefix("worker:") {
         Some(id) => words.by_worker.of(name(id)),
         None if actor == "system" => words.by_server.to_owned(),

@@ -56,8 +56,8 @@ pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
 /// The banner of a form that succeeded: what was done, and in `refused`, what was rejected.
 fn success_banner(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
     let undo = undo.map(|undo| {
-        let gone: OptimisticUpdate = Arc::new(move |_| flash.set(None));
-        view! { <UndoButton undo=undo gone=gone/> }
+        let optimistic_update: OptimisticUpdate = Arc::new(move |_| flash.set(None));
+        view! { <UndoButton undo=undo optimistic_update=optimistic_update/> }
     });
     let (class, glyph) = if refused.is_empty() {
         ("notice notice-good", Glyph::CheckCircle)

@@ -41,27 +41,28 @@ pub(crate) fn RangeSwitch(panel: &'static str) -> impl IntoView {
 /// The GPU history of a worker.
 #[component]
 pub(crate) fn WorkerGpuCharts(id: WorkerId) -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     let range = use_time_range();
     let topic = Topic::Worker(id.clone());
-    let ask = move |range| port.worker_gpus(id.clone(), range);
-    view! { <GpuHistoryPanel ask=ask range=range topic=Some(topic) title=t().charts.gpus switches=true/> }.into_erased()
+    let fetch = move |range| backend.worker_gpus(id.clone(), range);
+    view! { <GpuHistoryPanel fetch=fetch range=range topic=Some(topic) title=t().charts.gpus switches=true/> }
+        .into_erased()
 }
 
 /// The GPU history of a job; nothing if there are no readings.
 #[component]
 pub(crate) fn JobGpuCharts(id: JobId) -> impl IntoView {
-    let port = use_backend();
-    let ask = move |_| port.job_gpus(id.clone());
+    let backend = use_backend();
+    let fetch = move |_| backend.job_gpus(id.clone());
     let range = Memo::new(|_| HistoryRange::Hour);
-    view! { <GpuHistoryPanel ask=ask range=range topic=None title=t().charts.gpus_of_job switches=false/> }
+    view! { <GpuHistoryPanel fetch=fetch range=range topic=None title=t().charts.gpus_of_job switches=false/> }
         .into_erased()
 }
 
 /// A panel that loads a GPU history and updates it when `topic` changes; without a topic, the job's feed updates it.
 #[component]
 fn GpuHistoryPanel<A>(
-    ask: A,
+    fetch: A,
     range: Memo<HistoryRange>,
     topic: Option<Topic>,
     title: &'static str,
@@ -71,15 +72,15 @@ where
     A: Fn(HistoryRange) -> BackendFuture<GpuHistory> + Clone + Send + Sync + 'static,
 {
     let (group, feed) = (ChartGroup::new(), use_job_feed());
-    let history = Resource::new(move || range.get(), ask.clone());
+    let history = Resource::new(move || range.get(), fetch.clone());
     let scope = ViewScope::current();
     let shown = move || {
-        let (scope, ask, topic) = (scope.clone(), ask.clone(), topic.clone());
+        let (scope, fetch, topic) = (scope.clone(), fetch.clone(), topic.clone());
         Suspend::new(async move {
             match history.await {
                 Ok(first) => scope.render(|| {
                     let now = match topic {
-                        Some(topic) => live_signal(first, &[topic], move || ask(range.get_untracked())),
+                        Some(topic) => live_signal(first, &[topic], move || fetch(range.get_untracked())),
                         None => RwSignal::new(first),
                     };
                     feed.gpus.set_value(Some(now));
@@ -150,7 +151,7 @@ fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
     let until = from + step * to_f64(length.unwrap_or_default() as u64);
     let peaks = history.gpus.len() <= MAX_PEAK_SERIES;
     let chart = |(id, title, unit, column, highest): (&str, &str, ValueUnit, Column, Option<Column>)| {
-        let telling = history.gpus.iter().filter(|gpu| !column(gpu).is_empty());
+        let with_values = history.gpus.iter().filter(|gpu| !column(gpu).is_empty());
         let line = |gpu: &GpuSeries| ChartSeries {
             name: if history.gpus.len() > 1 { t().charts.gpu.of(gpu.index) } else { String::new() },
             points: binned_points(from, step, column(gpu)),
@@ -159,8 +160,8 @@ fn sensor_charts(history: &GpuHistory) -> Vec<Chart> {
                 .map(|highest| binned_points(from, step, highest(gpu)))
                 .unwrap_or_default(),
         };
-        let lines: Vec<ChartSeries> = telling.clone().map(line).collect();
-        let top = telling.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == ValueUnit::Gigabytes);
+        let lines: Vec<ChartSeries> = with_values.clone().map(line).collect();
+        let top = with_values.filter_map(|gpu| gpu.vram_gb).reduce(f64::max).filter(|_| unit == ValueUnit::Gigabytes);
         let span = Some(axis::AxisRange { low: from, high: until });
         (!lines.is_empty()).then(|| Chart {
             id: format!("gpu-{id}"),
@@ -192,20 +193,20 @@ pub(crate) struct FleetGpus {
 /// The fleet's GPUs over the last hour: their mean utilization, and the share that is allocated.
 #[component]
 pub(crate) fn FleetChart(gpus: Memo<FleetGpus>) -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     let group = ChartGroup::new();
     let history = Resource::new(|| (), {
-        let port = port.clone();
-        move |()| port.fleet_gpus(HistoryRange::Hour)
+        let backend = backend.clone();
+        move |()| backend.fleet_gpus(HistoryRange::Hour)
     });
     let shown = move || {
-        let port = port.clone();
+        let backend = backend.clone();
         Suspend::new(async move {
             let first = match history.await {
                 Ok(first) => first,
                 Err(problem) => return view! { <ProblemNotice problem=problem/> }.into_erased(),
             };
-            let now = live_signal(first, &[Topic::Gpus], move || port.fleet_gpus(HistoryRange::Hour));
+            let now = live_signal(first, &[Topic::Gpus], move || backend.fleet_gpus(HistoryRange::Hour));
             let all =
                 Memo::new(move |_| now.with(|history| utilization_chart(history, gpus.get())).into_iter().collect());
             let ids = chart_ids(all);

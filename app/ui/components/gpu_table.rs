@@ -80,22 +80,26 @@ pub(crate) fn GpuRows(rows: Vec<GpuEntry>) -> impl IntoView {
 fn GpuRow(row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
     let GpuEntry { gpu: shown, job } = row;
-    let look = gpu_state_style(shown.state);
+    let style = gpu_state_style(shown.state);
     let reading = shown.reading.clone().unwrap_or_default();
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name);
     let kind = match (&shown.gpu.part_of, gpu_readings::is_unified(&shown)) {
-        (Some(whole), _) => Some(words.part_of.of(whole)),
+        (Some(parent), _) => Some(words.part_of.of(parent)),
         (None, true) => Some(words.unified.to_owned()),
         (None, false) => None,
     };
-    let why =
-        shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
+    let reason = shown
+        .gpu
+        .unavailable
+        .as_ref()
+        .map(|unavailable| unavailable.detail.clone())
+        .filter(|reason| !reason.is_empty());
     let ecc = reading.ecc_errors.map(|errors| words.ecc.of(errors));
-    let notes = ecc.into_iter().chain(why).collect::<Vec<_>>().join(" · ");
+    let notes = ecc.into_iter().chain(reason).collect::<Vec<_>>().join(" · ");
     let job = shown.job_id.as_ref().map(|id| {
-        let (name, person) = job.unwrap_or_else(|| (format::short_id(id.as_str()), String::new()));
+        let (name, submitter) = job.unwrap_or_else(|| (format::short_id(id.as_str()), String::new()));
         view! {
-            <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a>" "{person}{(!notes.is_empty()).then_some(" · ")}
+            <a class="quiet-link" href=format!("/jobs/{id}")>{name}</a>" "{submitter}{(!notes.is_empty()).then_some(" · ")}
         }
     });
     let below = (job.is_some() || !notes.is_empty())
@@ -115,7 +119,7 @@ fn GpuRow(row: GpuEntry) -> impl IntoView {
                 {kind.map(|kind| view! { <span class="row-sub">{kind}</span> })}
             </th>
             <td>
-                <StatusBadge look=look/>
+                <StatusBadge style=style/>
                 {below}
             </td>
             <td>

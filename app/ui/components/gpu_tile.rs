@@ -26,13 +26,17 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     let words = &t().gpus;
     let GpuEntry { gpu: shown, job } = row;
     let state = shown.state;
-    let look = gpu_state_style(state);
+    let style = gpu_state_style(state);
     let reading = shown.reading.clone().unwrap_or_default();
     let href = gpu_link(&worker, &shown);
-    let (job, person) = job.unzip();
+    let (job, submitter) = job.unzip();
     let holder = shown.job_id.as_ref().map(|id| job.unwrap_or_else(|| format::short_id(id.as_str())));
-    let why =
-        shown.gpu.unavailable.as_ref().map(|unavailable| unavailable.detail.clone()).filter(|why| !why.is_empty());
+    let reason = shown
+        .gpu
+        .unavailable
+        .as_ref()
+        .map(|unavailable| unavailable.detail.clone())
+        .filter(|reason| !reason.is_empty());
     // The model identifies the vendor, and a tile is narrow.
     let name = format!("{}\u{a0}· {}", shown.gpu.index, shown.gpu.name.trim_start_matches("NVIDIA "));
     let used = reading.utilization_percent;
@@ -41,7 +45,7 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
     });
     let sensor_texts = [gpu_readings::temperature(&reading), gpu_readings::power(&reading)]
         .into_iter()
-        .filter(|told| told != gpu_readings::NO_VALUE);
+        .filter(|text| text != gpu_readings::NO_VALUE);
     let heat = sensor_texts.collect::<Vec<_>>().join(" · ");
     // Usually there are no errors; only the table shows a zero.
     let ecc = reading.ecc_errors.filter(|errors| *errors > 0);
@@ -51,20 +55,20 @@ fn GpuTile(worker: WorkerId, row: GpuEntry) -> impl IntoView {
             <a class=format!("gpu-tile {}", edge_class(state)) href=href title=shown.gpu.uuid.clone()>
                 <span class="gpu-tile-head">
                     <span class="truncate">{name.clone()}</span>
-                    <span class=look.class><Icon glyph=look.glyph/></span>
+                    <span class=style.class><Icon glyph=style.glyph/></span>
                 </span>
                 <span class="gpu-tile-state">
-                    <span class="truncate">{holder.unwrap_or_else(|| look.label.to_owned())}</span>
-                    <span class="sr-only">", "{look.label}</span>
+                    <span class="truncate">{holder.unwrap_or_else(|| style.label.to_owned())}</span>
+                    <span class="sr-only">", "{style.label}</span>
                     <span class="gpu-tile-value">{used.map(|used| t().format_percent(used))}</span>
                 </span>
-                {person.map(|person| view! { <span class="gpu-tile-line truncate">{person}</span> })}
+                {submitter.map(|submitter| view! { <span class="gpu-tile-line truncate">{submitter}</span> })}
                 {scale}
                 <Sparkline values=shown.lately.clone() label=words.utilisation_of.of(&name)/>
                 <span class="gpu-tile-line">{gpu_readings::memory(&shown)}</span>
                 {heat}
                 {ecc.map(|errors| view! { <span class="gpu-tile-line">{words.ecc.of(errors)}</span> })}
-                {why.map(|why| view! { <span class="gpu-tile-line wrap-anywhere">{why}</span> })}
+                {reason.map(|reason| view! { <span class="gpu-tile-line wrap-anywhere">{reason}</span> })}
             </a>
         </li>
     }

@@ -39,12 +39,12 @@ const UNSMOOTHED: [&str; 3] = ["learning_rate", "epoch", "steps_per_second"];
 /// The charts of the attempt in the URL (`?attempt=`), or of the newest one.
 #[component]
 pub(crate) fn JobCharts(id: JobId, empty: Signal<&'static str>) -> impl IntoView {
-    let (port, feed) = (use_backend(), use_job_feed());
+    let (backend, feed) = (use_backend(), use_job_feed());
     let query = use_query_map();
     let attempt =
         Memo::new(move |_| query.with(|query| query.get("attempt")).and_then(|n| n.parse().ok()).map(AttemptNumber));
     let group = ChartGroup::new();
-    let metrics = Resource::new(move || attempt.get(), move |attempt| port.job_metrics(id.clone(), attempt));
+    let metrics = Resource::new(move || attempt.get(), move |attempt| backend.job_metrics(id.clone(), attempt));
     let scope = ViewScope::current();
     let shown = move || {
         let scope = scope.clone();
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!(chosen, ["0.92", "0.6", "0", "0.92"]);
         let notes = |smoothing| metric_charts(&metrics(), ChartOptions { smoothing, ..AS_USUAL }).remove(0).note;
         assert_eq!((notes(0.6).as_deref(), notes(0.0)), (Some("smoothed, 0.6"), None));
-        let told = metric_charts(&metrics(), ChartOptions { smoothing: 0.0, ..AS_USUAL });
-        assert_eq!(told[0].series[0], ChartSeries { points: vec![(1.0, 2.0), (5.0, 1.0)], ..ChartSeries::default() });
+        let charts = metric_charts(&metrics(), ChartOptions { smoothing: 0.0, ..AS_USUAL });
+        assert_eq!(charts[0].series[0], ChartSeries { points: vec![(1.0, 2.0), (5.0, 1.0)], ..ChartSeries::default() });
         assert_eq!(metric_charts(&metrics(), AS_USUAL)[1].note, None, "a learning rate is as it is");
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
                 <p class="job-note">
                     {move || detail.with(|detail| status_note(words, detail))}
                     {move || nan_since.get().map(|step| view! { " "<strong>{nan_text(step)}</strong> })}
-                    {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().why.title}</a> })}
+                    {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().blockers.title}</a> })}
                 </p>
             </div>
             {move || (!still.get()).then(|| view! {
@@ -58,7 +58,7 @@ fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
 fn status_note(words: &Job, job: &JobView) -> String {
     let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
-        JobStatus::Queued if job.fits_none => t().why.unsatisfiable.to_owned(),
+        JobStatus::Queued if job.fits_none => t().blockers.unsatisfiable.to_owned(),
         JobStatus::Queued => {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),
@@ -130,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_is_no_number_is_said_to_be_none() {
-        let said = |number, since| {
+    fn a_loss_that_is_not_a_number_is_shown_as_nan() {
+        let loss = |number, since| {
             super::loss_text(&ProgressView { loss: number, loss_nan_since: since, ..ProgressView::default() })
         };
         assert_eq!(
-            [said(None, None), said(Some(9.65), None), said(None, Some(7))],
+            [loss(None, None), loss(Some(9.65), None), loss(None, Some(7))],
             [None, Some("9.65".to_owned()), Some("NaN".to_owned())]
         );
     }

@@ -63,9 +63,9 @@ fn JobRow(job: JobView) -> impl IntoView {
 /// Returns what the status alone does not say, in one line: queue position, attempt, error.
 pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
     let words = &t().jobs;
-    let turn =
+    let position_text =
         |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().format_integer(place)) };
-    let place = job.queue_position.map(turn);
+    let place = job.queue_position.map(position_text);
     let attempt = (job.attempt.0 > 1).then(|| words.attempt.with(&[&job.attempt.0, &job.max_attempts]));
     let remarks: Vec<_> = place.into_iter().chain(attempt).chain(job.error.clone()).collect();
     (!remarks.is_empty()).then(|| view! { <FailureReasonLine error=remarks.join(" · ")/> }.into_erased())
@@ -110,12 +110,13 @@ mod tests {
 
     #[test]
     fn a_row_says_all_in_one_line_below_the_status() {
-        let said = |more| Owner::new().with(|| view! { {status_remark(&job(&more))} }.to_html().replace("<!>", ""));
-        let failed = said(serde_json::json!({"status": "failed", "attempt": 2, "error": "ValueError: no\nTraceback"}));
+        let remark = |more| Owner::new().with(|| view! { {status_remark(&job(&more))} }.to_html().replace("<!>", ""));
+        let failed =
+            remark(serde_json::json!({"status": "failed", "attempt": 2, "error": "ValueError: no\nTraceback"}));
         assert_eq!(failed.matches("row-sub").count(), 1, "{failed}");
         assert!(failed.contains(">attempt 2 of 3 · ValueError: no</span>"), "{failed}");
-        let waits = said(serde_json::json!({"queue_position": 9_998}));
+        let waits = remark(serde_json::json!({"queue_position": 9_998}));
         assert!(waits.contains(">Position 9,998</span>"), "{waits}");
-        assert!(!said(serde_json::json!({"status": "running", "attempt": 1})).contains("<span"));
+        assert!(!remark(serde_json::json!({"status": "running", "attempt": 1})).contains("<span"));
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn GlobalShortcuts() -> impl IntoView {
 /// A dialog that lists all keyboard shortcuts.
 #[component]
 fn ShortcutHelp(open: RwSignal<bool>, single_keys: bool) -> impl IntoView {
-    let words = &t().habits;
+    let words = &t().shell;
     let (dialog, closed) = use_modal(move || open.get(), move || open.set(false));
     view! {
         <dialog node_ref=dialog class="dialog" closedby="any" aria-labelledby="shortcuts" on:close=closed>
@@ -99,9 +99,9 @@ fn shortcut_rows() -> impl IntoView {
     let command = prefs.command_key();
     let keys = SHORTCUTS
         .iter()
-        .map(|shortcut| (shortcut.keys.replace("Ctrl", command), (shortcut.label)(&words.habits).to_owned()));
+        .map(|shortcut| (shortcut.keys.replace("Ctrl", command), (shortcut.label)(&words.shell).to_owned()));
     let places = visible_pages(&prefs)
-        .map(|place| (format!("g {}", place.shortcut), words.habits.go_to.of((place.label)(words))));
+        .map(|place| (format!("g {}", place.shortcut), words.shell.go_to.of((place.label)(words))));
     let line = |(keys, label): (String, String)| {
         let keys = keys.split(' ').map(|key| view! { <kbd>{key.to_owned()}</kbd> }).collect_view();
         view! { <div><dt>{keys}</dt><dd>{label}</dd></div> }

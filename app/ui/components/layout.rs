@@ -80,7 +80,7 @@ pub(crate) fn Layout() -> impl IntoView {
             <nav class="tabbar" aria-label=words.nav.main>
                 <ul>{visible_pages(&prefs).filter_map(|place| Some(nav_item(place, place.tab_bar_label?(words)))).collect_view()}</ul>
             </nav>
-            {mount_point("habits", view! { <GlobalShortcuts/> }.into_erased())}
+            {mount_point("shortcuts", view! { <GlobalShortcuts/> }.into_erased())}
         </div>
     }
     .into_erased()
@@ -143,7 +143,7 @@ fn SidebarFooter() -> impl IntoView {
             {mount_point("notes", view! { <NotificationsMenu/> }.into_erased())}
             <a class="nav-link" rel="external" href=move || format!("/preferences{}", query_string(&[("next", Some(here.get()))]))>
                 <Icon glyph=Glyph::Gear/>
-                {t().habits.preferences}
+                {t().shell.preferences}
             </a>
             <ThemeSwitch/>
             {version.map(|version| view! { <p class="foot-version">{version}</p> })}

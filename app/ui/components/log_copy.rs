@@ -33,7 +33,8 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
         }
     };
     let link = move |_| {
-        let href = reader.view_state.with_untracked(|wish| reader.log.with_value(|log| wish.href(&log.job)));
+        let href =
+            reader.view_state.with_untracked(|view_state| reader.log.with_value(|log| view_state.href(&log.job)));
         copy(0, &format!("{}{href}", browser::origin()));
     };
     let lines = move |_| {
@@ -50,7 +51,7 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
         let text = move || if is_copied() { words.common.copied } else { label };
         view! { {move || view! { <Icon glyph=glyph()/> }} <span aria-live="polite">{text}</span> }
     };
-    let is_chosen = Memo::new(move |_| reader.view_state.with(|wish| wish.selected_lines.is_some()));
+    let is_chosen = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines.is_some()));
     (move || {
         is_chosen.get().then(|| {
             view! {
@@ -65,7 +66,9 @@ pub(crate) fn CopySelected(reader: LogReader) -> impl IntoView {
 /// Fetches the text of the selected lines; the page may hold only some of them.
 async fn selected_text(reader: LogReader) -> Result<String, Problem> {
     let mut text = String::new();
-    let Some((mut from, last)) = reader.view_state.with_untracked(|wish| wish.selected_lines) else { return Ok(text) };
+    let Some((mut from, last)) = reader.view_state.with_untracked(|view_state| view_state.selected_lines) else {
+        return Ok(text);
+    };
     let log = reader.log.get_value();
     while from <= last {
         let limit = u32::try_from(last - from + 1).unwrap_or(u32::MAX);

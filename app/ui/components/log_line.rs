@@ -13,7 +13,7 @@ use crate::ui::logs::highlight::{MarkedSpan, highlight};
 /// Styled text; `marks` are the ranges of characters that match the search.
 #[component]
 pub(crate) fn StyledText(spans: Vec<StyledSpan>, #[prop(optional)] marks: Vec<(u32, u32)>) -> impl IntoView {
-    let piece = |MarkedSpan { ink, marked, text }| match (style_class(ink), marked) {
+    let piece = |MarkedSpan { style, marked, text }| match (style_class(style), marked) {
         (class, false) if class.is_empty() => text.into_erased(),
         (class, false) => view! { <span class=class>{text}</span> }.into_erased(),
         (class, true) => view! { <mark class=class>{text}</mark> }.into_erased(),
@@ -33,9 +33,9 @@ pub(crate) fn LogLineText(line: Arc<LogLine>) -> impl IntoView {
     view! { <span class="log-said"><StyledText spans=styled_spans(&line.text) marks=line.matches.clone()/>{more}</span> }.into_erased()
 }
 
-fn style_class(ink: TextStyle) -> String {
+fn style_class(style: TextStyle) -> String {
     // The class of a background color also sets a text color that is readable on it.
-    let color = match (ink.background, ink.foreground) {
+    let color = match (style.background, style.foreground) {
         (Some(back), _) => match back {
             TerminalColor::Black | TerminalColor::White | TerminalColor::Gray => "back-plain",
             TerminalColor::Red => "back-red",
@@ -56,13 +56,13 @@ fn style_class(ink: TextStyle) -> String {
         },
         (None, None) => "",
     };
-    let faint = ink.dim && ink.foreground.is_none() && ink.background.is_none();
+    let faint = style.dim && style.foreground.is_none() && style.background.is_none();
     let switches = [
-        (ink.bold, "ink-strong"),
+        (style.bold, "ink-strong"),
         (faint, "ink-faint"),
-        (ink.italic, "ink-slanted"),
-        (ink.underlined, "ink-underlined"),
-        (ink.strikethrough, "ink-struck"),
+        (style.italic, "ink-slanted"),
+        (style.underlined, "ink-underlined"),
+        (style.strikethrough, "ink-struck"),
     ];
     let on = switches.into_iter().filter(|(on, _)| *on).map(|(_, class)| class);
     let classes: Vec<&str> = std::iter::once(color).chain(on).filter(|class| !class.is_empty()).collect();

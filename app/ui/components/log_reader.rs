@@ -96,20 +96,20 @@ impl PartialEq for RenderedLine {
 impl LogReader {
     pub fn new(
         log: AttemptLog,
-        wish: Memo<LogViewState>,
+        view_state: Memo<LogViewState>,
         store: LineCache,
         sent: (u64, u64),
         found: Option<LogSearchState>,
     ) -> Self {
-        let asked = wish.get_untracked();
+        let initial = view_state.get_untracked();
         let reader = Self {
             log: StoredValue::new(log),
-            view_state: wish,
+            view_state,
             cache: RwSignal::new(store),
             is_following: RwSignal::new(
-                asked.selected_lines.is_none() && asked.first_line.is_none() && found.is_none(),
+                initial.selected_lines.is_none() && initial.first_line.is_none() && found.is_none(),
             ),
-            highlighted: StoredValue::new(asked.search),
+            highlighted: StoredValue::new(initial.search),
             search: RwSignal::new(found),
             viewport: RwSignal::new(None),
             scroll_top: RwSignal::new(0.0),
@@ -134,14 +134,14 @@ impl LogReader {
     pub fn selected_lines(self) -> Option<(u64, u64)> {
         let found =
             move || self.search.with(|found| found.as_ref().and_then(|found| found.line)).map(|line| (line, line));
-        self.view_state.with(|wish| wish.selected_lines).or_else(found)
+        self.view_state.with(|view_state| view_state.selected_lines).or_else(found)
     }
 
     /// Returns the line to scroll to at first; none for the end of the log. Not reactive, because only the first value
     /// matters.
     pub fn requested_line(self) -> Option<u64> {
         let chosen = untrack(move || self.selected_lines());
-        chosen.map(|(line, _)| line).or_else(|| self.view_state.with_untracked(|wish| wish.first_line))
+        chosen.map(|(line, _)| line).or_else(|| self.view_state.with_untracked(|view_state| view_state.first_line))
     }
 
     /// Returns the lines to render, by number, and their position in the view.
@@ -164,7 +164,7 @@ impl LogReader {
         Effect::new(move |last: Option<u64>| {
             let version = version.get();
             if last.is_some_and(|last| last != version) {
-                self.fetch_state.update_value(|asking| asking.is_behind = true);
+                self.fetch_state.update_value(|fetch_state| fetch_state.is_behind = true);
                 self.fetch_missing();
             }
             version
@@ -189,28 +189,30 @@ impl LogReader {
         let VisibleLines { first, end, .. } = untrack(move || self.visible_lines());
         let missing = self.cache.with_untracked(|store| store.missing_range(first, end));
         // Starts with the last known line, which may have grown.
-        let news = is_behind.then(|| (self.cache.with_untracked(|store| store.total.saturating_sub(1)), PAGE_LINES));
-        let Some((from, limit)) = missing.or(news) else { return };
-        self.fetch_state.update_value(|asking| {
-            asking.in_flight = true;
-            asking.is_behind &= missing.is_some();
-            asking.requests += 1;
+        let newest_page =
+            is_behind.then(|| (self.cache.with_untracked(|store| store.total.saturating_sub(1)), PAGE_LINES));
+        let Some((from, limit)) = missing.or(newest_page) else { return };
+        self.fetch_state.update_value(|fetch_state| {
+            fetch_state.in_flight = true;
+            fetch_state.is_behind &= missing.is_some();
+            fetch_state.requests += 1;
         });
         let log = self.log.get_value();
         let marked = self.highlighted.get_value();
-        let wish = LogViewState { search: marked.clone(), ..LogViewState::default() };
+        let view_state = LogViewState { search: marked.clone(), ..LogViewState::default() };
         spawn_local(async move {
-            let asked = wish.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
-            let answer = log.backend.job_log_lines(log.job.clone(), asked).await;
+            let query = view_state.lines_query(log.attempt, Some(from + 1), u32::try_from(limit).unwrap_or(u32::MAX));
+            let answer = log.backend.job_log_lines(log.job.clone(), query).await;
             // If the search has changed since the request, the marks in these lines are outdated: fetch them again.
             let Some(is_wanted) = self.highlighted.try_with_value(|now| *now == marked) else { return };
             match answer {
-                Ok(told) => {
-                    self.fetch_state.update_value(|asking| (asking.in_flight, asking.failures) = (false, 0));
+                Ok(lines) => {
+                    self.fetch_state
+                        .update_value(|fetch_state| (fetch_state.in_flight, fetch_state.failures) = (false, 0));
                     if self.problem.with_untracked(Option::is_some) {
                         self.problem.set(None);
                     }
-                    if is_wanted { self.cache.update(|store| store.insert(told)) } else { self.fetch_missing() }
+                    if is_wanted { self.cache.update(|store| store.insert(lines)) } else { self.fetch_missing() }
                 }
                 Err(problem) => self.handle_fetch_error(problem),
             }
@@ -221,12 +223,13 @@ impl LogReader {
     fn handle_fetch_error(self, problem: Problem) {
         self.live.get_value().handle_problem(&problem);
         self.problem.set(Some(problem));
-        self.fetch_state
-            .update_value(|asking| (asking.is_behind, asking.failures) = (true, asking.failures.saturating_add(1)));
-        let LineFetchState { failures: failed, requests: tries, .. } = self.fetch_state.get_value();
+        self.fetch_state.update_value(|fetch_state| {
+            (fetch_state.is_behind, fetch_state.failures) = (true, fetch_state.failures.saturating_add(1));
+        });
+        let LineFetchState { failures: failed, requests: request_number, .. } = self.fetch_state.get_value();
         after(retry_delay(failed), self.fetch_state, move || {
             // Unless the user has retried since.
-            if self.fetch_state.with_value(|asking| asking.requests == tries) {
+            if self.fetch_state.with_value(|fetch_state| fetch_state.requests == request_number) {
                 self.retry();
             }
         });
@@ -234,7 +237,7 @@ impl LogReader {
 
     /// Fetches missing lines immediately, without waiting for the delay after an error.
     pub fn retry(self) {
-        self.fetch_state.update_value(|asking| asking.in_flight = false);
+        self.fetch_state.update_value(|fetch_state| fetch_state.in_flight = false);
         self.fetch_missing();
     }
 
@@ -261,18 +264,19 @@ impl LogReader {
     /// Searches for the terms in the URL, from the first selected or visible line on, and counts the matches.
     pub fn start_search(self) {
         let number = self.next_generation();
-        let wish = self.view_state.get_untracked();
-        if wish.search.q.is_empty() {
+        let view_state = self.view_state.get_untracked();
+        if view_state.search.q.is_empty() {
             self.search.set(None);
-            self.set_highlight(wish.search);
+            self.set_highlight(view_state.search);
             return;
         }
         self.search.set(Some(LogSearchState::default()));
-        let from = wish.selected_lines.map_or_else(|| untrack(move || self.first_visible_line()), |(first, _)| first);
+        let from =
+            view_state.selected_lines.map_or_else(|| untrack(move || self.first_visible_line()), |(first, _)| first);
         let log = self.log.get_value();
         let is_newest = move || self.search_generation.try_get_value() == Some(number);
         spawn_local(async move {
-            let query = wish.search_query(log.attempt);
+            let query = view_state.search_query(log.attempt);
             let line = match self.find_wrapping(&log, &query, from, false, is_newest).await {
                 Ok(line) => line,
                 Err(problem) if is_newest() => {
@@ -288,7 +292,7 @@ impl LogReader {
             if !is_newest() {
                 return;
             }
-            self.set_highlight(wish.search.clone());
+            self.set_highlight(view_state.search.clone());
             self.search.update(|found| {
                 found.get_or_insert_default().line = line;
             });
@@ -311,8 +315,8 @@ impl LogReader {
 
     /// Selects the next or the previous match; wraps around at either end of the log.
     pub fn go_to_match(self, backward: bool) {
-        let wish = self.view_state.get_untracked();
-        if wish.search.q.is_empty() {
+        let view_state = self.view_state.get_untracked();
+        if view_state.search.q.is_empty() {
             return;
         }
         let log = self.log.get_value();
@@ -322,7 +326,7 @@ impl LogReader {
         let is_newest = move || self.search_generation.try_get_value() == Some(number);
         spawn_local(async move {
             let Ok(Some(line)) =
-                self.find_wrapping(&log, &wish.search_query(log.attempt), from, backward, is_newest).await
+                self.find_wrapping(&log, &view_state.search_query(log.attempt), from, backward, is_newest).await
             else {
                 return;
             };
@@ -347,14 +351,14 @@ impl LogReader {
         query: &LogSearchQuery,
         from: u64,
         backward: bool,
-        goes_on: impl Fn() -> bool + Copy,
+        should_continue: impl Fn() -> bool + Copy,
     ) -> Result<Option<u64>, Problem> {
         let first = LogSearchQuery { from: Some(from), backward, ..query.clone() };
         // `from` is 0 if a backward search starts at the first line.
-        let found = if backward && from == 0 { None } else { log.find_first(first, goes_on).await? };
+        let found = if backward && from == 0 { None } else { log.find_first(first, should_continue).await? };
         match found {
             Some(line) => Ok(Some(line)),
-            None => log.find_first(LogSearchQuery { backward, ..query.clone() }, goes_on).await,
+            None => log.find_first(LogSearchQuery { backward, ..query.clone() }, should_continue).await,
         }
     }
 
@@ -384,8 +388,8 @@ impl LogReader {
     }
 
     /// Navigates to another view of the same log.
-    pub fn navigate_to(self, wish: &LogViewState, replace: bool) {
-        let href = self.log.with_value(|log| wish.href(&log.job));
+    pub fn navigate_to(self, view_state: &LogViewState, replace: bool) {
+        let href = self.log.with_value(|log| view_state.href(&log.job));
         let navigate = self.navigate.get_value();
         navigate(&href, NavigateOptions { replace, scroll: false, ..NavigateOptions::default() });
     }

@@ -18,17 +18,20 @@ pub(crate) fn LogToolbar(reader: LogReader) -> impl IntoView {
     let words = t();
     let (job, attempt) = reader.log.with_value(|log| (log.job.clone(), log.attempt));
     let raw = format!("/api/queue/{job}/logs?attempt={attempt}&raw=1");
-    let address = move |wish: LogViewState| reader.log.with_value(|log| wish.href(&log.job));
-    let wrap = move || address(reader.view_state.with(|wish| LogViewState { wrap: !wish.wrap, ..wish.clone() }));
-    let is_wrapped = move || reader.view_state.with(|wish| wish.wrap.then_some("true"));
+    let address = move |view_state: LogViewState| reader.log.with_value(|log| view_state.href(&log.job));
+    let wrap = move || {
+        address(reader.view_state.with(|view_state| LogViewState { wrap: !view_state.wrap, ..view_state.clone() }))
+    };
+    let is_wrapped = move || reader.view_state.with(|view_state| view_state.wrap.then_some("true"));
     let errors = move || {
-        address(reader.view_state.with(|wish| LogViewState {
+        address(reader.view_state.with(|view_state| LogViewState {
             search: LogSearchTerms::errors(),
             selected_lines: None,
-            ..wish.clone()
+            ..view_state.clone()
         }))
     };
-    let has_errors = move || reader.view_state.with(|wish| (wish.search == LogSearchTerms::errors()).then_some("true"));
+    let has_errors =
+        move || reader.view_state.with(|view_state| (view_state.search == LogSearchTerms::errors()).then_some("true"));
     view! {
         <div class="log-bar">
             <SearchForm reader=reader/>
@@ -50,7 +53,7 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
     let words = &t().logs;
     let field = NodeRef::<Input>::new();
     let (regex, case) = (NodeRef::<Input>::new(), NodeRef::<Input>::new());
-    let find = Memo::new(move |_| reader.view_state.with(|wish| wish.search.clone()));
+    let find = Memo::new(move |_| reader.view_state.with(|view_state| view_state.search.clone()));
     let typed = move || {
         let is = |field: NodeRef<Input>| field.get_untracked().is_some_and(|field| field.checked());
         let q = field.get_untracked().map(|field| field.value()).unwrap_or_default();
@@ -58,11 +61,11 @@ fn SearchForm(reader: LogReader) -> impl IntoView {
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        let (search, wish) = (typed(), reader.view_state.get_untracked());
-        if search == wish.search {
+        let (search, view_state) = (typed(), reader.view_state.get_untracked());
+        if search == view_state.search {
             reader.go_to_match(false);
         } else {
-            reader.navigate_to(&LogViewState { search, ..wish }, false);
+            reader.navigate_to(&LogViewState { search, ..view_state }, false);
         }
     };
     let on_key = move |event: KeyboardEvent| {
@@ -133,11 +136,9 @@ fn MatchNavigation(reader: LogReader) -> impl IntoView {
     let step = move |label: &'static str, glyph, to: fn(&LogSearchState) -> Option<u64>, backward: bool| {
         let href = move || {
             let line = reader.search.with(|found| found.as_ref().and_then(to))?;
-            Some(
-                reader
-                    .log
-                    .with_value(|log| reader.view_state.with_untracked(|wish| wish.with_line(line).href(&log.job))),
-            )
+            Some(reader.log.with_value(|log| {
+                reader.view_state.with_untracked(|view_state| view_state.with_line(line).href(&log.job))
+            }))
         };
         let on_click = move |event: leptos::ev::MouseEvent| {
             event.prevent_default();

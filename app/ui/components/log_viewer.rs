@@ -31,10 +31,10 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
             .get_untracked()
             .map_or(1.0, |frame| frame.scroll_factor(reader.cache.with_untracked(|store| store.total)))
     };
-    let scroll_by = move |way: f64| {
+    let scroll_by = move |delta: f64| {
         if let Some(sheet) = reader.scroll_area.get_untracked() {
-            let way = way / speed();
-            sheet.set_scroll_top(sheet.scroll_top() + pixels(way.abs().max(1.0).copysign(way)));
+            let delta = delta / speed();
+            sheet.set_scroll_top(sheet.scroll_top() + pixels(delta.abs().max(1.0).copysign(delta)));
         }
     };
     // A very long log scrolls faster than its scroll area, so that uncorrected keys and wheel events would skip lines.
@@ -75,7 +75,7 @@ pub(crate) fn LogViewer(reader: LogReader, empty: Signal<&'static str>) -> impl 
         <div class="log-frame">
             <div
                 class="log-sheet"
-                class:is-wrapped=move || reader.view_state.with(|wish| wish.wrap)
+                class:is-wrapped=move || reader.view_state.with(|view_state| view_state.wrap)
                 node_ref=reader.scroll_area
                 on:scroll=on_scroll
                 on:keydown=on_key
@@ -133,7 +133,7 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
     let resized = window_event_listener(resize, move |_| measure());
     on_cleanup(move || resized.remove());
 
-    let lay = move || {
+    let update_layout = move || {
         let (Some(layer), true) = (layer.get_untracked(), reader.viewport.get_untracked().is_some()) else { return };
         let view = untrack(move || reader.visible_lines());
         let Some(first) = layer.first_element_child() else { return };
@@ -154,11 +154,11 @@ fn bind_layout(reader: LogReader, layer: NodeRef<Div>, rows: Memo<Vec<RenderedLi
         reader.scroll_top.track();
         reader.view_state.track();
         if reader.viewport.get().is_some() {
-            on_next_frame(layer, lay);
+            on_next_frame(layer, update_layout);
         }
     });
     // The selection has changed by navigation, a jump to a line, or a search.
-    let chosen = Memo::new(move |_| reader.view_state.with(|wish| wish.selected_lines));
+    let chosen = Memo::new(move |_| reader.view_state.with(|view_state| view_state.selected_lines));
     Effect::new(move |last: Option<()>| {
         if let (Some((line, _)), Some(())) = (chosen.get(), last) {
             reader.scroll_to_line(line);
@@ -187,8 +187,9 @@ fn initial_scroll(reader: LogReader, frame: LogViewport) -> f64 {
 fn LogRow(row: RenderedLine, reader: LogReader) -> impl IntoView {
     let number = row.number;
     let is_chosen = move || reader.selected_lines().is_some_and(|(first, last)| (first..=last).contains(&number));
-    let href =
-        move || reader.log.with_value(|log| reader.view_state.with(|wish| wish.with_line(number).href(&log.job)));
+    let href = move || {
+        reader.log.with_value(|log| reader.view_state.with(|view_state| view_state.with_line(number).href(&log.job)))
+    };
     let on_click = move |event: MouseEvent| {
         if event.shift_key() {
             event.prevent_default();

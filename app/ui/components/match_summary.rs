@@ -6,7 +6,7 @@ use crate::ui::locales::Language;
 
 /// Returns a summary as a sentence.
 pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> String {
-    let words = &language.why;
+    let words = &language.blockers;
     let steps = summary.steps.iter().enumerate().map(|(place, step)| describe_step(language, step, place == 0));
     let steps: Vec<_> = steps.collect();
     words.summary.with(&[&words.workers.of(summary.workers), &steps.join(words.and_of_them)])
@@ -14,7 +14,7 @@ pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> Str
 
 /// Describes how many workers are left: of all in the first step, else of those left by the step before.
 fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> String {
-    let words = &language.why;
+    let words = &language.blockers;
     let number = language.format_integer(step.left);
     let who = if is_first { words.some.of(number) } else { words.of_them.of(number) };
     let wanted = step.wanted.as_deref().unwrap_or("–");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_says_who_is_left_and_where_nobody_is() {
+    fn a_summary_says_how_many_workers_are_left_and_what_rejects_all() {
         let graz =
             summary(8, &[step(JobRequirementCode::Label, "graz", 3), step(JobRequirementCode::GpuCount, "16", 0)]);
         let written = Locale::ALL.map(|locale| summary_text(Language::of(locale), &graz));
@@ -87,8 +87,8 @@ mod tests {
             (step(JobRequirementCode::Free, "", 0), "0 are free"),
         ];
         for (step, words) in rows {
-            let said = summary_text(Language::of(Locale::En), &summary(1, &[step]));
-            assert_eq!(said, format!("1 worker: {words}."));
+            let text = summary_text(Language::of(Locale::En), &summary(1, &[step]));
+            assert_eq!(text, format!("1 worker: {words}."));
         }
     }
 }

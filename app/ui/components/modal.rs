@@ -4,10 +4,10 @@ use leptos::html;
 use leptos::prelude::*;
 
 /// Shows a modal dialog while `is_open` returns true. Returns its node reference, and the handler of its `close` event,
-/// which calls `shut`.
+/// which calls `on_close`.
 pub(crate) fn use_modal(
     is_open: impl Fn() -> bool + 'static,
-    shut: impl Fn() + 'static,
+    on_close: impl Fn() + 'static,
 ) -> (NodeRef<html::Dialog>, impl Fn(leptos::ev::Event) + 'static) {
     let dialog = NodeRef::<html::Dialog>::new();
     Effect::new(move |_| {
@@ -22,7 +22,7 @@ pub(crate) fn use_modal(
     let closed = move |_| {
         // The event fires late: the dialog may be open again by then.
         if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
-            shut();
+            on_close();
         }
     };
     (dialog, closed)

@@ -27,7 +27,7 @@ pub(crate) struct PaletteOpen(pub RwSignal<bool>);
 /// The button that opens the palette; without JavaScript, a link to the search page.
 #[component]
 pub(crate) fn SearchButton(#[prop(optional)] small: bool) -> impl IntoView {
-    let words = &t().habits;
+    let words = &t().shell;
     let searching = use_context::<PaletteOpen>();
     let open = move |event: leptos::ev::MouseEvent| {
         if let Some(PaletteOpen(open)) = searching.filter(|_| !event.ctrl_key() && !event.meta_key()) {
@@ -55,7 +55,7 @@ pub(crate) fn Palette(searching: RwSignal<bool>) -> impl IntoView {
         }
     });
     view! {
-        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().habits.search on:close=closed>
+        <dialog node_ref=dialog class="palette" closedby="any" aria-label=t().shell.search on:close=closed>
             {move || searching.get().then(|| view! { <PaletteSearch close=close/> })}
         </dialog>
     }
@@ -67,11 +67,11 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     let words = t();
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let command = prefs.command_key();
-    let (question, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<SearchHit>::new()));
+    let (search_text, found) = (RwSignal::new(String::new()), RwSignal::new(Vec::<SearchHit>::new()));
     let chosen = RwSignal::new(0_usize);
-    run_search(question, found);
+    run_search(search_text, found);
     let offered = Memo::new(move |_| {
-        question.with(|question| found.with(|found| palette_entries(words, &prefs, question, found)))
+        search_text.with(|search_text| found.with(|found| palette_entries(words, &prefs, search_text, found)))
     });
     let on_key = move |event: leptos::ev::KeyboardEvent| {
         let (now, count) = (chosen.get_untracked(), offered.with_untracked(Vec::len).max(1));
@@ -92,8 +92,8 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
             let _focused = input.focus();
         }
     });
-    let ask = Callback::new(move |text: String| {
-        question.set(text);
+    let set_search_text = Callback::new(move |text: String| {
+        search_text.set(text);
         chosen.set(0);
         if let Some(input) = input.get_untracked() {
             let _focused = input.focus();
@@ -102,7 +102,7 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
     let options = move || {
         let entries = offered.get().into_iter().enumerate();
         entries
-            .map(|(index, entry)| view! { <PaletteRow entry=entry index=index chosen=chosen close=close ask=ask/> })
+            .map(|(index, entry)| view! { <PaletteRow entry=entry index=index chosen=chosen close=close set_search_text=set_search_text/> })
             .collect_view()
     };
     view! {
@@ -112,25 +112,25 @@ fn PaletteSearch(close: Callback<()>) -> impl IntoView {
                 node_ref=input
                 type="text"
                 role="combobox"
-                aria-label=words.habits.search
+                aria-label=words.shell.search
                 aria-expanded="true"
                 aria-controls="palette-list"
                 aria-autocomplete="list"
                 aria-activedescendant=move || option_id(chosen.get())
                 autocomplete="off"
                 spellcheck="false"
-                placeholder=words.habits.search_hint
-                prop:value=question
+                placeholder=words.shell.search_hint
+                prop:value=search_text
                 on:input=move |event| {
-                    question.set(event_target_value(&event));
+                    search_text.set(event_target_value(&event));
                     chosen.set(0);
                 }
                 on:keydown=on_key
             />
         </div>
-        <ul id="palette-list" role="listbox" aria-label=words.habits.search>{options}</ul>
+        <ul id="palette-list" role="listbox" aria-label=words.shell.search>{options}</ul>
         <p class="palette-foot" role="status">
-            {move || if offered.with(Vec::is_empty) { words.habits.nothing_found.to_owned() } else { words.habits.palette_hint.replace("Ctrl", command) }}
+            {move || if offered.with(Vec::is_empty) { words.shell.nothing_found.to_owned() } else { words.shell.palette_hint.replace("Ctrl", command) }}
         </p>
     }
     .into_erased()
@@ -141,25 +141,25 @@ fn option_id(index: usize) -> String {
 }
 
 /// Queries the server after a pause in typing, and sets `found`.
-fn run_search(question: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
-    let port = use_context::<SharedBackend>();
-    let asked_last = StoredValue::new(0_u32);
+fn run_search(search_text: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
+    let backend = use_context::<SharedBackend>();
+    let last_request = StoredValue::new(0_u32);
     Effect::new(move |_| {
-        let query = question.with(|question| server_query(t(), question));
-        let number = asked_last.get_value() + 1;
-        asked_last.set_value(number);
-        let Some((query, port)) = query.zip(port.clone()) else {
+        let query = search_text.with(|search_text| server_query(t(), search_text));
+        let number = last_request.get_value() + 1;
+        last_request.set_value(number);
+        let Some((query, backend)) = query.zip(backend.clone()) else {
             found.set(Vec::new());
             return;
         };
-        after(DEBOUNCE, asked_last, move || {
-            if asked_last.get_value() != number {
+        after(DEBOUNCE, last_request, move || {
+            if last_request.get_value() != number {
                 return;
             }
-            let answer = port.search(query);
+            let answer = backend.search(query);
             spawn_local(async move {
                 // After an error the previous hits stay: pages and preferences do not need the server.
-                if let (Ok(page), true) = (answer.await, asked_last.try_get_value() == Some(number)) {
+                if let (Ok(page), true) = (answer.await, last_request.try_get_value() == Some(number)) {
                     found.try_set(page.found);
                 }
             });
@@ -174,14 +174,14 @@ fn PaletteRow(
     index: usize,
     chosen: RwSignal<usize>,
     close: Callback<()>,
-    ask: Callback<String>,
+    set_search_text: Callback<String>,
 ) -> impl IntoView {
     let PaletteEntry { glyph, title, note, kind, status, target } = entry;
     let text = view! {
         <Icon glyph=glyph/>
         <span class="palette-title">{title}</span>
         <span class="palette-note">{note}</span>
-        {status.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.label}</span> })}
+        {status.map(|style| view! { <span class=style.class><Icon glyph=style.glyph/>{style.label}</span> })}
         <span class="palette-kind">{kind}</span>
     };
     let id = option_id(index);
@@ -197,9 +197,9 @@ fn PaletteRow(
                 rel=(!live).then_some("external") on:click=left>{text}</a>
         }
         .into_erased(),
-        PaletteTarget::Search(question) => view! {
+        PaletteTarget::Search(search_text) => view! {
             <button id=id class="palette-option" role="option" tabindex="-1" type="button" aria-selected=selected
-                on:click=move |_| ask.run(question.clone())>{text}</button>
+                on:click=move |_| set_search_text.run(search_text.clone())>{text}</button>
         }
         .into_erased(),
         PaletteTarget::Preference { name, value } => {

@@ -39,12 +39,12 @@ pub(crate) fn RowSelection(
     rows: Signal<()>,
     children: Children,
 ) -> impl IntoView {
-    let words = &t().picking;
+    let words = &t().selection;
     let list = NodeRef::<html::Div>::new();
-    let picked = RwSignal::new(0_u32);
+    let selected = RwSignal::new(0_u32);
     let count = move || {
         if let Some(list) = list.get_untracked() {
-            picked.set(browser::count_selected(&list));
+            selected.set(browser::count_selected(&list));
         }
     };
     // A browser may restore the selection from before the page was loaded.
@@ -72,7 +72,7 @@ pub(crate) fn RowSelection(
         <div class="picking" node_ref=list on:change=pick>
             {children()}
             <form class="pick-bar" id=FORM_ID method="get" action=to on:reset=clear>
-                <p class="pick-count" role="status">{move || (picked.get() > 0).then(|| words.picked.of(picked.get().into()))}</p>
+                <p class="pick-count" role="status">{move || (selected.get() > 0).then(|| words.picked.of(selected.get().into()))}</p>
                 <input type="hidden" name="back" value=back/>
                 <div class="pick-offers">
                     {offers.into_iter().map(offer).collect_view()}
@@ -85,11 +85,11 @@ pub(crate) fn RowSelection(
 }
 
 pub(crate) fn row_checkbox(id: String, name: &str) -> AnyView {
-    view! { <input class="pick" type="checkbox" name="id" value=id form=FORM_ID aria-label=t().picking.one.of(name)/> }
+    view! { <input class="pick" type="checkbox" name="id" value=id form=FORM_ID aria-label=t().selection.one.of(name)/> }
         .into_erased()
 }
 
 pub(crate) fn select_all_checkbox() -> AnyView {
-    view! { <input class="pick-all js-only" type="checkbox" autocomplete="off" aria-label=t().picking.all/> }
+    view! { <input class="pick-all js-only" type="checkbox" autocomplete="off" aria-label=t().selection.all/> }
         .into_erased()
 }

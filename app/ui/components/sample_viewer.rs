@@ -37,14 +37,14 @@ pub(crate) fn sample_tile(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usi
 pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<usize>>) -> impl IntoView {
     let words = &t().gallery;
     let (dialog, closed) = use_modal(move || open.get().is_some(), move || open.set(None));
-    let go = move |way| {
-        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| neighbor(all, from, way)));
+    let go = move |direction| {
+        let to = open.get_untracked().and_then(|from| all.with_untracked(|all| neighbor(all, from, direction)));
         if to.is_some() {
             open.set(to);
         }
     };
     let on_key = move |event: leptos::ev::KeyboardEvent| {
-        let way = match event.key().as_str() {
+        let direction = match event.key().as_str() {
             "ArrowLeft" => Direction::Left,
             "ArrowRight" => Direction::Right,
             "ArrowUp" => Direction::Up,
@@ -52,7 +52,7 @@ pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<us
             _ => return,
         };
         event.prevent_default();
-        go(way);
+        go(direction);
     };
     let shown = Memo::new(move |_| all.with(|all| open.get().and_then(|place| all.get(place).cloned())));
     let image = move || {
@@ -66,8 +66,8 @@ pub(crate) fn SampleViewer(all: Memo<Vec<SampleImage>>, open: RwSignal<Option<us
             }
         })
     };
-    let button = move |way, name: &'static str, class: &'static str| {
-        view! { <button type="button" class=class aria-label=name title=name on:click=move |_| go(way)><Icon glyph=Glyph::Arrow/></button> }
+    let button = move |direction, name: &'static str, class: &'static str| {
+        view! { <button type="button" class=class aria-label=name title=name on:click=move |_| go(direction)><Icon glyph=Glyph::Arrow/></button> }
     };
     view! {
         <dialog class="viewer" node_ref=dialog aria-label=words.full on:keydown=on_key on:close=closed>

@@ -16,23 +16,23 @@ where
     K: Clone + Eq + std::hash::Hash + Send + Sync + 'static,
 {
     let shown = RwSignal::new(now.get_untracked());
-    let (pointed, stood_in) = (RwSignal::new(false), RwSignal::new(false));
-    let behind = Memo::new(move |_| shown.with(|shown| now.with(|now| shown != now)));
+    let (is_hovered, has_focus) = (RwSignal::new(false), RwSignal::new(false));
+    let is_outdated = Memo::new(move |_| shown.with(|shown| now.with(|now| shown != now)));
     let catch_up = move || shown.set(now.get_untracked());
     Effect::new(move |_| {
-        if behind.get() && !pointed.get() && !stood_in.get() {
+        if is_outdated.get() && !is_hovered.get() && !has_focus.get() {
             catch_up();
         }
     });
-    let point = move |here| move |_: ev::PointerEvent| pointed.set(here);
-    let stand = move |here| move |_: ev::FocusEvent| stood_in.set(here);
+    let set_hovered = move |here| move |_: ev::PointerEvent| is_hovered.set(here);
+    let set_focus = move |here| move |_: ev::FocusEvent| has_focus.set(here);
     let body = view! {
-        <tbody role="rowgroup" on:pointerenter=point(true) on:pointerleave=point(false) on:focusin=stand(true) on:focusout=stand(false)>
+        <tbody role="rowgroup" on:pointerenter=set_hovered(true) on:pointerleave=set_hovered(false) on:focusin=set_focus(true) on:focusout=set_focus(false)>
             <For each=move || shown.get() key=Clone::clone children=row/>
         </tbody>
     };
     let hint = move || {
-        behind.get().then(|| {
+        is_outdated.get().then(|| {
             view! { <button type="button" class="btn btn-sm behind" on:click=move |_| catch_up()>{t().common.behind}</button> }
         })
     };

@@ -49,13 +49,13 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
 
 /// Returns the style of a worker's status, with its own label if the connection was lost.
 fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
-    let look = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
+    let style = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
     match worker.status {
         // Its job may still run, but nothing is heard of it.
         WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy if worker.connection_lost => {
             StatusStyle { class: "status status-wait", glyph: Glyph::Dotted, label: words.connection_lost }
         }
-        _ => look,
+        _ => style,
     }
 }
 
@@ -99,11 +99,11 @@ pub(crate) fn artifact_kind_label(words: &StatusWords, kind: ArtifactKind) -> Te
 }
 
 #[component]
-pub(crate) fn StatusBadge(look: StatusStyle) -> impl IntoView {
+pub(crate) fn StatusBadge(style: StatusStyle) -> impl IntoView {
     view! {
-        <span class=look.class>
-            <Icon glyph=look.glyph/>
-            <span>{look.label}</span>
+        <span class=style.class>
+            <Icon glyph=style.glyph/>
+            <span>{style.label}</span>
         </span>
     }
     .into_erased()
@@ -111,7 +111,7 @@ pub(crate) fn StatusBadge(look: StatusStyle) -> impl IntoView {
 
 #[component]
 pub(crate) fn JobBadge(status: JobStatus) -> impl IntoView {
-    view! { <StatusBadge look=job_status_style(&t().status, status)/> }.into_erased()
+    view! { <StatusBadge style=job_status_style(&t().status, status)/> }.into_erased()
 }
 
 /// A worker's status, with badges for a requested drain, an agent that does not verify the server's certificate, an
@@ -121,7 +121,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
     let unverified = worker.tls_verify == Some(false);
     let hidden_drain = worker.draining && worker.status != WorkerStatus::Draining;
     view! {
-        <StatusBadge look=worker_style(&t().status, &worker)/>
+        <StatusBadge style=worker_style(&t().status, &worker)/>
         {hidden_drain.then(|| view! { <span class="chip">{t().worker.drain_wished}</span> })}
         {unverified.then(|| view! {
             <span class="status status-warn" title=t().worker.unverified_hint>

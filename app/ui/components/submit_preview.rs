@@ -21,7 +21,7 @@ const MAX_WORKERS: usize = 30;
 /// The panels beside the form. After a change of the form, the browser replaces the elements with `data-part`.
 #[component]
 pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Children) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let (preview, commands, problem) = match outcome {
         Ok(DraftPreview { preview, commands }) => (Some(preview), Some(commands), None),
         Err(problem) => (None, None, Some(problem)),
@@ -56,7 +56,7 @@ pub(crate) fn SubmitPreview(outcome: Result<DraftPreview, Problem>, children: Ch
 
 #[component]
 fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let explanation = &preview.explanation;
     let in_line =
         !matches!(explanation.verdict, VerdictCode::Fits | VerdictCode::Unsatisfiable | VerdictCode::NoLocalWorker);
@@ -73,19 +73,20 @@ fn PreviewSummary(preview: SubmitPreviewResponse) -> impl IntoView {
 
 /// Returns the verdict as a sentence.
 fn describe_verdict(explanation: &ExplanationView) -> String {
-    let words = &t().plain().train;
-    let taker = explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
+    let words = &t().server_pages().train;
+    let chosen_worker =
+        explanation.workers.iter().find(|answer| explanation.worker_id.as_ref() == Some(&answer.worker_id));
     match explanation.verdict {
-        VerdictCode::Fits => words.fits.of(taker.map(|answer| answer.name.as_str()).unwrap_or_default()),
+        VerdictCode::Fits => words.fits.of(chosen_worker.map(|answer| answer.name.as_str()).unwrap_or_default()),
         VerdictCode::Limited => words.limited.to_owned(),
         VerdictCode::Busy => words.busy.to_owned(),
         // Workers that have never connected are not known to match.
         VerdictCode::WorkerUnavailable if !explanation.workers.iter().any(|answer| answer.matches) => {
-            t().why.worker_unavailable.to_owned()
+            t().blockers.worker_unavailable.to_owned()
         }
         VerdictCode::WorkerUnavailable => words.worker_unavailable.to_owned(),
         VerdictCode::Unsatisfiable => words.unsatisfiable.to_owned(),
-        VerdictCode::NoLocalWorker => t().why.no_local_worker.to_owned(),
+        VerdictCode::NoLocalWorker => t().blockers.no_local_worker.to_owned(),
         VerdictCode::NoWorkers => words.no_workers.to_owned(),
         // Not possible for a job that is not submitted yet.
         VerdictCode::NotWaiting | VerdictCode::BackOff | VerdictCode::Held => explanation.text.clone(),
@@ -94,7 +95,7 @@ fn describe_verdict(explanation: &ExplanationView) -> String {
 
 #[component]
 fn WorkerMatches(answers: Vec<WorkerExplanationView>) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     if answers.is_empty() {
         return ().into_erased();
     }
@@ -116,8 +117,8 @@ fn WorkerMatches(answers: Vec<WorkerExplanationView>) -> impl IntoView {
 
 #[component]
 fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
-    let words = &t().plain().train;
-    let look = if answer.fits {
+    let words = &t().server_pages().train;
+    let style = if answer.fits {
         StatusStyle { class: "status status-good", glyph: Glyph::CheckCircle, label: words.takes }
     } else if answer.matches {
         StatusStyle { class: "status status-wait", glyph: Glyph::HalfCircle, label: words.waits }
@@ -130,7 +131,7 @@ fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
         <tr>
             <th scope="row" class="wrap-anywhere">{answer.name}</th>
             <td>
-                <StatusBadge look=look/>
+                <StatusBadge style=style/>
                 {(!answer.blockers.is_empty()).then(|| view! { <ul class="answer-why">{blockers}</ul> })}
             </td>
         </tr>
@@ -141,9 +142,9 @@ fn WorkerMatchRow(answer: WorkerExplanationView) -> impl IntoView {
 /// A link that leaves the form for the page with the files of a configuration.
 #[component]
 pub(crate) fn ViewFilesLink(href: String, name: String) -> impl IntoView {
-    let look = t().plain().train.look;
+    let label = t().server_pages().train.look;
     view! {
-        <a class="look-link" href=href aria-label=format!("{look}: {name}")><Icon glyph=Glyph::File/>{look}</a>
+        <a class="look-link" href=href aria-label=format!("{label}: {name}")><Icon glyph=Glyph::File/>{label}</a>
     }
     .into_erased()
 }
@@ -160,7 +161,7 @@ mod tests {
         let answer =
             WorkerExplanationView { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };
         let html = Owner::new().with(|| view! { <WorkerMatches answers=vec![answer]/> }.to_html());
-        let name = t().plain().train.answers;
+        let name = t().server_pages().train.answers;
         assert!(html.contains(r#"tabindex="0" role="region""#) && html.contains(name), "{html}");
     }
 }

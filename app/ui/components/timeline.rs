@@ -33,8 +33,8 @@ const TOP_MARGIN: f64 = 22.0;
 const RIGHT_MARGIN: f64 = 20.0;
 
 impl TimelineSize {
-    fn x_at(self, lanes: &JobTimeline, at: Timestamp) -> f64 {
-        2.0 + (self.width - RIGHT_MARGIN - 2.0) * lanes.fraction_at(at)
+    fn x_at(self, timeline: &JobTimeline, at: Timestamp) -> f64 {
+        2.0 + (self.width - RIGHT_MARGIN - 2.0) * timeline.fraction_at(at)
     }
 }
 
@@ -47,9 +47,9 @@ pub(crate) fn Timeline(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
     });
     move || {
         let (job, now) = (job.get(), now.get());
-        let lanes = JobTimeline::new(&job, now);
+        let timeline = JobTimeline::new(&job, now);
         checkpoints.with(|checkpoints| {
-            let draw = |canvas| draw_timeline((canvas, clock), &job, &lanes, checkpoints);
+            let draw = |canvas| draw_timeline((canvas, clock), &job, &timeline, checkpoints);
             view! { <div class="lanes-frame">{draw(WIDE)}{draw(NARROW)}</div> }.into_erased()
         })
     }
@@ -59,23 +59,23 @@ pub(crate) fn Timeline(job: Memo<JobView>, checkpoints: Memo<Vec<CheckpointFiles
 fn draw_timeline(
     (canvas, clock): (TimelineSize, PageClock),
     job: &JobView,
-    lanes: &JobTimeline,
+    timeline: &JobTimeline,
     checkpoints: &[CheckpointFiles],
 ) -> AnyView {
-    let words = &t().lanes;
+    let words = &t().timeline;
     #[expect(clippy::cast_precision_loss, reason = "a few lanes")]
-    let bottom = TOP_MARGIN + lanes.lanes.len() as f64 * LANE_HEIGHT + 2.0;
-    let axis = axis_marks(lanes.span(), canvas.marks).map(|mark| {
-        let x = format!("{:.1}", canvas.x_at(lanes, lanes.from + mark));
+    let bottom = TOP_MARGIN + timeline.lanes.len() as f64 * LANE_HEIGHT + 2.0;
+    let axis = axis_marks(timeline.span(), canvas.marks).map(|mark| {
+        let x = format!("{:.1}", canvas.x_at(timeline, timeline.from + mark));
         view! {
             <line class="grid-line" x1=x.clone() x2=x.clone() y1=TOP_MARGIN y2=bottom></line>
             <text class="tick-text" x=x y=bottom + 14.0 text-anchor="middle">{t().format_duration(mark)}</text>
         }
     });
     let axis = axis.collect_view();
-    let rows = (0_u32..).zip(&lanes.lanes).map(|(row, lane)| {
+    let rows = (0_u32..).zip(&timeline.lanes).map(|(row, lane)| {
         let top = TOP_MARGIN + f64::from(row) * LANE_HEIGHT;
-        draw_lane((canvas, clock), job, lanes, lane, checkpoints, top)
+        draw_lane((canvas, clock), job, timeline, lane, checkpoints, top)
     });
     let rows = rows.collect_view();
     view! {
@@ -91,7 +91,7 @@ fn draw_timeline(
 fn draw_lane(
     (canvas, clock): (TimelineSize, PageClock),
     job: &JobView,
-    lanes: &JobTimeline,
+    timeline: &JobTimeline,
     lane: &TimelineLane,
     checkpoints: &[CheckpointFiles],
     top: f64,
@@ -99,7 +99,7 @@ fn draw_lane(
     let words = t();
     let attempt = job.attempts.iter().flatten().find(|attempt| Some(attempt.attempt) == lane.attempt);
     let name = attempt.map_or_else(
-        || words.lanes.waiting.to_owned(),
+        || words.timeline.waiting.to_owned(),
         |attempt| {
             let mut parts = vec![words.log.attempt.of(attempt.attempt)];
             parts.extend(attempt.worker_name.clone());
@@ -107,23 +107,24 @@ fn draw_lane(
             parts.join(" · ")
         },
     );
-    let start = lane.segments.first().map_or(2.0, |segment| canvas.x_at(lanes, segment.from));
+    let start = lane.segments.first().map_or(2.0, |segment| canvas.x_at(timeline, segment.from));
     // A name that would run over the edge is aligned with the end of its lane.
     let ends = start > canvas.width * 0.6;
-    let bars = lane.segments.iter().map(|segment| draw_segment((canvas, clock), lanes, *segment, top)).collect_view();
-    let made = checkpoints.iter().filter(|checkpoint| Some(checkpoint.attempt) == lane.attempt);
-    let made = made.map(|checkpoint| {
-        let (x, y) = (canvas.x_at(lanes, checkpoint.at), top + BAR_GEOMETRY.0 + BAR_GEOMETRY.1 / 2.0);
-        let text = words.lanes.checkpoint.of(words.format_integer(checkpoint.step));
+    let bars =
+        lane.segments.iter().map(|segment| draw_segment((canvas, clock), timeline, *segment, top)).collect_view();
+    let checkpoint_marks = checkpoints.iter().filter(|checkpoint| Some(checkpoint.attempt) == lane.attempt);
+    let checkpoint_marks = checkpoint_marks.map(|checkpoint| {
+        let (x, y) = (canvas.x_at(timeline, checkpoint.at), top + BAR_GEOMETRY.0 + BAR_GEOMETRY.1 / 2.0);
+        let text = words.timeline.checkpoint.of(words.format_integer(checkpoint.step));
         let shape = format!("M{:.1} {y}l5 -5l5 5l-5 5z", x - 5.0);
         labeled_shape(text, view! { <path class="lane-mark" d=shape></path> }.into_erased())
     });
-    let made = made.collect_view();
+    let checkpoint_marks = checkpoint_marks.collect_view();
     let end = attempt.and_then(|attempt| attempt.ended_at.map(|at| (at, attempt.outcome.clone())));
     let end = end.map(|(at, outcome)| {
-        let look = outcome_style(&words.status, outcome.as_deref());
-        let place = format!("translate({:.1} {:.1})", canvas.x_at(lanes, at) + 3.0, top + BAR_GEOMETRY.0 - 2.0);
-        view! { <path class=outcome_class(look.glyph) transform=place d=look.glyph.path()></path> }
+        let style = outcome_style(&words.status, outcome.as_deref());
+        let place = format!("translate({:.1} {:.1})", canvas.x_at(timeline, at) + 3.0, top + BAR_GEOMETRY.0 - 2.0);
+        view! { <path class=outcome_class(style.glyph) transform=place d=style.glyph.path()></path> }
     });
     view! {
         <text
@@ -135,7 +136,7 @@ fn draw_lane(
             {name}
         </text>
         {bars}
-        {made}
+        {checkpoint_marks}
         {end}
     }
     .into_erased()
@@ -143,15 +144,15 @@ fn draw_lane(
 
 fn draw_segment(
     (canvas, clock): (TimelineSize, PageClock),
-    lanes: &JobTimeline,
+    timeline: &JobTimeline,
     segment: TimelineSegment,
     top: f64,
 ) -> impl IntoView + use<> {
     let words = t();
-    let (from, until) = (canvas.x_at(lanes, segment.from), canvas.x_at(lanes, segment.until));
+    let (from, until) = (canvas.x_at(timeline, segment.from), canvas.x_at(timeline, segment.until));
     let (class, name) = match segment.phase {
         TimelinePhase::Queued => ("lane is-queued", words.status.queued),
-        TimelinePhase::BackOff => ("lane is-back-off", words.lanes.back_off),
+        TimelinePhase::BackOff => ("lane is-back-off", words.timeline.back_off),
         TimelinePhase::Offered => ("lane is-offered", words.status.offered),
         TimelinePhase::Starting => ("lane is-starting", words.status.starting),
         TimelinePhase::Running => ("lane is-running", words.status.running),

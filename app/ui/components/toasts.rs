@@ -37,8 +37,8 @@ fn ToastCard(toast: Toast, notes: Notifications) -> impl IntoView {
     let Toast { id, notification, undo } = toast;
     let (class, glyph) = notification_style(&notification);
     let undo = undo.map(|undo| {
-        let gone: OptimisticUpdate = Arc::new(move |_| notes.dismiss(id));
-        view! { <UndoButton undo=undo gone=gone/> }
+        let optimistic_update: OptimisticUpdate = Arc::new(move |_| notes.dismiss(id));
+        view! { <UndoButton undo=undo optimistic_update=optimistic_update/> }
     });
     view! {
         <div class=format!("toast {class}")>
@@ -63,7 +63,7 @@ fn notification_style(note: &Notification) -> (&'static str, Glyph) {
 /// The notifications of this tab, newest first.
 #[component]
 pub(crate) fn NotificationsMenu() -> impl IntoView {
-    let words = &t().habits;
+    let words = &t().shell;
     let Some(notes) = use_context::<Notifications>() else { return ().into_erased() };
     let lines = move || {
         let past = notes.history.get();

@@ -14,7 +14,7 @@ const CHART_HEIGHT: f64 = 40.0;
 #[component]
 pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
-    let words = &language.plain().usage;
+    let words = &language.server_pages().usage;
     let most = days.iter().map(|day| day.gpu_hours.max(day.gpu_hours_available.unwrap_or(0.0))).fold(0.0, f64::max);
     let height = |hours: f64| if most > 0.0 { hours / most * CHART_HEIGHT } else { 0.0 };
     let bar = |(place, day): (usize, &UsageDay)| {
@@ -72,7 +72,7 @@ pub(crate) fn DailyUsage(days: Vec<UsageDay>) -> impl IntoView {
 /// The hours of the week as a table; the more GPU hours were allocated, the stronger the color of the cell.
 #[component]
 pub(crate) fn WeeklyHeatmap(week: Vec<UsageHour>, own: bool) -> impl IntoView {
-    let words = &t().plain().usage;
+    let words = &t().server_pages().usage;
     let hint = if own { words.by_hour_own_hint } else { words.by_hour_hint }.of(use_clock().zone_name());
     let most = week.iter().map(|hour| hour.gpu_hours).fold(0.0, f64::max);
     let hours = (0..24).map(|hour| view! { <th scope="col">{format!("{hour:02}")}</th> }).collect_view();

@@ -19,14 +19,17 @@ use crate::ui::prefs::Prefs;
 /// How long to wait for the agent before likely causes are listed.
 const TROUBLESHOOTING_DELAY: Duration = Duration::from_mins(1);
 
-/// The new token and the ways to start an agent, from the [`Flash`](crate::ui::flash::Flash).
+/// The new token and the methods to start an agent, from the [`Flash`](crate::ui::flash::Flash).
 #[component]
-pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoView {
+pub(crate) fn NewTokenPanel(token: String, start_methods: Vec<StartMethod>) -> impl IntoView {
     let words = &t().worker;
     let session = use_context::<Prefs>().and_then(|prefs| prefs.session);
     let fingerprint = session.and_then(|session| session.fingerprint);
-    let own = ways.iter().any(|way| uses_loopback_address(&way.text));
-    let ways = ways.into_iter().enumerate().map(|(at, way)| view! { <StartMethodDetails way=way open={at == 0}/> });
+    let own = start_methods.iter().any(|method| uses_loopback_address(&method.text));
+    let start_methods = start_methods
+        .into_iter()
+        .enumerate()
+        .map(|(at, method)| view! { <StartMethodDetails method=method open={at == 0}/> });
     view! {
         <section class="panel p-5" aria-labelledby="token">
             <h2 id="token" class="panel-title"><Icon glyph=Glyph::Key/>{words.token_title}</h2>
@@ -38,7 +41,7 @@ pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoV
             {own.then(|| view! {
                 <div class="notice notice-warn mx-5"><Icon glyph=Glyph::Warning/><p>{words.own_address}</p></div>
             })}
-            {ways.collect_view()}
+            {start_methods.collect_view()}
             {fingerprint.map(|fingerprint| view! {
                 <p class="border-t border-line px-5 py-4 text-sm text-muted">
                     {words.fingerprint_hint} " " <code class="break-all">{fingerprint.to_string()}</code>
@@ -49,11 +52,11 @@ pub(crate) fn NewTokenPanel(token: String, ways: Vec<StartMethod>) -> impl IntoV
     .into_erased()
 }
 
-/// A way to start the agent. All have the same `name`, so that the browser opens only one at a time.
+/// A method to start the agent. All have the same `name`, so that the browser opens only one at a time.
 #[component]
-fn StartMethodDetails(way: StartMethod, open: bool) -> impl IntoView {
+fn StartMethodDetails(method: StartMethod, open: bool) -> impl IntoView {
     let words = &t().worker;
-    let (name, hint) = match way.kind {
+    let (name, hint) = match method.kind {
         StartMethodKind::Shell => (words.shell, words.connect_text),
         StartMethodKind::Systemd => ("systemd", words.way_systemd),
         StartMethodKind::Docker => ("Docker", words.way_docker),
@@ -65,7 +68,7 @@ fn StartMethodDetails(way: StartMethod, open: bool) -> impl IntoView {
         <details class="fold way" name="way" open=open>
             <summary>{name}</summary>
             <p class="mb-2 max-w-prose text-sm text-muted">{hint}</p>
-            <CopyBlock text=way.text label=name/>
+            <CopyBlock text=method.text label=name/>
         </details>
     }
     .into_erased()
@@ -81,11 +84,12 @@ fn causes() -> impl Iterator<Item = Text> {
 #[component]
 pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token_shown: bool) -> impl IntoView {
     let words = &t().worker;
-    let came = Memo::new(move |_| worker.with(has_registered));
+    let is_connected = Memo::new(move |_| worker.with(has_registered));
     let late = RwSignal::new(!token_shown);
-    let known =
-        Memo::new(move |_| worker.with(|worker| if came.get() { describe_agent(worker) } else { String::new() }));
-    let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !came.get()));
+    let known = Memo::new(move |_| {
+        worker.with(|worker| if is_connected.get() { describe_agent(worker) } else { String::new() })
+    });
+    let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !is_connected.get()));
     let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
         if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), TROUBLESHOOTING_DELAY) {
@@ -93,16 +97,16 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
         }
     });
     view! {
-        <section class=move || if came.get() { "panel contact is-here" } else { "panel contact" } aria-live="polite">
-            <span class="contact-sign"><span class="contact-ring"></span>{move || came.get().then(|| view! { <Icon glyph=Glyph::Check/> })}</span>
+        <section class=move || if is_connected.get() { "panel contact is-here" } else { "panel contact" } aria-live="polite">
+            <span class="contact-sign"><span class="contact-ring"></span>{move || is_connected.get().then(|| view! { <Icon glyph=Glyph::Check/> })}</span>
             <div class="min-w-0 grow">
-                <p class="font-semibold">{move || if came.get() { words.connected } else { words.waiting }}</p>
-                <p class="text-muted">{move || if came.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
+                <p class="font-semibold">{move || if is_connected.get() { words.connected } else { words.waiting }}</p>
+                <p class="text-muted">{move || if is_connected.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
                 {move || refused.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
                     <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
                 })}
-                {move || (late.get() && !came.get()).then(|| view! {
+                {move || (late.get() && !is_connected.get()).then(|| view! {
                     <div class="mt-3">
                         <p class="font-medium">{words.causes_title}</p>
                         <ul class="mt-1 list-disc space-y-1 pl-5 text-muted">
@@ -112,7 +116,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
                     </div>
                 })}
             </div>
-            {move || came.get().then(|| view! { <ButtonLink href="/train" label=words.first_job glyph=Glyph::Train/> })}
+            {move || is_connected.get().then(|| view! { <ButtonLink href="/train" label=words.first_job glyph=Glyph::Train/> })}
         </section>
     }
     .into_erased()
@@ -122,7 +126,7 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
 /// does not count.
 fn has_registered(worker: &WorkerView) -> bool {
     match (worker.registered_at, worker.token_created_at) {
-        (Some(registered), Some(made)) => registered >= made,
+        (Some(registered), Some(created)) => registered >= created,
         (registered, _) => registered.is_some(),
     }
 }
@@ -169,40 +173,41 @@ mod tests {
 
     #[test]
     fn after_a_rotation_it_waits_until_an_agent_registers_with_the_new_token() {
-        let page = |registered: Option<&str>, made: Option<&str>| {
+        let page = |registered: Option<&str>, token_created: Option<&str>| {
             let moment = |time: &str| format!("2026-11-25T{time}Z");
             let worker = json!({
                 "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": "offline",
                 "status_since": "2026-11-25T00:00:00Z", "local": false, "draining": false, "max_jobs": 1, "gpu_count": 0,
                 "labels": {}, "reported_labels": {}, "ignore_reported_labels": false,
                 "created_at": "2026-11-25T00:00:00Z", "jobs": [], "last_heartbeat": registered.map(moment),
-                "registered_at": registered.map(moment), "token_created_at": made.map(moment),
+                "registered_at": registered.map(moment), "token_created_at": token_created.map(moment),
             });
             let worker: WorkerView = serde_json::from_value(worker).expect("a worker");
             Owner::new().with(|| view! { <FirstContact worker=RwSignal::new(worker) token_shown=true/> }.to_html())
         };
-        for (registered, made, here) in [
+        for (registered, token_created, here) in [
             (None, Some("10:00:00"), false),
             (Some("09:59:59.999"), Some("10:00:00"), false),
             (Some("10:00:00"), Some("10:00:00"), true),
             (Some("10:00:07"), Some("10:00:00"), true),
             (Some("10:00:07"), None, true),
         ] {
-            let page = page(registered, made);
+            let page = page(registered, token_created);
             let says = |words: &str| page.contains(&format!(">{words}<"));
-            let told = (page.contains("contact is-here"), says(t().worker.connected), says(t().worker.waiting));
-            assert_eq!(told, (here, here, !here), "{registered:?}, {made:?}: {page}");
+            let shown = (page.contains("contact is-here"), says(t().worker.connected), says(t().worker.waiting));
+            assert_eq!(shown, (here, here, !here), "{registered:?}, {token_created:?}: {page}");
         }
     }
 
     #[test]
     fn an_address_of_the_servers_own_machine_is_warned_of() {
         let page = |url: &str| {
-            let ways = vec![StartMethod {
+            let start_methods = vec![StartMethod {
                 kind: StartMethodKind::Shell,
                 text: format!("simpletuner worker --orchestrator-url {url}"),
             }];
-            Owner::new().with(|| view! { <NewTokenPanel token="wt_1".to_owned() ways=ways/> }.to_html())
+            Owner::new()
+                .with(|| view! { <NewTokenPanel token="wt_1".to_owned() start_methods=start_methods/> }.to_html())
         };
         for own in ["http://localhost:8001", "http://127.0.0.1:8001", "http://127.0.1.1", "https://[::1]:8001"] {
             assert!(page(own).contains(t().worker.own_address), "{own}");

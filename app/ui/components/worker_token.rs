@@ -23,14 +23,14 @@ pub(crate) fn TokenConflictAlert(worker: RwSignal<WorkerView>) -> impl IntoView 
     );
     let shown = move || {
         let (conflict, action) = (conflict.get()?, format!("/ui/workers/{id}/settle"));
-        let alarm = view! {
+        let alert = view! {
             <section class="panel p-5 mb-6" role="alert">
                 <h2 class="panel-title"><Icon glyph=Glyph::Warning/>{words.conflict} " " <RelativeTime at=conflict.at/></h2>
                 <p class="mt-1 mb-3 max-w-prose text-muted">{conflict_hint(&conflict.host)}</p>
                 <form method="post" action=action><button class="btn btn-sm">{words.conflict_settle}</button></form>
             </section>
         };
-        Some(alarm.into_erased())
+        Some(alert.into_erased())
     };
     view! { {shown} }.into_erased()
 }
@@ -80,7 +80,7 @@ pub(crate) fn TokenPanel(worker: RwSignal<WorkerView>) -> impl IntoView {
 fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let words = &t().token;
     let by = worker.token_created_by.as_ref().map(|name| format!(" {}", t().job.submitted_by.of(name)));
-    let made = worker.token_created_at.map(|at| {
+    let created = worker.token_created_at.map(|at| {
         view! { <div><dt>{words.token_made}</dt><dd><RelativeTime at=at/>{by}</dd></div> }
     });
     let from = worker.last_used_from.as_ref().map(|from| format!(" {}", t().worker.contact_from.of(from)));
@@ -95,7 +95,7 @@ fn token_facts(worker: &WorkerView, clock: PageClock) -> AnyView {
     let networks = worker.allowed_networks.join(", ");
     let networks = if networks.is_empty() { words.any_network.to_owned() } else { networks };
     view! {
-        {made}
+        {created}
         <div><dt>{words.token_used}</dt><dd><LastSeen worker=worker.clone()/>{from}</dd></div>
         <div><dt>{words.token_ends}</dt><dd>{ends}</dd></div>
         {old}

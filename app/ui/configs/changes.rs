@@ -55,17 +55,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_that_changed_is_told_once() {
+    fn each_changed_value_is_listed_once() {
         let before = r#"{"learning_rate": 0.005, "same": [1, 2], "gone": true, "deep": {"list": [1, 2, 3]}}"#;
         let after = r#"{"learning_rate": 0.01, "same": [1, 2], "new": "x", "deep": {"list": [1, 5]}}"#;
-        let told: Vec<_> = value_changes(before, after)
+        let changes: Vec<_> = value_changes(before, after)
             .into_iter()
             .map(|ValueChange { path, before, after }| {
                 format!("{path}: {} > {}", before.unwrap_or_default(), after.unwrap_or_default())
             })
             .collect();
         assert_eq!(
-            told,
+            changes,
             ["deep.list[1]: 2 > 5", "deep.list[2]: 3 > ", "gone: true > ", "learning_rate: 0.005 > 0.01", "new:  > x"]
         );
     }

@@ -90,14 +90,14 @@ mod tests {
     fn a_changed_word_is_marked_in_its_line() {
         let hunks = hunks("a\n  \"rate\": 0.005,\nz\n", "a\n  \"rate\": 0.01,\nz\n");
         let [hunk] = hunks.as_slice() else { panic!("one place: {hunks:?}") };
-        let fates: Vec<_> = hunk.iter().map(|line| (line.change, line.old, line.new)).collect();
+        let described_lines: Vec<_> = hunk.iter().map(|line| (line.change, line.old, line.new)).collect();
         let expected = [
             (LineChange::Unchanged, Some(1), Some(1)),
             (LineChange::Removed, Some(2), None),
             (LineChange::Added, None, Some(2)),
             (LineChange::Unchanged, Some(3), Some(3)),
         ];
-        assert_eq!(fates, expected);
+        assert_eq!(described_lines, expected);
         let marked: String =
             hunk[2].segments.iter().filter(|(changed, _)| *changed).map(|(_, text)| text.as_str()).collect();
         assert!(marked.contains("01") && !marked.contains("rate"), "{marked:?}");

@@ -22,11 +22,11 @@ const SECRET_SUFFIXES: [&str; 6] = ["token", "secret", "password", "passphrase",
 
 /// Splits a text into tokens.
 pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
-    let mut pieces = Vec::new();
+    let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let run_length = |same: fn(char) -> bool| rest.find(|letter| !same(letter)).unwrap_or(rest.len());
-        let (ink, length) = match first {
+        let (token, length) = match first {
             '"' => string_token(rest),
             '{' | '}' | '[' | ']' | ',' | ':' => (JsonToken::Punctuation, 1),
             letter if letter.is_ascii_whitespace() => {
@@ -42,11 +42,11 @@ pub(crate) fn tokenize(text: &str) -> Vec<(JsonToken, &str)> {
             }
             letter => (JsonToken::Invalid, letter.len_utf8()),
         };
-        let (piece, after) = rest.split_at(length);
-        pieces.push((ink, piece));
+        let (text, after) = rest.split_at(length);
+        tokens.push((token, text));
         rest = after;
     }
-    pieces
+    tokens
 }
 
 /// The kind and length of a string, up to its closing quote or, if it has none, to the end of its line.
@@ -72,41 +72,41 @@ fn string_token(rest: &str) -> (JsonToken, usize) {
 
 /// Formats JSON with one value per line; the values stay as they are written.
 pub(crate) fn pretty_print(text: &str) -> String {
-    let mut laid = String::with_capacity(text.len() * 2);
+    let mut formatted = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
-    let pieces: Vec<_> = tokenize(text).into_iter().filter(|(ink, _)| *ink != JsonToken::Whitespace).collect();
-    for (at, (_, piece)) in pieces.iter().enumerate() {
-        let next = pieces.get(at + 1).map_or("", |(_, next)| *next);
-        laid.push_str(piece);
-        let (opens, closes) = (matches!(*piece, "{" | "["), matches!(next, "}" | "]"));
-        if *piece == ":" {
-            laid.push(' ');
+    let tokens: Vec<_> = tokenize(text).into_iter().filter(|(token, _)| *token != JsonToken::Whitespace).collect();
+    for (at, (_, text)) in tokens.iter().enumerate() {
+        let next = tokens.get(at + 1).map_or("", |(_, next)| *next);
+        formatted.push_str(text);
+        let (opens, closes) = (matches!(*text, "{" | "["), matches!(next, "}" | "]"));
+        if *text == ":" {
+            formatted.push(' ');
         }
         if matches!(next, "," | ":" | "") || opens && closes {
             continue;
         }
         depth = if opens { depth + 1 } else { depth.saturating_sub(usize::from(closes)) };
-        if opens || closes || *piece == "," {
-            laid.push('\n');
-            laid.extend(std::iter::repeat_n("  ", depth.min(32)));
+        if opens || closes || *text == "," {
+            formatted.push('\n');
+            formatted.extend(std::iter::repeat_n("  ", depth.min(32)));
         }
     }
-    laid
+    formatted
 }
 
 /// Masks the values of secrets.
 pub(crate) fn redact(text: &str) -> String {
     let mut secret = false;
-    let mut shown = String::with_capacity(text.len());
-    for (ink, piece) in tokenize(text) {
-        match ink {
-            JsonToken::Key => secret = is_secret(piece.trim_matches('"')),
-            JsonToken::Punctuation if piece != ":" => secret = false,
+    let mut redacted = String::with_capacity(text.len());
+    for (token, text) in tokenize(text) {
+        match token {
+            JsonToken::Key => secret = is_secret(text.trim_matches('"')),
+            JsonToken::Punctuation if text != ":" => secret = false,
             _ => {}
         }
-        shown.push_str(if secret && ink == JsonToken::Text && piece.len() > 2 { REDACTED } else { piece });
+        redacted.push_str(if secret && token == JsonToken::Text && text.len() > 2 { REDACTED } else { text });
     }
-    shown
+    redacted
 }
 
 /// Shown instead of a secret.
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn what_a_piece_is() {
         let text = r#"{"a": "x\"", "b": [-1e-4, true, nope]}"#;
-        let inks: Vec<_> = tokenize(text)
+        let tokens: Vec<_> = tokenize(text)
             .into_iter()
-            .filter(|(ink, _)| !matches!(ink, JsonToken::Punctuation | JsonToken::Whitespace))
+            .filter(|(token, _)| !matches!(token, JsonToken::Punctuation | JsonToken::Whitespace))
             .collect();
         assert_eq!(
-            inks,
+            tokens,
             [
                 (JsonToken::Key, "\"a\""),
                 (JsonToken::Text, r#""x\"""#),
@@ -145,8 +145,11 @@ mod tests {
 
     #[test]
     fn one_line_is_laid_out_and_numbers_stay_as_they_are_written() {
-        let laid = pretty_print(r#"{"a":1e-4,"b":[1,{}],"c":{"d":""}}"#);
-        assert_eq!(laid, "{\n  \"a\": 1e-4,\n  \"b\": [\n    1,\n    {}\n  ],\n  \"c\": {\n    \"d\": \"\"\n  }\n}");
+        let formatted = pretty_print(r#"{"a":1e-4,"b":[1,{}],"c":{"d":""}}"#);
+        assert_eq!(
+            formatted,
+            "{\n  \"a\": 1e-4,\n  \"b\": [\n    1,\n    {}\n  ],\n  \"c\": {\n    \"d\": \"\"\n  }\n}"
+        );
     }
 
     #[test]
@@ -161,8 +164,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost(text in "[\\x00-\\x7fé\"\\\\{}\\[\\]:, ]{0,60}") {
-            let whole: String = tokenize(&text).into_iter().map(|(_, piece)| piece).collect();
-            prop_assert_eq!(whole, text);
+            let joined: String = tokenize(&text).into_iter().map(|(_, text)| text).collect();
+            prop_assert_eq!(joined, text);
         }
 
         #[test]

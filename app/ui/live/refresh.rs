@@ -38,9 +38,9 @@ where
 /// Fetches a value and shows it.
 pub(crate) type RefreshFuture = Pin<Box<dyn Future<Output = Result<(), Problem>>>>;
 
-/// Calls `ask` whenever one of the topics changes, for as long as the caller's owner lives: at once after a pause, and
+/// Calls `fetch` whenever one of the topics changes, for as long as the caller's owner lives: at once after a pause, and
 /// not again within `pace`. The details are in [`RefreshState`].
-pub(crate) fn on_change(topics: &[Topic], pace: Duration, ask: Box<dyn Fn() -> RefreshFuture>) {
+pub(crate) fn on_change(topics: &[Topic], pace: Duration, fetch: Box<dyn Fn() -> RefreshFuture>) {
     let live = use_live();
     let versions: Vec<_> = topics.iter().map(|topic| live.subscribe(topic)).collect();
     let shown = live.state.try_update_value(|state| {
@@ -48,8 +48,7 @@ pub(crate) fn on_change(topics: &[Topic], pace: Duration, ask: Box<dyn Fn() -> R
         state.last_item_id
     });
     let shown = shown.unwrap_or_default();
-    let refresh =
-        Rc::new(Refresher { state: StoredValue::default(), live, item_id: shown, min_interval: pace, fetch: ask });
+    let refresh = Rc::new(Refresher { state: StoredValue::default(), live, item_id: shown, min_interval: pace, fetch });
     Effect::new(move |last: Option<(u64, bool)>| {
         let version = versions.iter().map(Get::get).sum();
         let is_live = live.status.get() == StreamStatus::Live;
@@ -76,7 +75,7 @@ struct Refresher {
 
 impl Refresher {
     fn handle(self: Rc<Self>, event: RefreshEvent) {
-        let Some((next, action)) = self.state.try_get_value().map(|asking| asking.handle(event)) else { return };
+        let Some((next, action)) = self.state.try_get_value().map(|state| state.handle(event)) else { return };
         self.state.set_value(next);
         match action {
             None => {}

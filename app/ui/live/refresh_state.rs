@@ -22,10 +22,10 @@ pub(super) enum RefreshState {
     /// The value is current.
     #[default]
     Idle,
-    /// A request is running. `news`: there was a change since; `failed`: the number of failures in a row.
-    Fetching { news: bool, failed: u32 },
-    /// The value was rendered a moment ago. `news`: there was a change since.
-    CoolingDown { news: bool },
+    /// A request is running. `changed`: there was a change since; `failed`: the number of failures in a row.
+    Fetching { changed: bool, failed: u32 },
+    /// The value was rendered a moment ago. `changed`: there was a change since.
+    CoolingDown { changed: bool },
     /// The last requests have failed.
     BackingOff { failed: u32 },
 }
@@ -56,22 +56,22 @@ impl RefreshState {
     /// The next state, and what to do.
     pub fn handle(self, event: RefreshEvent) -> (Self, Option<RefreshAction>) {
         match (self, event) {
-            (Self::Idle, RefreshEvent::Changed) | (Self::CoolingDown { news: true }, RefreshEvent::TimerElapsed) => {
-                (Self::Fetching { news: false, failed: 0 }, Some(RefreshAction::Fetch))
+            (Self::Idle, RefreshEvent::Changed) | (Self::CoolingDown { changed: true }, RefreshEvent::TimerElapsed) => {
+                (Self::Fetching { changed: false, failed: 0 }, Some(RefreshAction::Fetch))
             }
             (Self::BackingOff { failed }, RefreshEvent::TimerElapsed | RefreshEvent::Reconnected) => {
-                (Self::Fetching { news: false, failed }, Some(RefreshAction::Fetch))
+                (Self::Fetching { changed: false, failed }, Some(RefreshAction::Fetch))
             }
-            (Self::Fetching { failed, .. }, RefreshEvent::Changed) => (Self::Fetching { news: true, failed }, None),
-            (Self::CoolingDown { .. }, RefreshEvent::Changed) => (Self::CoolingDown { news: true }, None),
-            (Self::Fetching { news, .. }, RefreshEvent::Rendered { after, pace }) => {
-                (Self::CoolingDown { news }, Some(RefreshAction::Wait(MAX_REST.min(after * REST_FACTOR).max(pace))))
+            (Self::Fetching { failed, .. }, RefreshEvent::Changed) => (Self::Fetching { changed: true, failed }, None),
+            (Self::CoolingDown { .. }, RefreshEvent::Changed) => (Self::CoolingDown { changed: true }, None),
+            (Self::Fetching { changed, .. }, RefreshEvent::Rendered { after, pace }) => {
+                (Self::CoolingDown { changed }, Some(RefreshAction::Wait(MAX_REST.min(after * REST_FACTOR).max(pace))))
             }
             (Self::Fetching { failed, .. }, RefreshEvent::Failed { again }) => {
                 let failed = failed.saturating_add(1);
                 (Self::BackingOff { failed }, again.then(|| RefreshAction::Wait(retry_delay(failed))))
             }
-            (Self::CoolingDown { news: false }, RefreshEvent::TimerElapsed) => (Self::Idle, None),
+            (Self::CoolingDown { changed: false }, RefreshEvent::TimerElapsed) => (Self::Idle, None),
             // A change does not shorten a delay, and events of a finished request are ignored.
             (state, _) => (state, None),
         }

@@ -18,7 +18,7 @@ use std::ops::Deref;
 use sentence::List;
 use words::Pages;
 #[cfg(feature = "ssr")]
-use words::Plain;
+use words::ServerPages;
 
 use super::prefs::Locale;
 
@@ -54,22 +54,22 @@ impl Language {
 #[cfg(feature = "ssr")]
 pub(crate) struct LoadedLanguage {
     language: Language,
-    plain: Plain,
+    server_pages: ServerPages,
     /// The sentences of the language, one a line.
     live_lines: &'static str,
     #[cfg(test)]
-    plain_lines: &'static str,
+    server_page_lines: &'static str,
 }
 
 #[cfg(feature = "ssr")]
 impl LoadedLanguage {
-    fn new(locale: Locale, live_lines: &'static str, plain_lines: &'static str) -> Self {
+    fn new(locale: Locale, live_lines: &'static str, server_page_lines: &'static str) -> Self {
         Self {
             language: Language::new(locale, live_lines),
-            plain: Plain::read(&mut List::new(locale, plain_lines)),
+            server_pages: ServerPages::read(&mut List::new(locale, server_page_lines)),
             live_lines,
             #[cfg(test)]
-            plain_lines,
+            server_page_lines,
         }
     }
 }
@@ -82,8 +82,8 @@ impl Language {
     }
 
     /// The sentences of the pages that only the server renders.
-    pub fn plain(&self) -> &'static Plain {
-        &words::loaded(self.locale).plain
+    pub fn server_pages(&self) -> &'static ServerPages {
+        &words::loaded(self.locale).server_pages
     }
 
     /// Returns the text that a document contains for [`Self::read`]: the tag, and one sentence per line.
@@ -96,10 +96,10 @@ impl Language {
 mod tests {
     use super::*;
 
-    /// All sentences of a language, those of plain pages too, with the plural forms of each.
+    /// All sentences of a language, those of server-rendered pages too, with the plural forms of each.
     fn all(locale: Locale) -> Vec<&'static str> {
         let loaded = words::loaded(locale);
-        loaded.live_lines.split('\n').chain(loaded.plain_lines.split('\n')).collect()
+        loaded.live_lines.split('\n').chain(loaded.server_page_lines.split('\n')).collect()
     }
 
     #[test]

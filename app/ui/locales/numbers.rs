@@ -20,7 +20,7 @@ impl Locale {
     }
 
     /// A whole number: `12,400`, `12.400`, `12,34,567`.
-    pub(crate) fn whole(self, number: u64) -> String {
+    pub(crate) fn integer(self, number: u64) -> String {
         let digits = number.to_string();
         // Spanish groups from five digits on.
         if self == Self::Es && digits.len() < 5 {
@@ -64,11 +64,11 @@ mod tests {
     #[test]
     fn whole_numbers_are_grouped_as_the_language_does() {
         let million = 1_234_567;
-        let written = Locale::ALL.map(|locale| locale.whole(million));
+        let written = Locale::ALL.map(|locale| locale.integer(million));
         assert_eq!(written, ["1,234,567", "1.234.567", "12,34,567", "1,234,567", "1.234.567", "1,234,567"]);
-        let thousand = Locale::ALL.map(|locale| locale.whole(1_000));
+        let thousand = Locale::ALL.map(|locale| locale.integer(1_000));
         assert_eq!(thousand, ["1,000", "1000", "1,000", "1,000", "1.000", "1,000"]);
-        assert!(Locale::ALL.into_iter().all(|locale| locale.whole(999) == "999" && locale.whole(0) == "0"));
+        assert!(Locale::ALL.into_iter().all(|locale| locale.integer(999) == "999" && locale.integer(0) == "0"));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Count {
 
     /// The sentence about so many, and something else, which is `{1}`.
     pub fn with(self, count: u64, thing: &str) -> String {
-        self.about(count, &self.locale.whole(count), thing)
+        self.about(count, &self.locale.integer(count), thing)
     }
 
     /// The sentence about so many, who are called so, which is `{0}`, and something else, which is `{1}`.

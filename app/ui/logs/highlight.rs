@@ -4,7 +4,7 @@ use crate::domain::log_text::{StyledSpan, TextStyle};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkedSpan {
-    pub ink: TextStyle,
+    pub style: TextStyle,
     /// Whether it is part of a match.
     pub marked: bool,
     pub text: String,
@@ -15,7 +15,7 @@ pub(crate) fn highlight(spans: Vec<StyledSpan>, marks: &[(u32, u32)]) -> Vec<Mar
     let mut found: Vec<MarkedSpan> = Vec::new();
     let mut marks = marks.iter().copied().peekable();
     let mut at = 0;
-    for StyledSpan { style: ink, text } in spans {
+    for StyledSpan { style, text } in spans {
         let mut begun = true;
         for c in text.chars() {
             while marks.next_if(|(_, end)| *end <= at).is_some() {}
@@ -23,7 +23,7 @@ pub(crate) fn highlight(spans: Vec<StyledSpan>, marks: &[(u32, u32)]) -> Vec<Mar
             at += 1;
             match found.last_mut().filter(|last| !begun && last.marked == marked) {
                 Some(last) => last.text.push(c),
-                None => found.push(MarkedSpan { ink, marked, text: c.to_string() }),
+                None => found.push(MarkedSpan { style, marked, text: c.to_string() }),
             }
             begun = false;
         }
@@ -37,9 +37,9 @@ mod tests {
     use crate::domain::log_text::styled_spans;
 
     fn shown(line: &str, marks: &[(u32, u32)]) -> String {
-        let piece = |piece: MarkedSpan| match (piece.ink, piece.marked) {
-            (ink, false) if ink == TextStyle::default() => piece.text,
-            (ink, true) if ink == TextStyle::default() => format!("[{}]", piece.text),
+        let piece = |piece: MarkedSpan| match (piece.style, piece.marked) {
+            (style, false) if style == TextStyle::default() => piece.text,
+            (style, true) if style == TextStyle::default() => format!("[{}]", piece.text),
             (_, false) => format!("<{}>", piece.text),
             (_, true) => format!("<[{}]>", piece.text),
         };

@@ -38,10 +38,10 @@ struct CachePage {
 
 impl LineCache {
     /// Inserts a response.
-    pub fn insert(&mut self, told: LogLines) {
+    pub fn insert(&mut self, lines: LogLines) {
         self.insertions += 1;
-        self.total = told.total;
-        for (at, line) in (told.from.saturating_sub(1)..).zip(told.lines) {
+        self.total = lines.total;
+        for (at, line) in (lines.from.saturating_sub(1)..).zip(lines.lines) {
             let page = self.pages.entry(at / PAGE_LINES).or_default();
             page.last_insertion = self.insertions;
             if page.generation != self.generation {
@@ -56,7 +56,7 @@ impl LineCache {
                 *held = Some(CachedLine { revision: self.insertions, line: Arc::new(line) });
             }
         }
-        self.pages.retain(|number, _| number * PAGE_LINES < told.total);
+        self.pages.retain(|number, _| number * PAGE_LINES < lines.total);
         while self.pages.len() > MAX_PAGES {
             let oldest = self.pages.iter().min_by_key(|(_, page)| page.last_insertion).map(|(number, _)| *number);
             oldest.and_then(|number| self.pages.remove(&number));
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::AttemptNumber;
 
-    fn told(from: u64, texts: impl IntoIterator<Item = String>, total: u64) -> LogLines {
+    fn log_lines(from: u64, texts: impl IntoIterator<Item = String>, total: u64) -> LogLines {
         let lines = texts.into_iter().map(|text| LogLine { text, ..LogLine::default() }).collect();
         LogLines {
             attempt: AttemptNumber(1),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn numbered(from: u64, end: u64, total: u64) -> LogLines {
-        told(from, (from..end).map(|at| at.to_string()), total)
+        log_lines(from, (from..end).map(|at| at.to_string()), total)
     }
 
     fn text(store: &LineCache, at: u64) -> Option<&str> {
@@ -135,10 +135,10 @@ mod tests {
     #[test]
     fn the_last_line_grows_and_only_it_is_new() {
         let mut store = LineCache::default();
-        store.insert(told(0, ["one".into(), "tw".into()], 2));
+        store.insert(log_lines(0, ["one".into(), "tw".into()], 2));
         let revisions = |store: &LineCache| [0, 1].map(|at| store.get(at).expect("it is held").revision);
         let before = revisions(&store);
-        store.insert(told(0, ["one".into(), "two".into(), "three".into()], 3));
+        store.insert(log_lines(0, ["one".into(), "two".into(), "three".into()], 3));
         assert_eq!((text(&store, 1), text(&store, 2), store.total), (Some("two"), Some("three"), 3));
         let after = revisions(&store);
         assert!(after[0] == before[0] && after[1] > before[1]);
@@ -152,7 +152,7 @@ mod tests {
         }
         assert_eq!(store.pages.len(), MAX_PAGES);
         assert_eq!((text(&store, 0), text(&store, 5 * PAGE_LINES)), (None, Some("640")));
-        store.insert(told(0, [], 10));
+        store.insert(log_lines(0, [], 10));
         assert!(store.pages.is_empty(), "the log is another one");
         store.insert(numbered(0, 10, 10));
         store.invalidate();

@@ -55,38 +55,38 @@ pub(crate) struct AttemptLog {
 const MAX_SLICES: u32 = 16;
 
 impl AttemptLog {
-    /// The first matching line from the start of the query, in its direction; before each further slice, `goes_on`
+    /// The first matching line from the start of the query, in its direction; before each further slice, `should_continue`
     /// decides whether to continue.
     pub async fn find_first(
         &self,
         mut query: LogSearchQuery,
-        mut goes_on: impl FnMut() -> bool,
+        mut should_continue: impl FnMut() -> bool,
     ) -> Result<Option<u64>, Problem> {
         query.limit = Some(1);
         loop {
             let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
             match (answer.matches.first(), answer.next) {
                 (Some(found), _) => return Ok(Some(found.line)),
-                (None, Some(next)) if goes_on() => query.from = Some(next),
+                (None, Some(next)) if should_continue() => query.from = Some(next),
                 (None, _) => return Ok(None),
             }
         }
     }
 
-    /// Counts the matching lines. After each slice, `heard` receives the count so far and whether it is complete, and
+    /// Counts the matching lines. After each slice, `on_count` receives the count so far and whether it is complete, and
     /// decides whether to continue.
     pub async fn count_matches(
         &self,
         mut query: LogSearchQuery,
-        mut heard: impl FnMut(u64, bool) -> bool,
+        mut on_count: impl FnMut(u64, bool) -> bool,
     ) -> Result<(), Problem> {
         query.limit = Some(0);
         let mut count = 0;
         loop {
             let answer = self.backend.job_log_search(self.job.clone(), query.clone()).await?;
             count += answer.count;
-            let goes_on = heard(count, answer.next.is_none());
-            match answer.next.filter(|_| goes_on) {
+            let should_continue = on_count(count, answer.next.is_none());
+            match answer.next.filter(|_| should_continue) {
                 Some(next) => query.from = Some(next),
                 None => return Ok(()),
             }
@@ -94,36 +94,39 @@ impl AttemptLog {
     }
 
     /// Everything that a server-rendered page shows about the search.
-    pub async fn search_all(&self, wish: &LogViewState) -> Result<LogSearchState, Problem> {
-        let query = wish.search_query(self.attempt);
+    pub async fn search_all(&self, view_state: &LogViewState) -> Result<LogSearchState, Problem> {
+        let query = view_state.search_query(self.attempt);
         let mut left = MAX_SLICES;
-        let mut goes_on = move || {
+        let mut should_continue = move || {
             left = left.saturating_sub(1);
             left > 0
         };
-        let asked = wish.selected_lines.map(|(first, _)| first);
-        let line = match asked {
+        let selected_line = view_state.selected_lines.map(|(first, _)| first);
+        let line = match selected_line {
             Some(line) => Some(line),
-            None => self.find_first(LogSearchQuery { from: wish.first_line, ..query.clone() }, &mut goes_on).await?,
+            None => {
+                self.find_first(LogSearchQuery { from: view_state.first_line, ..query.clone() }, &mut should_continue)
+                    .await?
+            }
         };
         let mut found = LogSearchState { line, ..LogSearchState::default() };
         if let Some(line) = line {
             found.after =
-                self.find_first(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut goes_on).await?;
+                self.find_first(LogSearchQuery { from: Some(line + 1), ..query.clone() }, &mut should_continue).await?;
             if let Some(before) = line.checked_sub(1).filter(|before| *before > 0) {
                 let back = LogSearchQuery { from: Some(before), backward: true, ..query.clone() };
-                found.before = self.find_first(back, &mut goes_on).await?;
+                found.before = self.find_first(back, &mut should_continue).await?;
             }
             let until = LogSearchQuery { until: Some(line), ..query.clone() };
             self.count_matches(until, |count, is_all| {
                 found.rank = is_all.then_some(count + 1);
-                goes_on()
+                should_continue()
             })
             .await?;
         }
         self.count_matches(query, |count, is_all| {
             (found.count, found.is_all) = (count, is_all);
-            goes_on()
+            should_continue()
         })
         .await?;
         Ok(found)
@@ -136,17 +139,17 @@ mod tests {
 
     #[test]
     fn a_step_knows_which_line_of_those_it_has_come_to() {
-        let begun =
+        let started =
             LogSearchState { line: Some(50), rank: Some(2), count: 3, is_all: true, ..LogSearchState::default() };
         for (line, backward, rank) in
             [(70, false, Some(3)), (10, true, Some(1)), (10, false, Some(1)), (70, true, Some(3)), (50, false, Some(2))]
         {
-            let mut found = begun.clone();
+            let mut found = started.clone();
             found.advance(50, line, backward);
             assert_eq!((found.line, found.rank), (Some(line), rank), "{line} {backward}");
         }
-        let mut elsewhere = begun;
+        let mut elsewhere = started;
         elsewhere.advance(60, 70, false);
-        assert_eq!(elsewhere.rank, None, "somebody chose another line meanwhile");
+        assert_eq!(elsewhere.rank, None, "the user has selected another line since");
     }
 }

@@ -135,16 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_wishes_are_inverse() {
+    fn addresses_and_view_states_are_inverse() {
         let job = JobId::parse("j_01k9zv3m8e6q2c4r7t5w0x1y2z").expect("an id");
-        let wish = read(&[("attempt", "2"), ("line", "12-40"), ("q", "a&b"), ("regex", "true"), ("wrap", "true")]);
-        assert_eq!(wish.selected_lines, Some((12, 40)));
-        assert_eq!(wish.href(&job), format!("/jobs/{job}/log?attempt=2&line=12-40&q=a%26b&regex=true&wrap=true"));
+        let view_state =
+            read(&[("attempt", "2"), ("line", "12-40"), ("q", "a&b"), ("regex", "true"), ("wrap", "true")]);
+        assert_eq!(view_state.selected_lines, Some((12, 40)));
+        assert_eq!(view_state.href(&job), format!("/jobs/{job}/log?attempt=2&line=12-40&q=a%26b&regex=true&wrap=true"));
         assert_eq!(
-            wish.with_line(7).href(&job),
+            view_state.with_line(7).href(&job),
             format!("/jobs/{job}/log?attempt=2&line=7&q=a%26b&regex=true&wrap=true")
         );
-        assert_eq!(wish.with_lines_up_to(7).selected_lines, Some((7, 12)));
+        assert_eq!(view_state.with_lines_up_to(7).selected_lines, Some((7, 12)));
         assert_eq!(read(&[]).href(&job), format!("/jobs/{job}/log"));
     }
 
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_window_is_around_what_is_asked_for() {
-        let from = |wish: LogViewState| wish.window_query(AttemptNumber(1)).from;
+        let from = |view_state: LogViewState| view_state.window_query(AttemptNumber(1)).from;
         assert_eq!(from(LogViewState::default()), None);
         assert_eq!(from(LogViewState::default().with_line(1_000)), Some(900));
         assert_eq!(from(LogViewState::default().with_line(5)), Some(1));

@@ -33,16 +33,21 @@ type Snapshot = (TokensPage, SessionsPage, FactorsView, NoticesPage);
 
 #[component]
 pub(crate) fn AccountPage() -> impl IntoView {
-    let words = &t().plain().account;
-    let desk = use_page_backend();
+    let words = &t().server_pages().account;
+    let page_backend = use_page_backend();
     let name = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
     let snapshot = Resource::new(
         || (),
         move |()| {
-            let desk = desk.clone();
+            let page_backend = page_backend.clone();
             async move {
-                let (tokens, sessions) = (desk.tokens().await?, desk.sessions().await?);
-                Ok::<Snapshot, Problem>((tokens, sessions, desk.factors().await?, desk.notices().await?))
+                let (tokens, sessions) = (page_backend.tokens().await?, page_backend.sessions().await?);
+                Ok::<Snapshot, Problem>((
+                    tokens,
+                    sessions,
+                    page_backend.factors().await?,
+                    page_backend.notices().await?,
+                ))
             }
         },
     );
@@ -52,7 +57,7 @@ pub(crate) fn AccountPage() -> impl IntoView {
                 Ok((tokens, sessions, factors, notices)) => view! {
                     <div class="space-y-6">
                         <NoticeList notices=notices.notices/>
-                        <TokenList tokens=tokens.tokens back=PAGE_URL none=t().plain().account.no_tokens/>
+                        <TokenList tokens=tokens.tokens back=PAGE_URL none=t().server_pages().account.no_tokens/>
                         <NewTokenForm/>
                         <PasswordForm/>
                         <SecondFactor factors=factors/>
@@ -67,7 +72,7 @@ pub(crate) fn AccountPage() -> impl IntoView {
     view! {
         <PageHeader title=name intro=words.intro/>
         <NewRecoveryCodes/>
-        {token_from_flash().map(|made| view! { <NewTokenNotice made=made/> })}
+        {token_from_flash().map(|created| view! { <NewTokenNotice created=created/> })}
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
     .into_erased()
@@ -76,19 +81,19 @@ pub(crate) fn AccountPage() -> impl IntoView {
 /// The token that was created by the previous request, if any.
 fn token_from_flash() -> Option<CreatedToken> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
-        Flash::TokenMade(made) => Some(made),
+        Flash::TokenMade(created) => Some(created),
         _ => None,
     }
 }
 
 #[component]
-fn NewTokenNotice(made: CreatedToken) -> impl IntoView {
-    let words = &t().plain().account;
+fn NewTokenNotice(created: CreatedToken) -> impl IntoView {
+    let words = &t().server_pages().account;
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="made">
-            <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{words.made.of(&made.token.name)}</h2>
+            <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{words.made.of(&created.token.name)}</h2>
             <p class="mt-1 mb-3 max-w-prose text-muted">{words.made_text}</p>
-            <CopyBlock text=made.secret label=words.secret/>
+            <CopyBlock text=created.secret label=words.secret/>
         </section>
     }
     .into_erased()
@@ -97,7 +102,7 @@ fn NewTokenNotice(made: CreatedToken) -> impl IntoView {
 /// The API tokens of a user; revoking one leads back to `back`.
 #[component]
 pub(super) fn TokenList(tokens: Vec<TokenView>, #[prop(into)] back: String, none: &'static str) -> impl IntoView {
-    let words = &t().plain().account;
+    let words = &t().server_pages().account;
     let none = tokens.is_empty().then(|| view! { <p class="p-5 text-muted">{none}</p> });
     let rows = tokens.into_iter().map(|token| view! { <TokenRow token=token back=back.clone()/> }).collect_view();
     view! {
@@ -115,7 +120,7 @@ pub(super) fn TokenList(tokens: Vec<TokenView>, #[prop(into)] back: String, none
 
 #[component]
 fn TokenRow(token: TokenView, back: String) -> impl IntoView {
-    let words = &t().plain().account;
+    let words = &t().server_pages().account;
     let scopes = match token.scopes {
         None => words.everything.to_owned(),
         Some(scopes) => scopes.iter().map(Permission::as_str).collect::<Vec<_>>().join(", "),
@@ -150,7 +155,7 @@ const TOKEN_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("days",
 
 #[component]
 fn NewTokenForm() -> impl IntoView {
-    let words = &t().plain().account;
+    let words = &t().server_pages().account;
     let (problem, typed) = form_problem(FormName::Token);
     let typed = |name: &str| typed.get(name).cloned().unwrap_or_default();
     let (name, days) = (typed("name"), typed("days"));
@@ -202,7 +207,7 @@ fn NewTokenForm() -> impl IntoView {
 
 #[component]
 fn PasswordForm() -> impl IntoView {
-    let words = &t().plain().account;
+    let words = &t().server_pages().account;
     let (problem, _) = form_problem(FormName::Password);
     view! {
         <section class="panel form" aria-labelledby="password">
@@ -212,7 +217,7 @@ fn PasswordForm() -> impl IntoView {
                 <Field id="old" label=words.old_password>
                     <input class="input w-full" id="old" name="old" type="password" autocomplete="current-password" required=true/>
                 </Field>
-                <Field id="new" label=words.new_password hint=t().plain().login.password_hint>
+                <Field id="new" label=words.new_password hint=t().server_pages().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength=MIN_CHARS.to_string() aria-describedby="new-hint"/>
                 </Field>
@@ -226,7 +231,7 @@ fn PasswordForm() -> impl IntoView {
 /// Describes how long sessions last.
 fn session_lifetime_text(page: &SessionsPage) -> String {
     let span = |seconds: u64| t().format_duration(Millis::from_secs(seconds.cast_signed()));
-    t().plain().account.session_lengths.with(&[&span(page.idle_seconds), &span(page.longest_seconds)])
+    t().server_pages().account.session_lengths.with(&[&span(page.idle_seconds), &span(page.longest_seconds)])
 }
 
 /// The sessions of a user; ending one leads back to `back`.
@@ -236,8 +241,9 @@ pub(super) fn SessionList(
     #[prop(into)] back: String,
     #[prop(optional_no_strip)] lengths: Option<String>,
 ) -> impl IntoView {
-    let (words, clock) = (&t().plain().account, use_clock());
-    let none = sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().people.no_sessions}</p> });
+    let (words, clock) = (&t().server_pages().account, use_clock());
+    let none =
+        sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().server_pages().people.no_sessions}</p> });
     let row = |session: SessionEntry| {
         let back = back.clone();
         let end = if session.current {

@@ -11,7 +11,7 @@ use crate::ui::i18n::t;
 /// The notices section of the account page; empty without notices.
 #[component]
 pub(super) fn NoticeList(notices: Vec<NoticeView>) -> impl IntoView {
-    let words = &t().plain().notices;
+    let words = &t().server_pages().notices;
     let Some(newest) = notices.first().map(|notice| notice.at.to_string()) else { return ().into_erased() };
     let rows = notices.into_iter().map(|notice| view! { <NoticeRow notice=notice/> }).collect_view();
     view! {
@@ -34,7 +34,7 @@ pub(super) fn NoticeList(notices: Vec<NoticeView>) -> impl IntoView {
 
 #[component]
 fn NoticeRow(notice: NoticeView) -> impl IntoView {
-    let words = &t().plain().notices;
+    let words = &t().server_pages().notices;
     let sentence = notice_sentence(&notice.kind);
     let reader = notice.session.is_none().then(|| words.by.of(&notice.actor));
     let place = [notice.agent, notice.host, reader.unwrap_or_default()];
@@ -59,7 +59,7 @@ fn NoticeRow(notice: NoticeView) -> impl IntoView {
 }
 
 fn notice_sentence(kind: &str) -> &'static str {
-    let words = &t().plain().notices;
+    let words = &t().server_pages().notices;
     match kind {
         "new_browser" => words.new_browser,
         "new_network" => words.new_network,

@@ -28,12 +28,12 @@ fn audit_url(path: &str, filters: &AuditFilters, cursor: Option<String>) -> Stri
 
 #[component]
 pub(crate) fn AuditPage() -> impl IntoView {
-    let words = &t().plain().audit;
-    let desk = use_page_backend();
+    let words = &t().server_pages().audit;
+    let page_backend = use_page_backend();
     let AuditQuery { filters, cursor, .. } = use_query_map().with_untracked(from_params);
     let export = audit_url("/api/audit/export", &filters, None);
     let query = AuditQuery { filters: filters.clone(), limit: Some(PAGE_SIZE), cursor: cursor.clone() };
-    let page = Resource::new(|| (), move |()| desk.audit(query.clone()));
+    let page = Resource::new(|| (), move |()| page_backend.audit(query.clone()));
     let shown = {
         let filters = filters.clone();
         move || {
@@ -59,7 +59,7 @@ pub(crate) fn AuditPage() -> impl IntoView {
 
 #[component]
 fn FilterForm(filters: AuditFilters) -> impl IntoView {
-    let (words, clock) = (&t().plain().audit, use_clock());
+    let (words, clock) = (&t().server_pages().audit, use_clock());
     let any = filters != AuditFilters::default();
     let text = |name: &'static str, label: &'static str, value: Option<String>| {
         view! {
@@ -102,7 +102,7 @@ fn FilterForm(filters: AuditFilters) -> impl IntoView {
 /// A select box of all actions, grouped by the word before the dot.
 #[component]
 fn ActionSelect(chosen: Option<String>) -> impl IntoView {
-    let words = &t().plain().audit;
+    let words = &t().server_pages().audit;
     let area = |action: &str| action.split('.').next().unwrap_or_default().to_owned();
     let option = |value: String, label: String| {
         let selected = chosen.as_deref() == Some(&value);
@@ -117,11 +117,11 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
     });
     let groups = groups.collect_view();
     let is_known = chosen.as_ref().is_none_or(|word| word.ends_with('.') || action_sentence(word).is_some());
-    let strange = chosen.clone().filter(|_| !is_known).map(|word| option(word.clone(), word));
+    let unknown_option = chosen.clone().filter(|_| !is_known).map(|word| option(word.clone(), word));
     view! {
         <select class="select select-sm" id="action" name="action">
             <option value="">{words.any_action}</option>
-            {strange}
+            {unknown_option}
             {groups}
         </select>
     }
@@ -131,7 +131,7 @@ fn ActionSelect(chosen: Option<String>) -> impl IntoView {
 /// The table. On small screens the details of an entry are laid out below it, so the table roles are explicit.
 #[component]
 fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
-    let words = &t().plain().audit;
+    let words = &t().server_pages().audit;
     if page.entries.is_empty() {
         return view! {
             <div class="panel">
@@ -168,7 +168,7 @@ fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
 
 fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
     let language = t();
-    let words = &language.plain().audit;
+    let words = &language.server_pages().audit;
     let label = action_sentence(&entry.action).map_or_else(|| escape(&entry.action).into_owned(), ToOwned::to_owned);
     let request = entry.request_id.clone().map(|id| {
         let only = AuditFilters { request_id: Some(id.clone()), ..AuditFilters::default() };

@@ -13,9 +13,9 @@ use crate::ui::i18n::t;
 
 #[component]
 pub(crate) fn AuditVerifyPage() -> impl IntoView {
-    let words = &t().plain().audit;
-    let desk = use_page_backend();
-    let verdict = Resource::new(|| (), move |()| desk.verify_audit());
+    let words = &t().server_pages().audit;
+    let page_backend = use_page_backend();
+    let verdict = Resource::new(|| (), move |()| page_backend.verify_audit());
     let shown = move || {
         Suspend::new(async move {
             match verdict.await {
@@ -33,8 +33,8 @@ pub(crate) fn AuditVerifyPage() -> impl IntoView {
 
 #[component]
 fn VerifyResult(verdict: AuditVerification) -> impl IntoView {
-    let words = &t().plain().audit;
-    let (class, glyph, said) = if verdict.intact {
+    let words = &t().server_pages().audit;
+    let (class, glyph, message) = if verdict.intact {
         ("status status-good", Glyph::CheckCircle, words.intact)
     } else {
         ("status status-bad", Glyph::CrossCircle, words.broken)
@@ -68,7 +68,7 @@ fn VerifyResult(verdict: AuditVerification) -> impl IntoView {
     view! {
         <div class="space-y-6">
             <section class="panel verdict" role="status">
-                <span class=class><Icon glyph=glyph/><span>{said}</span></span>
+                <span class=class><Icon glyph=glyph/><span>{message}</span></span>
                 <span>{words.entries.of(verdict.entries)}</span>
                 <span>{words.chains.of(verdict.chains)}</span>
                 <span>{words.signed.of(verdict.checkpoints_signed)}</span>
@@ -85,7 +85,7 @@ fn VerifyResult(verdict: AuditVerification) -> impl IntoView {
 #[component]
 fn FaultRow(fault: AuditFault) -> impl IntoView {
     let language = t();
-    let words = &language.plain().audit;
+    let words = &language.server_pages().audit;
     let number = |seq: i64| language.format_integer(seq.unsigned_abs());
     let which = match (fault.from, fault.to) {
         (Some(from), Some(to)) if from == to => number(from),

@@ -58,13 +58,13 @@ struct BulkRow {
 /// Confirms an action on workers.
 #[component]
 pub(crate) fn WorkersBulkPage() -> impl IntoView {
-    let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Workers, params))
+    let Some(request) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Workers, params))
     else {
         return view! { <ProblemPanel problem=not_found_problem()/> }.into_erased();
     };
-    let desk = use_page_backend();
-    let ids: Vec<WorkerId> = asked.ids.iter().filter_map(|id| WorkerId::parse(id).ok()).collect();
-    let workers = Resource::new(|| (), move |()| desk.workers_by_ids(ids.clone()));
+    let page_backend = use_page_backend();
+    let ids: Vec<WorkerId> = request.ids.iter().filter_map(|id| WorkerId::parse(id).ok()).collect();
+    let workers = Resource::new(|| (), move |()| page_backend.workers_by_ids(ids.clone()));
     let line = |action, worker: WorkerView| BulkRow {
         id: worker.id.to_string(),
         name: worker.name.clone(),
@@ -73,10 +73,12 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
         badge: view! { <WorkerBadge worker=worker/> }.into_erased(),
     };
     let shown = move || {
-        let asked = asked.clone();
+        let request = request.clone();
         Suspend::new(async move {
             match workers.await {
-                Ok(found) => confirm_page(&asked, found.into_iter().map(|worker| line(asked.action, worker)).collect()),
+                Ok(found) => {
+                    confirm_page(&request, found.into_iter().map(|worker| line(request.action, worker)).collect())
+                }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -87,12 +89,13 @@ pub(crate) fn WorkersBulkPage() -> impl IntoView {
 /// Confirms an action on jobs.
 #[component]
 pub(crate) fn JobsBulkPage() -> impl IntoView {
-    let Some(asked) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Jobs, params)) else {
+    let Some(request) = use_query_map().with_untracked(|params| BulkQuery::from_params(BulkTarget::Jobs, params))
+    else {
         return view! { <ProblemPanel problem=not_found_problem()/> }.into_erased();
     };
-    let desk = use_page_backend();
-    let ids: Vec<JobId> = asked.ids.iter().filter_map(|id| JobId::parse(id).ok()).collect();
-    let jobs = Resource::new(|| (), move |()| desk.jobs_by_ids(ids.clone()));
+    let page_backend = use_page_backend();
+    let ids: Vec<JobId> = request.ids.iter().filter_map(|id| JobId::parse(id).ok()).collect();
+    let jobs = Resource::new(|| (), move |()| page_backend.jobs_by_ids(ids.clone()));
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let cancels_all = prefs.has_permission(Permission::JobCancelAll);
     let reader = prefs.session.map(|session| session.name);
@@ -104,10 +107,10 @@ pub(crate) fn JobsBulkPage() -> impl IntoView {
         badge: view! { <JobBadge status=job.status/> }.into_erased(),
     };
     let shown = move || {
-        let (asked, line) = (asked.clone(), line.clone());
+        let (request, line) = (request.clone(), line.clone());
         Suspend::new(async move {
             match jobs.await {
-                Ok(found) => confirm_page(&asked, found.into_iter().map(|job| line(asked.action, job)).collect()),
+                Ok(found) => confirm_page(&request, found.into_iter().map(|job| line(request.action, job)).collect()),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -116,9 +119,9 @@ pub(crate) fn JobsBulkPage() -> impl IntoView {
 }
 
 /// Lists the workers or jobs, with a form for those that the action would change.
-fn confirm_page(asked_for: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
-    let BulkQuery { action, ids, back } = asked_for;
-    let words = &t().plain().bulk;
+fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
+    let BulkQuery { action, ids, back } = request;
+    let words = &t().server_pages().bulk;
     let changed: Vec<String> =
         lines.iter().filter(|line| line.effect.is_change()).map(|line| line.id.clone()).collect();
     let count = count_phrase(words, *action).of(changed.len() as u64);
@@ -163,7 +166,7 @@ fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
             <tr class=class>
                 <th scope="row"><a class="row-link" href=line.href>{line.name}</a></th>
                 <td class="max-md:hidden"><span class="flex flex-wrap gap-x-3">{line.badge}</span></td>
-                <td>{line.effect.describe(&t().plain().bulk)}</td>
+                <td>{line.effect.describe(&t().server_pages().bulk)}</td>
             </tr>
         }
     };
@@ -174,7 +177,7 @@ fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
                 <tr>
                     <th scope="col">{name}</th>
                     <th scope="col" class="max-md:hidden">{words.workers.status}</th>
-                    <th scope="col">{words.plain().bulk.happens}</th>
+                    <th scope="col">{words.server_pages().bulk.happens}</th>
                 </tr>
             </thead>
             <tbody>{lines.into_iter().map(row).collect_view()}</tbody>
@@ -185,7 +188,7 @@ fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
 
 /// Describes the consequences of an action.
 fn consequence(action: BulkAction) -> &'static str {
-    let words = &t().plain().bulk;
+    let words = &t().server_pages().bulk;
     match action {
         BulkAction::Drain => words.drain_text,
         BulkAction::Resume => "",
@@ -209,7 +212,7 @@ fn button_style(action: BulkAction) -> (&'static str, Glyph) {
 mod tests {
     use super::*;
 
-    fn asked(query: &[(&'static str, &str)]) -> Option<BulkQuery> {
+    fn parse_query(query: &[(&'static str, &str)]) -> Option<BulkQuery> {
         let mut params = ParamsMap::new();
         for (name, value) in query {
             params.insert(*name, (*value).to_owned());
@@ -219,20 +222,25 @@ mod tests {
 
     #[test]
     fn an_address_names_what_is_done_to_what() {
-        let found =
-            asked(&[("action", "drain"), ("id", "w_2"), ("id", "w_1"), ("id", "w_2"), ("back", "/admin/workers?q=a")]);
+        let found = parse_query(&[
+            ("action", "drain"),
+            ("id", "w_2"),
+            ("id", "w_1"),
+            ("id", "w_2"),
+            ("back", "/admin/workers?q=a"),
+        ]);
         let ids = vec!["w_1".to_owned(), "w_2".to_owned()];
         assert_eq!(found, Some(BulkQuery { action: BulkAction::Drain, ids, back: "/admin/workers?q=a".to_owned() }));
         for nothing in [&[][..], &[("action", "cancel")], &[("action", "explode")]] {
-            assert_eq!(asked(nothing), None, "{nothing:?}");
+            assert_eq!(parse_query(nothing), None, "{nothing:?}");
         }
         for elsewhere in ["javascript:x", "https://evil.example"] {
             assert_eq!(
-                asked(&[("action", "drain"), ("back", elsewhere)]).map(|asked| asked.back).as_deref(),
+                parse_query(&[("action", "drain"), ("back", elsewhere)]).map(|query| query.back).as_deref(),
                 Some("/admin/workers")
             );
         }
-        let back = asked(&[("action", "drain"), ("back", "//evil.example")]).map(|asked| asked.back);
+        let back = parse_query(&[("action", "drain"), ("back", "//evil.example")]).map(|query| query.back);
         assert_eq!(back.as_deref(), Some("#"));
     }
 }

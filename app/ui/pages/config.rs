@@ -57,8 +57,8 @@ struct Snapshot {
 }
 
 /// Links to configurations with a similar name.
-async fn similar_configs(desk: &SharedServerPageBackend, name: &str) -> AnyView {
-    let all = desk.configs().await.map(|page| page.configs).unwrap_or_default();
+async fn similar_configs(page_backend: &SharedServerPageBackend, name: &str) -> AnyView {
+    let all = page_backend.configs().await.map(|page| page.configs).unwrap_or_default();
     let near = similar_names(name, all.iter().map(|config| config.name.as_str()));
     let link = |name: &str| view! { <li><a class="chip" href=config_url(name)>{name.to_owned()}</a></li> };
     (!near.is_empty())
@@ -68,40 +68,39 @@ async fn similar_configs(desk: &SharedServerPageBackend, name: &str) -> AnyView 
 
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     // The router would decode it a second time.
     let path = use_location().pathname.get_untracked();
     let name = percent_encoding::decode(path.rsplit('/').next().unwrap_or_default());
-    let asked = use_query_map().with_untracked(|query| ConfigPageQuery {
+    let page_query = use_query_map().with_untracked(|query| ConfigPageQuery {
         name,
         revision: query.get("revision").and_then(|number| number.parse().ok()),
         against: query.get("against").and_then(|number| number.parse().ok()),
         split: query.get("view").as_deref() == Some("split"),
     });
-    let desk = use_page_backend();
-    let page_query = asked.clone();
+    let page_backend = use_page_backend();
     let shown = move || {
-        let (desk, asked) = (desk.clone(), page_query.clone());
+        let (page_backend, page_query) = (page_backend.clone(), page_query.clone());
         Suspend::new(async move {
             let found = async {
-                let page = desk.revisions(asked.name.clone()).await?;
-                let revision = asked.revision.or_else(|| page.revisions.first().map(|newest| newest.revision));
-                let shown = desk.config(asked.name.clone(), revision).await?;
-                let baseline = match asked.against {
-                    Some(against) => Some(desk.config(asked.name.clone(), Some(against)).await?),
+                let page = page_backend.revisions(page_query.name.clone()).await?;
+                let revision = page_query.revision.or_else(|| page.revisions.first().map(|newest| newest.revision));
+                let shown = page_backend.config(page_query.name.clone(), revision).await?;
+                let baseline = match page_query.against {
+                    Some(against) => Some(page_backend.config(page_query.name.clone(), Some(against)).await?),
                     None => None,
                 };
                 Ok::<_, Problem>(Snapshot { page, shown, baseline })
             };
             match found.await {
-                Ok(snapshot) => view! { <ConfigContent asked=asked snapshot=snapshot/> }.into_erased(),
+                Ok(snapshot) => view! { <ConfigContent page_query=page_query snapshot=snapshot/> }.into_erased(),
                 Err(problem) => {
                     let near = if problem.status == 404 {
-                        similar_configs(&desk, &asked.name).await
+                        similar_configs(&page_backend, &page_query.name).await
                     } else {
                         ().into_erased()
                     };
-                    view! { <PageHeader title=asked.name above=("/configs", words.title)/> <ProblemPanel problem=problem/> {near} }
+                    view! { <PageHeader title=page_query.name above=("/configs", words.title)/> <ProblemPanel problem=problem/> {near} }
                         .into_erased()
                 }
             }
@@ -111,27 +110,27 @@ pub(crate) fn ConfigPage() -> impl IntoView {
 }
 
 #[component]
-fn ConfigContent(asked: ConfigPageQuery, snapshot: Snapshot) -> impl IntoView {
-    let words = &t().plain().configs;
+fn ConfigContent(page_query: ConfigPageQuery, snapshot: Snapshot) -> impl IntoView {
+    let words = &t().server_pages().configs;
     let Snapshot { page, shown, baseline } = snapshot;
     let submits =
         use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit)) && !page.removed;
     let edits =
         use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit)) && !page.removed;
-    let edit = format!("{}/edit", config_url(&asked.name));
+    let edit = format!("{}/edit", config_url(&page_query.name));
     let owner = shown.config.owner.clone();
     let is_theirs = use_context::<Prefs>().is_some_and(|prefs| prefs.can_change_config(owner.as_deref()));
     let edit_label = if is_theirs { words.edit } else { words.copy };
-    let train = format!("/train{}", query_string(&[("config", Some(asked.name.clone()))]));
-    let asked = ConfigPageQuery { revision: Some(shown.config.revision), ..asked };
+    let train = format!("/train{}", query_string(&[("config", Some(page_query.name.clone()))]));
+    let page_query = ConfigPageQuery { revision: Some(shown.config.revision), ..page_query };
     let config = shown.config.clone();
     let heading = match &baseline {
         Some(earlier) => words.compared.with(&[&earlier.config.revision, &config.revision]),
-        None => t().plain().train.revision.of(config.revision),
+        None => t().server_pages().train.revision.of(config.revision),
     };
     let removed = page.removed;
     view! {
-        <PageHeader title=asked.name.clone() above=("/configs", words.title)>
+        <PageHeader title=page_query.name.clone() above=("/configs", words.title)>
             {edits.then(|| view! { <a class="btn btn-sm" href=edit><Icon glyph=Glyph::File/>{edit_label}</a> })}
             {submits.then(|| view! { <a class="btn btn-sm btn-primary" href=train><Icon glyph=Glyph::Train/>{words.train}</a> })}
         </PageHeader>
@@ -141,14 +140,14 @@ fn ConfigContent(asked: ConfigPageQuery, snapshot: Snapshot) -> impl IntoView {
                 <div class="config-head">
                     <h2 class="text-base font-semibold">{heading}</h2>
                     {owner.map(|owner| view! { <p class="text-sm text-muted wrap-anywhere">{words.owner.of(owner)}</p> })}
-                    {if baseline.is_some() { view! { <ViewSwitch asked=asked.clone()/> }.into_erased() } else { view! { <ConfigSummary config=config/> }.into_erased() }}
+                    {if baseline.is_some() { view! { <ViewSwitch page_query=page_query.clone()/> }.into_erased() } else { view! { <ConfigSummary config=config/> }.into_erased() }}
                 </div>
                 {match baseline {
-                    Some(earlier) => view! { <RevisionDiff earlier=earlier shown=shown split=asked.split/> }.into_erased(),
+                    Some(earlier) => view! { <RevisionDiff earlier=earlier shown=shown split=page_query.split/> }.into_erased(),
                     None => file_sections(shown).into_erased(),
                 }}
             </div>
-            <RevisionList page=page asked=asked/>
+            <RevisionList page=page page_query=page_query/>
         </div>
     }
     .into_erased()
@@ -170,17 +169,17 @@ fn file_sections(shown: ConfigDetail) -> impl IntoView {
 
 /// Links to the unified and the split view of the differences, and back to the text.
 #[component]
-fn ViewSwitch(asked: ConfigPageQuery) -> impl IntoView {
-    let words = &t().plain().configs;
+fn ViewSwitch(page_query: ConfigPageQuery) -> impl IntoView {
+    let words = &t().server_pages().configs;
     let link = |to: ConfigPageQuery, label: &'static str, here: bool| {
         view! { <li><a class="filter" href=to.url() aria-current=here.then_some("true")>{label}</a></li> }
     };
-    let split = asked.split;
+    let split = page_query.split;
     view! {
         <ul class="filters" aria-label=words.view>
-            {link(ConfigPageQuery { split: false, ..asked.clone() }, words.unified, !split)}
-            {link(ConfigPageQuery { split: true, ..asked.clone() }, words.split, split)}
-            {link(ConfigPageQuery { against: None, split: false, ..asked }, words.back, false)}
+            {link(ConfigPageQuery { split: false, ..page_query.clone() }, words.unified, !split)}
+            {link(ConfigPageQuery { split: true, ..page_query.clone() }, words.split, split)}
+            {link(ConfigPageQuery { against: None, split: false, ..page_query }, words.back, false)}
         </ul>
     }
     .into_erased()
@@ -189,7 +188,7 @@ fn ViewSwitch(asked: ConfigPageQuery) -> impl IntoView {
 /// The differences: first the values of JSON files, then the lines of each file.
 #[component]
 pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bool) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let (old, new) = (earlier.bundle.files, shown.bundle.files);
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let read = |files: &BTreeMap<String, String>, name: &String| {
@@ -216,22 +215,22 @@ pub(super) fn RevisionDiff(earlier: ConfigDetail, shown: ConfigDetail, split: bo
     if changed.is_empty() {
         return view! { <p class="panel panel-empty">{words.same}</p> }.into_erased();
     }
-    view! { <ChangedValues told=value_changes/> {changed} }.into_erased()
+    view! { <ChangedValues changes=value_changes/> {changed} }.into_erased()
 }
 
 /// The changed values: "learning_rate 0.005 → 0.01".
 #[component]
-fn ChangedValues(told: Vec<(String, ValueChange)>) -> impl IntoView {
-    let words = &t().plain().configs;
-    if told.is_empty() {
+fn ChangedValues(changes: Vec<(String, ValueChange)>) -> impl IntoView {
+    let words = &t().server_pages().configs;
+    if changes.is_empty() {
         return ().into_erased();
     }
-    let more = told.len().saturating_sub(MAX_CHANGES) as u64;
+    let more = changes.len().saturating_sub(MAX_CHANGES) as u64;
     let side = |value: Option<String>| match value {
         Some(value) => view! { <code class="value">{escape(&value).into_owned()}</code> }.into_any(),
         None => view! { <span class="text-muted">{words.was_not}</span> }.into_any(),
     };
-    let rows = told.into_iter().take(MAX_CHANGES).map(|(file, ValueChange { path, before, after })| {
+    let rows = changes.into_iter().take(MAX_CHANGES).map(|(file, ValueChange { path, before, after })| {
         let file = (file != "config.json").then(|| view! { <span class="row-sub">{file}</span> });
         view! {
             <tr>
@@ -257,18 +256,18 @@ fn ChangedValues(told: Vec<(String, ValueChange)>) -> impl IntoView {
 
 /// All revisions, with a form to compare two of them.
 #[component]
-fn RevisionList(page: RevisionsPage, asked: ConfigPageQuery) -> impl IntoView {
-    let words = &t().plain().configs;
+fn RevisionList(page: RevisionsPage, page_query: ConfigPageQuery) -> impl IntoView {
+    let words = &t().server_pages().configs;
     let numbers: Vec<u32> = page.revisions.iter().map(|revision| revision.revision).collect();
     let first = numbers.last().copied().unwrap_or(1);
     let rows = page
         .revisions
         .into_iter()
-        .map(|revision| view! { <RevisionRow revision=revision first=first asked=asked.clone()/> });
+        .map(|revision| view! { <RevisionRow revision=revision first=first page_query=page_query.clone()/> });
     let rows = rows.collect_view();
     let several = numbers.len() > 1;
-    let to = asked.revision.unwrap_or(first);
-    let from = asked.against.unwrap_or_else(|| if to > first { to - 1 } else { first });
+    let to = page_query.revision.unwrap_or(first);
+    let from = page_query.against.unwrap_or_else(|| if to > first { to - 1 } else { first });
     let select = move |id: &'static str, label: &'static str, chosen: u32| {
         let options = numbers
             .iter()
@@ -291,10 +290,10 @@ fn RevisionList(page: RevisionsPage, asked: ConfigPageQuery) -> impl IntoView {
                 <tbody>{rows}</tbody>
             </table>
             {several.then(|| view! {
-                <form method="get" action=config_url(&asked.name) class="compare">
+                <form method="get" action=config_url(&page_query.name) class="compare">
                     {select("against", words.from, from)}
                     {select("revision", words.to, to)}
-                    {asked.split.then(|| view! { <input type="hidden" name="view" value="split"/> })}
+                    {page_query.split.then(|| view! { <input type="hidden" name="view" value="split"/> })}
                     <button class="btn btn-sm">{words.compare}</button>
                 </form>
             })}
@@ -304,14 +303,14 @@ fn RevisionList(page: RevisionsPage, asked: ConfigPageQuery) -> impl IntoView {
 }
 
 #[component]
-fn RevisionRow(revision: RevisionView, first: u32, asked: ConfigPageQuery) -> impl IntoView {
-    let words = &t().plain().configs;
+fn RevisionRow(revision: RevisionView, first: u32, page_query: ConfigPageQuery) -> impl IntoView {
+    let words = &t().server_pages().configs;
     let number = revision.revision;
-    let here = asked.revision == Some(number);
-    let to = ConfigPageQuery { revision: Some(number), against: None, split: false, ..asked.clone() }.url();
+    let here = page_query.revision == Some(number);
+    let to = ConfigPageQuery { revision: Some(number), against: None, split: false, ..page_query.clone() }.url();
     let changed = (number > first).then(|| {
-        let name = format!("{}: {}", words.what_changed, t().plain().train.revision.of(number));
-        let to = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..asked }.url();
+        let name = format!("{}: {}", words.what_changed, t().server_pages().train.revision.of(number));
+        let to = ConfigPageQuery { revision: Some(number), against: Some(number - 1), ..page_query }.url();
         view! { <a class="quiet-link revision-changes" href=to aria-label=name>{words.what_changed}</a> }
     });
     let active = (revision.active_jobs > 0)

@@ -35,10 +35,10 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 /// The page that creates a configuration.
 #[component]
 pub(crate) fn ConfigNewPage() -> impl IntoView {
-    let words = &t().plain().configs;
-    let desk = use_page_backend();
+    let words = &t().server_pages().configs;
+    let page_backend = use_page_backend();
     let (problem, typed) = form_problem(FormName::Config);
-    let may = Resource::new(|| (), move |()| desk.editable_config(None));
+    let may = Resource::new(|| (), move |()| page_backend.editable_config(None));
     let shown = move || {
         let (problem, typed) = (problem.clone(), typed.clone());
         Suspend::new(async move {
@@ -57,7 +57,7 @@ pub(crate) fn ConfigNewPage() -> impl IntoView {
 
 #[component]
 fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let name = typed.get("name").cloned().unwrap_or_default();
     let is_taken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
     let taken = is_taken.then(|| {
@@ -93,15 +93,15 @@ fn NewConfigForm(problem: Option<Problem>, typed: BTreeMap<String, String>) -> i
 /// The page that edits a configuration.
 #[component]
 pub(crate) fn ConfigEditPage() -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     // The router would decode it a second time.
     let path = use_location().pathname.get_untracked();
     let name = percent_encoding::decode(path.trim_end_matches("/edit").rsplit('/').next().unwrap_or_default());
-    let desk = use_page_backend();
+    let page_backend = use_page_backend();
     let (problem, typed) = form_problem(FormName::Config);
     let newest = Resource::new(|| (), {
         let name = name.clone();
-        move |()| desk.editable_config(Some(name.clone()))
+        move |()| page_backend.editable_config(Some(name.clone()))
     });
     let shown = move || {
         let (problem, typed) = (problem.clone(), typed.clone());
@@ -124,7 +124,7 @@ pub(crate) fn ConfigEditPage() -> impl IntoView {
 
 #[component]
 fn EditConfigForm(newest: ConfigDetail, problem: Option<Problem>, typed: BTreeMap<String, String>) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let ConfigDetail { config, bundle } = newest;
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let is_theirs = prefs.can_change_config(config.owner.as_deref());
@@ -244,7 +244,7 @@ fn FileSections(files: Vec<FormFile>, errors: FormErrors) -> impl IntoView {
 
 #[component]
 fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let id = |what: &str| format!("{what}.{place}");
     let error_message = |what: &str| {
         let field_id = id(what);
@@ -269,7 +269,7 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
         }
         .into_erased()
     };
-    let gone = (!is_main && !is_new).then(|| {
+    let remove_field = (!is_main && !is_new).then(|| {
         view! {
             <span class="tick">
                 <input type="checkbox" class="checkbox checkbox-sm" id=id("gone") name=id("gone") value="true" checked=is_gone/>
@@ -292,7 +292,7 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
                     aria-describedby=errors.aria_describedby(&id("text"), None) autofocus=errors.is_first(&id("text"))>{escape_html(&text)}</textarea>
                 {error_message("text")}
             </div>
-            {gone}
+            {remove_field}
         </section>
     }
     .into_erased()
@@ -302,7 +302,7 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
 fn FormActions(back: String) -> impl IntoView {
     view! {
         <div class="form-actions">
-            <button class="btn btn-primary"><Icon glyph=Glyph::Check/>{t().plain().configs.save}</button>
+            <button class="btn btn-primary"><Icon glyph=Glyph::Check/>{t().server_pages().configs.save}</button>
             <a class="btn btn-ghost" href=back>{t().common.cancel}</a>
         </div>
     }

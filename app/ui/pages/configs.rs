@@ -18,9 +18,9 @@ use crate::ui::prefs::Prefs;
 
 #[component]
 pub(crate) fn ConfigsListPage() -> impl IntoView {
-    let words = &t().plain().configs;
-    let desk = use_page_backend();
-    let configs = Resource::new(|| (), move |()| desk.configs());
+    let words = &t().server_pages().configs;
+    let page_backend = use_page_backend();
+    let configs = Resource::new(|| (), move |()| page_backend.configs());
     let shown = move || {
         Suspend::new(async move {
             match configs.await {
@@ -42,7 +42,7 @@ pub(crate) fn ConfigsListPage() -> impl IntoView {
 fn NewConfigLink() -> impl IntoView {
     let may = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::ConfigEdit));
     may.then(|| {
-        view! { <a class="btn btn-sm btn-primary" href="/configs/new"><Icon glyph=Glyph::Plus/>{t().plain().configs.new}</a> }
+        view! { <a class="btn btn-sm btn-primary" href="/configs/new"><Icon glyph=Glyph::Plus/>{t().server_pages().configs.new}</a> }
     })
     .into_erased()
 }
@@ -50,7 +50,7 @@ fn NewConfigLink() -> impl IntoView {
 /// Shown if there is no configuration: how to create one.
 #[component]
 pub(crate) fn NoConfigs() -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     view! {
         <EmptyPanel glyph=Glyph::File title=words.none text=words.none_hint>
             <NewConfigLink/>
@@ -63,7 +63,7 @@ pub(crate) fn NoConfigs() -> impl IntoView {
 
 #[component]
 fn ConfigTable(page: ConfigsPage) -> impl IntoView {
-    let words = &t().plain().configs;
+    let words = &t().server_pages().configs;
     let submits = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobSubmit));
     let rows =
         page.configs.into_iter().map(|config| view! { <ConfigRow config=config submits=submits/> }).collect_view();
@@ -88,7 +88,7 @@ fn ConfigTable(page: ConfigsPage) -> impl IntoView {
 
 #[component]
 fn ConfigRow(config: ConfigView, submits: bool) -> impl IntoView {
-    let (words, train) = (&t().plain().configs, &t().plain().train);
+    let (words, train) = (&t().server_pages().configs, &t().server_pages().train);
     let href = config_url(&config.name);
     let with_it = format!("/train{}", query_string(&[("config", Some(config.name.clone()))]));
     let label = format!("{}: {}", words.train, config.name);

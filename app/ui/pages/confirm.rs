@@ -17,7 +17,7 @@ use crate::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD, PASSWORD_FIELD, PendingFo
 /// The page, visited directly or in response to a form, which is then sent again.
 #[component]
 pub(crate) fn ConfirmPage() -> impl IntoView {
-    let words = &t().plain().confirm;
+    let words = &t().server_pages().confirm;
     let (problem, _) = form_problem(FormName::Password);
     let next = || use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
     let by_itself = || {
@@ -25,12 +25,12 @@ pub(crate) fn ConfirmPage() -> impl IntoView {
         (PendingForm { action: "/ui/confirm".to_owned(), fields }, "password")
     };
     let (form, name) = use_context::<PendingForm>().map_or_else(by_itself, |pending| (pending, PASSWORD_FIELD));
-    let desk = use_page_backend();
+    let page_backend = use_page_backend();
     let shown = move || {
-        let (desk, form) = (desk.clone(), form.clone());
+        let (page_backend, form) = (page_backend.clone(), form.clone());
         Suspend::new(async move {
-            match desk.second_factor_methods().await {
-                Ok(ways) => view! { <ConfirmForm form=form name=name ways=ways/> }.into_erased(),
+            match page_backend.second_factor_methods().await {
+                Ok(factors) => view! { <ConfirmForm form=form name=name factors=factors/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -46,11 +46,11 @@ pub(crate) fn ConfirmPage() -> impl IntoView {
 }
 
 #[component]
-fn ConfirmForm(form: PendingForm, name: &'static str, ways: Option<AvailableFactors>) -> impl IntoView {
-    let words = &t().plain().confirm;
+fn ConfirmForm(form: PendingForm, name: &'static str, factors: Option<AvailableFactors>) -> impl IntoView {
+    let words = &t().server_pages().confirm;
     let hidden = |(name, value)| view! { <input type="hidden" name=name value=value/> };
     let fields = form.fields.into_iter().map(hidden).collect_view();
-    let passkey = ways.as_ref().and_then(|ways| ways.passkey.clone());
+    let passkey = factors.as_ref().and_then(|factors| factors.passkey.clone());
     let kind = passkey.is_some().then_some("get");
     let answer = kind.map(|_| view! { <input type="hidden" name=CREDENTIAL_FIELD data-passkey-answer=""/> });
     view! {
@@ -58,11 +58,11 @@ fn ConfirmForm(form: PendingForm, name: &'static str, ways: Option<AvailableFact
         <form method="post" action=form.action class="space-y-4" data-passkey=kind data-options=passkey>
             {fields}
             {answer}
-            <Field id="password" label=t().plain().login.password hint=words.hint>
+            <Field id="password" label=t().server_pages().login.password hint=words.hint>
                 <input class="input w-full" id="password" name=name type="password" autocomplete="current-password"
                     required=true autofocus=true aria-describedby="password-hint"/>
             </Field>
-            {ways.map(|ways| code_field(&ways))}
+            {factors.map(|factors| code_field(&factors))}
             <div class="form-actions"><button class="btn btn-primary">{words.submit}</button></div>
         </form>
         {kind.map(|_| view! { <PasskeyScript/> })}
@@ -71,10 +71,10 @@ fn ConfirmForm(form: PendingForm, name: &'static str, ways: Option<AvailableFact
 }
 
 /// The field for a code, for users with a second factor; a passkey replaces it.
-fn code_field(ways: &AvailableFactors) -> AnyView {
-    let words = t().plain();
-    let has_passkey = ways.passkey.is_some();
-    let hint = match (has_passkey, ways.app) {
+fn code_field(factors: &AvailableFactors) -> AnyView {
+    let words = t().server_pages();
+    let has_passkey = factors.passkey.is_some();
+    let hint = match (has_passkey, factors.app) {
         (true, _) => words.passkeys.instead,
         (false, true) => words.factors.login_hint,
         (false, false) => words.passkeys.recovery_hint,

@@ -100,21 +100,23 @@ impl GpuFilters {
 #[component]
 pub(crate) fn GpusPage() -> impl IntoView {
     let words = &t().gpus;
-    let port = use_backend();
+    let backend = use_backend();
     let params = use_query_map();
-    let wish = Memo::new(move |_| params.with(GpuFilters::from_params));
-    let page = Resource::new(move || wish.get(), {
-        let port = port.clone();
-        move |wish: GpuFilters| port.gpus(wish.to_query())
+    let filters = Memo::new(move |_| params.with(GpuFilters::from_params));
+    let page = Resource::new(move || filters.get(), {
+        let backend = backend.clone();
+        move |filters: GpuFilters| backend.gpus(filters.to_query())
     });
     let scope = ViewScope::current();
     let shown = move || {
-        let (scope, port, wish) = (scope.clone(), port.clone(), wish.get());
+        let (scope, backend, filters) = (scope.clone(), backend.clone(), filters.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => scope.render(|| view! { <GpuList first=first wish=wish port=port/> }.into_erased()),
+                Ok(first) => {
+                    scope.render(|| view! { <GpuList first=first filters=filters backend=backend/> }.into_erased())
+                }
                 Err(problem) if problem.code == "invalid_search" => view! {
-                    <GpuSearch wish=wish/>
+                    <GpuSearch filters=filters/>
                     <ProblemNotice problem=problem/>
                 }
                 .into_erased(),
@@ -124,7 +126,7 @@ pub(crate) fn GpusPage() -> impl IntoView {
     };
     view! {
         <PageHeader title=words.title intro=words.intro>
-            {move || view! { <LayoutSwitch wish=wish.get()/> }}
+            {move || view! { <LayoutSwitch filters=filters.get()/> }}
         </PageHeader>
         <Transition fallback=Skeleton>{shown}</Transition>
     }
@@ -132,15 +134,15 @@ pub(crate) fn GpusPage() -> impl IntoView {
 }
 
 #[component]
-fn LayoutSwitch(wish: GpuFilters) -> impl IntoView {
+fn LayoutSwitch(filters: GpuFilters) -> impl IntoView {
     let (words, ranges) = (&t().gpus, &t().charts);
     let view = |label, layout| {
-        let href = GpuFilters { layout, ..wish.clone() }.href();
-        FilterLink { href, label, count: None, current: wish.layout == layout }
+        let href = GpuFilters { layout, ..filters.clone() }.href();
+        FilterLink { href, label, count: None, current: filters.layout == layout }
     };
     let range = |label, range| {
-        let href = GpuFilters { range, ..wish.clone() }.href();
-        FilterLink { href, label, count: None, current: wish.range == range }
+        let href = GpuFilters { range, ..filters.clone() }.href();
+        FilterLink { href, label, count: None, current: filters.range == range }
     };
     let forms = vec![
         view(words.as_tiles, GpuLayout::Tiles),
@@ -148,9 +150,9 @@ fn LayoutSwitch(wish: GpuFilters) -> impl IntoView {
         view(words.as_squares, GpuLayout::Squares),
     ];
     // Squares are too small for a chart.
-    let ranges = (wish.layout != GpuLayout::Squares).then(|| {
-        let filters = vec![range(ranges.hour, HistoryRange::Hour), range(ranges.day, HistoryRange::Day)];
-        view! { <FilterBar label=ranges.range filters=filters/> }
+    let ranges = (filters.layout != GpuLayout::Squares).then(|| {
+        let links = vec![range(ranges.hour, HistoryRange::Hour), range(ranges.day, HistoryRange::Day)];
+        view! { <FilterBar label=ranges.range filters=links/> }
     });
     view! {
         {ranges}
@@ -160,21 +162,21 @@ fn LayoutSwitch(wish: GpuFilters) -> impl IntoView {
 }
 
 #[component]
-fn GpuSearch(wish: GpuFilters) -> impl IntoView {
-    let keeps = wish.url_params().to_vec();
-    view! { <ListSearch action="/gpus" q=wish.q keeps=keeps hint=t().workers.search_hint/> }.into_erased()
+fn GpuSearch(filters: GpuFilters) -> impl IntoView {
+    let keeps = filters.url_params().to_vec();
+    view! { <ListSearch action="/gpus" q=filters.q keeps=keeps hint=t().workers.search_hint/> }.into_erased()
 }
 
 #[component]
-fn GpuList(first: GpusPage, wish: GpuFilters, port: SharedBackend) -> impl IntoView {
+fn GpuList(first: GpusPage, filters: GpuFilters, backend: SharedBackend) -> impl IntoView {
     let words = &t().gpus;
     let page = live_signal(first, &[Topic::Workers, Topic::Jobs, Topic::Gpus], {
-        let query = wish.to_query();
-        move || port.gpus(query.clone())
+        let query = filters.to_query();
+        move || backend.gpus(query.clone())
     });
     let parts = Memo::new(move |_| page.with(group_workers));
-    let (form, key) = (wish.layout, wish.group.clone());
-    let is_narrowed = wish.state.is_some() || wish.q.is_some() || wish.cursor.is_some();
+    let (form, key) = (filters.layout, filters.group.clone());
+    let is_narrowed = filters.state.is_some() || filters.q.is_some() || filters.cursor.is_some();
     // A search selects workers. If it matches some, none of their GPUs is in the selected state.
     let any = Memo::new(move |_| page.with(|page| page.counts.connected() + page.counts.not_connected > 0));
     let body = move || match (parts.with(|parts| parts.iter().all(Vec::is_empty)), is_narrowed) {
@@ -212,26 +214,26 @@ fn GpuList(first: GpusPage, wish: GpuFilters, port: SharedBackend) -> impl IntoV
         .into_erased(),
     };
     let by = {
-        let wish = wish.clone();
+        let filters = filters.clone();
         let keys = Memo::new(move |_| page.with(|page| page.label_keys.clone()));
-        move || view! { <GroupBySelect wish=wish.clone() keys=keys.get()/> }
+        move || view! { <GroupBySelect filters=filters.clone() keys=keys.get()/> }
     };
-    let filters = {
-        let wish = wish.clone();
-        move || view! { <FilterBar label=words.state filters=page.with(|page| state_filters(&wish, page))/> }
+    let state_links = {
+        let filters = filters.clone();
+        move || view! { <FilterBar label=words.state filters=page.with(|page| state_filters(&filters, page))/> }
     };
     let pager = {
-        let wish = wish.clone();
+        let filters = filters.clone();
         move || {
-            let wish = wish.clone();
-            let to = move |cursor: String| GpuFilters { cursor: Some(cursor), ..wish.clone() }.href();
+            let filters = filters.clone();
+            let to = move |cursor: String| GpuFilters { cursor: Some(cursor), ..filters.clone() }.href();
             let around = page.with(page_window);
             (around.total > 0).then(|| view! { <ListPager name=words.title around=around to=to/> })
         }
     };
     view! {
-        {filters}
-        <div class="gpu-asking"><GpuSearch wish=wish.clone()/>{by}</div>
+        {state_links}
+        <div class="gpu-asking"><GpuSearch filters=filters.clone()/>{by}</div>
         {body}
         {pager}
     }
@@ -239,13 +241,13 @@ fn GpuList(first: GpusPage, wish: GpuFilters, port: SharedBackend) -> impl IntoV
 }
 
 /// The filters by state.
-fn state_filters(wish: &GpuFilters, page: &GpusPage) -> Vec<FilterLink> {
+fn state_filters(filters: &GpuFilters, page: &GpusPage) -> Vec<FilterLink> {
     let counts = page.counts;
     let filter = |state: Option<GpuState>| FilterLink {
-        href: GpuFilters { state, cursor: None, ..wish.clone() }.href(),
+        href: GpuFilters { state, cursor: None, ..filters.clone() }.href(),
         label: state.map_or(t().common.all, |state| gpu_state_style(state).label),
         count: Some(state.map_or(counts.connected() + counts.not_connected, |state| counts.count(state))),
-        current: wish.state == state,
+        current: filters.state == state,
     };
     std::iter::once(None).chain(GpuState::ALL.iter().copied().map(Some)).map(filter).collect()
 }
@@ -267,15 +269,15 @@ fn group_workers(page: &GpusPage) -> Vec<Vec<WorkerId>> {
 
 /// Selects the label to group by: a form, because there may be many labels, that works without JavaScript.
 #[component]
-fn GroupBySelect(wish: GpuFilters, keys: Vec<String>) -> impl IntoView {
+fn GroupBySelect(filters: GpuFilters, keys: Vec<String>) -> impl IntoView {
     let words = &t().gpus;
-    let keeps = [("q", wish.q.clone())].into_iter().chain(wish.url_params()).filter(|(name, _)| *name != "group");
+    let keeps = [("q", filters.q.clone())].into_iter().chain(filters.url_params()).filter(|(name, _)| *name != "group");
     let keeps = keeps
         .filter_map(|(name, value)| value.map(|value| view! { <input type="hidden" name=name value=value/> }))
         .collect_view();
     let option = |key: String| {
         let value = format!("label.{key}");
-        view! { <option value=value.clone() selected=wish.group.as_ref() == Some(&value)>{key}</option> }
+        view! { <option value=value.clone() selected=filters.group.as_ref() == Some(&value)>{key}</option> }
     };
     let options = keys.into_iter().map(option).collect_view();
     let any = !options.is_empty();
@@ -366,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_wishes_are_inverse() {
+    fn addresses_and_filters_are_inverse() {
         let mut params = ParamsMap::new();
         for (name, value) in [
             ("state", "in_use"),
@@ -378,9 +380,12 @@ mod tests {
         ] {
             params.insert(name, value.to_owned());
         }
-        let wish = GpuFilters::from_params(&params);
-        assert_eq!(wish.href(), "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7");
-        assert_eq!(wish.to_query().state, Some(GpuState::InUse));
+        let filters = GpuFilters::from_params(&params);
+        assert_eq!(
+            filters.href(),
+            "/gpus?state=in_use&q=gpu%3Aa100*&view=table&group=label.team&range=day&cursor=rack-7"
+        );
+        assert_eq!(filters.to_query().state, Some(GpuState::InUse));
         assert_eq!(GpuFilters::from_params(&ParamsMap::new()).href(), "/gpus");
     }
 }

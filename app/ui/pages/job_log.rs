@@ -37,25 +37,26 @@ struct LogPageData {
     found: Option<LogSearchState>,
 }
 
-async fn fetch_page(port: SharedBackend, id: JobId, mut wish: LogViewState) -> Result<LogPageData, Problem> {
-    let job = port.job(id.clone()).await?;
-    let attempt = wish.attempt.map_or(job.attempt, AttemptNumber);
+async fn fetch_page(backend: SharedBackend, id: JobId, mut view_state: LogViewState) -> Result<LogPageData, Problem> {
+    let job = backend.job(id.clone()).await?;
+    let attempt = view_state.attempt.map_or(job.attempt, AttemptNumber);
     if job.attempt.0 == 0 {
         return Ok(LogPageData { job, lines: None, found: None });
     }
     let mut found = None;
-    if !wish.search.q.is_empty() {
-        let search = AttemptLog { backend: port.clone(), job: id.clone(), attempt };
-        let search_state = search.search_all(&wish).await.unwrap_or_else(|problem| {
+    if !view_state.search.q.is_empty() {
+        let search = AttemptLog { backend: backend.clone(), job: id.clone(), attempt };
+        let search_state = search.search_all(&view_state).await.unwrap_or_else(|problem| {
             // The search error is shown next to the search field, and the log is shown anyway.
-            wish.search = LogSearchTerms::default();
+            view_state.search = LogSearchTerms::default();
             LogSearchState { problem: Some(problem.detail), is_all: true, ..LogSearchState::default() }
         });
-        wish.selected_lines =
-            wish.selected_lines.or(search_state.line.filter(|_| wish.first_line.is_none()).map(|line| (line, line)));
+        view_state.selected_lines = view_state
+            .selected_lines
+            .or(search_state.line.filter(|_| view_state.first_line.is_none()).map(|line| (line, line)));
         found = Some(search_state);
     }
-    let lines = port.job_log_lines(id, wish.window_query(attempt)).await?;
+    let lines = backend.job_log_lines(id, view_state.window_query(attempt)).await?;
     Ok(LogPageData { job, lines: Some(lines), found })
 }
 
@@ -71,23 +72,23 @@ pub(crate) fn JobLogPage() -> impl IntoView {
 
 #[component]
 fn LogLoader(id: JobId) -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     let query = use_query_map();
-    let wish = Memo::new(move |_| query.with(LogViewState::from_params));
-    let attempt = Memo::new(move |_| wish.with(|wish| wish.attempt));
+    let view_state = Memo::new(move |_| query.with(LogViewState::from_params));
+    let attempt = Memo::new(move |_| view_state.with(|view_state| view_state.attempt));
     // Within an attempt, the viewer itself requests what it needs.
     let page = Resource::new(move || attempt.get(), {
-        let (port, id) = (port.clone(), id.clone());
-        move |_| fetch_page(port.clone(), id.clone(), wish.get_untracked())
+        let (backend, id) = (backend.clone(), id.clone());
+        move |_| fetch_page(backend.clone(), id.clone(), view_state.get_untracked())
     });
     let scope = ViewScope::current();
     let shown = move || {
-        let (scope, port, id) = (scope.clone(), port.clone(), id.clone());
+        let (scope, backend, id) = (scope.clone(), backend.clone(), id.clone());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => {
-                    scope.render(|| view! { <LogContent first=first id=id wish=wish port=port/> }.into_erased())
-                }
+                Ok(first) => scope.render(|| {
+                    view! { <LogContent first=first id=id view_state=view_state backend=backend/> }.into_erased()
+                }),
                 Err(problem) => log_error(problem),
             }
         })
@@ -105,13 +106,13 @@ fn log_error(problem: Problem) -> AnyView {
 }
 
 #[component]
-fn LogContent(first: LogPageData, id: JobId, wish: Memo<LogViewState>, port: SharedBackend) -> impl IntoView {
+fn LogContent(first: LogPageData, id: JobId, view_state: Memo<LogViewState>, backend: SharedBackend) -> impl IntoView {
     let words = t();
     let LogPageData { job, lines, found } = first;
     let (name, newest) = (job.config_name.clone(), job.attempt);
     let job = live_signal(job, &[Topic::Job(id.clone())], {
-        let (port, id) = (port.clone(), id.clone());
-        move || port.job(id.clone())
+        let (backend, id) = (backend.clone(), id.clone());
+        move || backend.job(id.clone())
     });
     let attempt = lines.as_ref().map_or(newest, |lines| lines.attempt);
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
@@ -120,11 +121,11 @@ fn LogContent(first: LogPageData, id: JobId, wish: Memo<LogViewState>, port: Sha
     let body = match lines {
         None => view! { <div class="panel"><p class="panel-empty">{empty}</p></div> }.into_erased(),
         Some(lines) => {
-            let search = AttemptLog { backend: port, job: id.clone(), attempt };
+            let search = AttemptLog { backend, job: id.clone(), attempt };
             let sent = (lines.from - 1, lines.from - 1 + lines.lines.len() as u64);
             let mut store = LineCache::default();
             store.insert(lines);
-            let reader = LogReader::new(search, wish, store, sent, found);
+            let reader = LogReader::new(search, view_state, store, sent, found);
             view! {
                 <section class="panel log-panel" aria-label=words.log.title>
                     <LogToolbar reader=reader/>
@@ -139,7 +140,7 @@ fn LogContent(first: LogPageData, id: JobId, wish: Memo<LogViewState>, port: Sha
         <PageHeader title=words.logs.title.of(&name) above=(format!("/jobs/{id}"), words.jobs.job)>
             {move || view! { <JobBadge status=status.get()/> }}
         </PageHeader>
-        {move || view! { <AttemptLinks id=id.clone() shown=attempt newest=newest.get() wish=wish/> }}
+        {move || view! { <AttemptLinks id=id.clone() shown=attempt newest=newest.get() view_state=view_state/> }}
         {body}
     }
     .into_erased()
@@ -147,18 +148,23 @@ fn LogContent(first: LogPageData, id: JobId, wish: Memo<LogViewState>, port: Sha
 
 /// Links to the attempts, if there are several.
 #[component]
-fn AttemptLinks(id: JobId, shown: AttemptNumber, newest: AttemptNumber, wish: Memo<LogViewState>) -> impl IntoView {
+fn AttemptLinks(
+    id: JobId,
+    shown: AttemptNumber,
+    newest: AttemptNumber,
+    view_state: Memo<LogViewState>,
+) -> impl IntoView {
     let words = t();
     let link = move |number: u32| {
         // Search and display options stay; line numbers are specific to an attempt.
-        let wish = wish.with_untracked(|wish| LogViewState {
+        let view_state = view_state.with_untracked(|view_state| LogViewState {
             attempt: Some(number),
             selected_lines: None,
             first_line: None,
-            ..wish.clone()
+            ..view_state.clone()
         });
         let current = (number == shown.0).then_some("true");
-        view! { <li><a class="filter" href=wish.href(&id) aria-current=current>{words.log.attempt.of(number)}</a></li> }
+        view! { <li><a class="filter" href=view_state.href(&id) aria-current=current>{words.log.attempt.of(number)}</a></li> }
     };
     (newest.0 > 1)
         .then(|| view! { <nav aria-label=words.logs.attempts><ul class="filters">{(1..=newest.0).map(link).collect_view()}</ul></nav> })
@@ -173,9 +179,12 @@ fn LogPager(reader: LogReader, sent: (u64, u64)) -> impl IntoView {
     let total = reader.cache.with_untracked(|store| store.total);
     let page = u64::from(INITIAL_LINES);
     let link = move |label: &'static str, first_line: Option<u64>| {
-        let wish =
-            reader.view_state.with_untracked(|wish| LogViewState { selected_lines: None, first_line, ..wish.clone() });
-        let href = reader.log.with_value(|log| wish.href(&log.job));
+        let view_state = reader.view_state.with_untracked(|view_state| LogViewState {
+            selected_lines: None,
+            first_line,
+            ..view_state.clone()
+        });
+        let href = reader.log.with_value(|log| view_state.href(&log.job));
         view! { <a class="btn btn-sm" href=href>{label}</a> }
     };
     let shown = words.logs.shown.with(&[

@@ -23,7 +23,7 @@ const SETUP_FIELDS: [FieldAliases<'_>; 3] =
 /// password.
 #[component]
 pub(crate) fn LoginPage() -> impl IntoView {
-    let words = &t().plain().login;
+    let words = &t().server_pages().login;
     let unclaimed = use_context::<Prefs>().is_some_and(|prefs| prefs.unclaimed);
     let (problem, typed) = form_problem(FormName::Login);
     let name = typed.get("name").cloned().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(crate) fn LoginPage() -> impl IntoView {
 
 #[component]
 fn LoginForm(name: String) -> impl IntoView {
-    let words = &t().plain().login;
+    let words = &t().server_pages().login;
     let next = use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/".to_owned());
     view! {
         <form method="post" action="/ui/login" class="space-y-4">
@@ -82,7 +82,7 @@ fn LoginForm(name: String) -> impl IntoView {
 
 #[component]
 fn SetupForm(name: String, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().login;
+    let words = &t().server_pages().login;
     let name = if name.is_empty() { "admin".to_owned() } else { name };
     let code = use_query_map().with_untracked(|query| query.get("setup"));
     let begins = |here: bool, id| errors.is_first(id) || (errors.is_empty() && here);

@@ -63,15 +63,15 @@ struct VisibleSections {
     audit: bool,
 }
 
-fn fetch_overview(port: &SharedBackend, sees: VisibleSections) -> BackendFuture<Snapshot> {
-    let port = port.clone();
+fn fetch_overview(backend: &SharedBackend, sees: VisibleSections) -> BackendFuture<Snapshot> {
+    let backend = backend.clone();
     let jobs = |phase, limit| JobsQuery { phase, limit: Some(limit), ..JobsQuery::default() };
     Box::pin(async move {
         Ok(Snapshot {
-            fleet: if sees.workers { Some(port.overview().await?) } else { None },
-            running: port.jobs(jobs(Some(JobPhase::Running), MAX_RUNNING)).await?,
-            recent: port.jobs(jobs(None, FETCH_LIMIT)).await?,
-            events: if sees.audit { Some(port.latest_events(MAX_EVENTS).await?) } else { None },
+            fleet: if sees.workers { Some(backend.overview().await?) } else { None },
+            running: backend.jobs(jobs(Some(JobPhase::Running), MAX_RUNNING)).await?,
+            recent: backend.jobs(jobs(None, FETCH_LIMIT)).await?,
+            events: if sees.audit { Some(backend.latest_events(MAX_EVENTS).await?) } else { None },
         })
     })
 }
@@ -79,19 +79,19 @@ fn fetch_overview(port: &SharedBackend, sees: VisibleSections) -> BackendFuture<
 #[component]
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
-    let port = use_backend();
+    let backend = use_backend();
     let may = |permission| use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(permission));
     let sees = VisibleSections { workers: may(Permission::AdminWorkers), audit: may(Permission::AdminAudit) };
     let snapshot = Resource::new(|| (), {
-        let port = port.clone();
-        move |()| fetch_overview(&port, sees)
+        let backend = backend.clone();
+        move |()| fetch_overview(&backend, sees)
     });
     let shown = move || {
-        let port = port.clone();
+        let backend = backend.clone();
         Suspend::new(async move {
             let snapshot: Result<Snapshot, Problem> = snapshot.await;
             match snapshot {
-                Ok(first) => view! { <OverviewContent first=first sees=sees port=port/> }.into_erased(),
+                Ok(first) => view! { <OverviewContent first=first sees=sees backend=backend/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -104,9 +104,9 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 }
 
 #[component]
-fn OverviewContent(first: Snapshot, sees: VisibleSections, port: SharedBackend) -> impl IntoView {
+fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBackend) -> impl IntoView {
     let sees_workers = sees.workers;
-    let now = live_signal(first, &[Topic::Workers, Topic::Jobs], move || fetch_overview(&port, sees));
+    let now = live_signal(first, &[Topic::Workers, Topic::Jobs], move || fetch_overview(&backend, sees));
     let workers =
         Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
     // The first steps are for users who may create workers.
@@ -199,7 +199,7 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
         <StatLink href="/admin/workers" name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
         <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
         <StatLink href="/jobs?phase=running" name=words.running value=jobs.running note=String::new()/>
-        <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() way=longest/>
+        <StatLink href="/jobs?phase=waiting" name=words.waiting value=jobs.waiting note=String::new() extra_link=longest/>
         <StatLink href=jobs_url(&failed) name=words.failed_lately value=jobs.failed_in_24h note=done/>
     }
     .into_erased()
@@ -213,7 +213,7 @@ fn StatLink(
     note: String,
     /// A link of its own, in place of the note.
     #[prop(optional_no_strip)]
-    way: Option<AnyView>,
+    extra_link: Option<AnyView>,
 ) -> impl IntoView {
     view! {
         <li>
@@ -222,7 +222,7 @@ fn StatLink(
                 <span class="tile-value">{t().format_integer(value)}</span>
                 <span class="tile-note">{note}</span>
             </a>
-            {way}
+            {extra_link}
         </li>
     }
     .into_erased()

@@ -25,7 +25,7 @@ const PASSKEY_SCRIPT: &str = include_str!("passkey.js");
 /// The passkeys of a user, with buttons to remove them if they are the user's own.
 #[component]
 pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'static str>) -> impl IntoView {
-    let (words, clock) = (t().plain(), use_clock());
+    let (words, clock) = (t().server_pages(), use_clock());
     let row = |key: PasskeyView| {
         let used = match key.last_used_at {
             Some(at) => view! { {words.account.used}" "<RelativeTime at=at/> }.into_erased(),
@@ -55,7 +55,7 @@ pub(super) fn PasskeyRows(passkeys: Vec<PasskeyView>, remove_text: Option<&'stat
 /// The button that adds a passkey, or the reason why this address does not permit passkeys.
 #[component]
 pub(super) fn AddPasskey() -> impl IntoView {
-    let words = &t().plain().passkeys;
+    let words = &t().server_pages().passkeys;
     let here = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.base_url);
     match PasskeyOrigin::from_url(&here.unwrap_or_default()) {
         Ok(_) => view! {
@@ -77,9 +77,9 @@ pub(super) fn AddPasskey() -> impl IntoView {
 /// The page that adds a passkey.
 #[component]
 pub(crate) fn PasskeyNewPage() -> impl IntoView {
-    let words = &t().plain().passkeys;
-    let desk = use_page_backend();
-    let enrolment = Resource::new(|| (), move |()| desk.passkey_enrollment());
+    let words = &t().server_pages().passkeys;
+    let page_backend = use_page_backend();
+    let enrolment = Resource::new(|| (), move |()| page_backend.passkey_enrollment());
     let shown = move || {
         Suspend::new(async move {
             match enrolment.await {
@@ -97,7 +97,7 @@ pub(crate) fn PasskeyNewPage() -> impl IntoView {
 
 #[component]
 fn NewPasskeyForm(enrolment: PasskeyEnrollment) -> impl IntoView {
-    let words = &t().plain().passkeys;
+    let words = &t().server_pages().passkeys;
     let (problem, _) = form_problem(FormName::Factor);
     view! {
         <section class="panel form">
@@ -132,7 +132,7 @@ pub(super) fn PasskeyForm(
                 <button class="btn btn-primary grow"><Icon glyph=Glyph::Key/>{submit}</button>
             </div>
         </form>
-        <p class="text-muted script-off-only">{t().plain().passkeys.need_script}</p>
+        <p class="text-muted script-off-only">{t().server_pages().passkeys.need_script}</p>
         <PasskeyScript/>
     }
     .into_erased()
@@ -141,7 +141,7 @@ pub(super) fn PasskeyForm(
 /// The place before the form where its script shows errors.
 #[component]
 pub(super) fn PasskeyError() -> impl IntoView {
-    let words = &t().plain().passkeys;
+    let words = &t().server_pages().passkeys;
     view! {
         <p class="notice notice-bad" role="alert" hidden=true data-passkey-said="" data-unsupported=words.unsupported
             data-refused=words.refused data-there=words.there data-failed=words.failed></p>

@@ -12,7 +12,7 @@ use crate::ui::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
 /// The page. It leads back to the previous page, which then follows the new preferences.
 #[component]
 pub(crate) fn PreferencesPage() -> impl IntoView {
-    let (words, habits, nav) = (&t().plain().preferences, &t().habits, &t().nav);
+    let (words, shell, nav) = (&t().server_pages().preferences, &t().shell, &t().nav);
     let prefs = use_context::<Prefs>().unwrap_or_default();
     let next = use_query_map().with_untracked(|query| query.get("next")).unwrap_or_else(|| "/preferences".to_owned());
     let theme = |choice| match choice {
@@ -21,20 +21,20 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
         Theme::Dark => nav.theme_dark,
     };
     let themes = Theme::ALL.map(|choice| (choice.as_str(), theme(choice), choice == prefs.theme)).to_vec();
-    let densities = options(Density::ALL, prefs.density, Density::as_str, [habits.comfortable, habits.compact]);
-    let zones = options(Zone::ALL, prefs.zone, Zone::as_str, [habits.utc, habits.local]);
-    let keys = options(Keys::ALL, prefs.keys, Keys::as_str, [habits.keys_on, habits.keys_off]);
+    let densities = options(Density::ALL, prefs.density, Density::as_str, [shell.comfortable, shell.compact]);
+    let zones = options(Zone::ALL, prefs.zone, Zone::as_str, [shell.utc, shell.local]);
+    let keys = options(Keys::ALL, prefs.keys, Keys::as_str, [shell.keys_on, shell.keys_off]);
     let keys_hint = words.keys_hint.replace("Ctrl", prefs.command_key());
     view! {
-        <PageHeader title=habits.preferences intro=words.intro/>
+        <PageHeader title=shell.preferences intro=words.intro/>
         <section class="panel form">
             <form method="post" action="/ui/preferences" class="space-y-5">
                 <input type="hidden" name="next" value=next/>
                 <LanguageSelect/>
                 <RadioSegments name="theme" label=nav.theme hint=words.theme_hint options=themes/>
-                <RadioSegments name="density" label=habits.density hint=words.density_hint options=densities/>
-                <RadioSegments name="zone" label=habits.zone hint=words.zone_hint options=zones/>
-                <RadioSegments name="keys" label=habits.keys hint=keys_hint options=keys/>
+                <RadioSegments name="density" label=shell.density hint=words.density_hint options=densities/>
+                <RadioSegments name="zone" label=shell.zone hint=words.zone_hint options=zones/>
+                <RadioSegments name="keys" label=shell.keys hint=keys_hint options=keys/>
                 <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
             </form>
         </section>

@@ -18,14 +18,14 @@ use crate::ui::prefs::Prefs;
 #[component]
 pub(crate) fn SearchPage() -> impl IntoView {
     let words = t();
-    let port = use_backend();
+    let backend = use_backend();
     let prefs = use_context::<Prefs>().unwrap_or_default();
-    let question = use_query_map().with_untracked(|query| query.get("q")).unwrap_or_default();
-    let query = server_query(words, &question);
+    let search_text = use_query_map().with_untracked(|query| query.get("q")).unwrap_or_default();
+    let query = server_query(words, &search_text);
     let answer = Resource::new(
         || (),
         move |()| {
-            let answer = query.clone().map(|query| port.search(query));
+            let answer = query.clone().map(|query| backend.search(query));
             async move {
                 match answer {
                     Some(answer) => answer.await,
@@ -34,18 +34,19 @@ pub(crate) fn SearchPage() -> impl IntoView {
             }
         },
     );
-    let asked = question.clone();
+    let typed_text = search_text.clone();
     let shown = move || {
-        let (asked, prefs) = (asked.clone(), prefs.clone());
+        let (search_text, prefs) = (search_text.clone(), prefs.clone());
         Suspend::new(async move {
             match answer.await {
                 Ok(page) => {
-                    let entries = palette_entries(words, &prefs, &asked, &page.found);
+                    let entries = palette_entries(words, &prefs, &search_text, &page.found);
                     if entries.is_empty() {
-                        return view! { <EmptyPanel glyph=Glyph::Search title=words.habits.nothing_found text=words.habits.search_hint/> }.into_erased();
+                        return view! { <EmptyPanel glyph=Glyph::Search title=words.shell.nothing_found text=words.shell.search_hint/> }.into_erased();
                     }
-                    let lines =
-                        entries.into_iter().map(|entry| view! { <SearchResult entry=entry asked=asked.clone()/> });
+                    let lines = entries
+                        .into_iter()
+                        .map(|entry| view! { <SearchResult entry=entry search_text=search_text.clone()/> });
                     view! { <ul class="rows search-page">{lines.collect_view()}</ul> }.into_erased()
                 }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
@@ -53,14 +54,14 @@ pub(crate) fn SearchPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHeader title=words.habits.search intro=words.plain().preferences.search_intro/>
+        <PageHeader title=words.shell.search intro=words.server_pages().preferences.search_intro/>
         <form method="get" action="/search" role="search" class="search search-wide">
             <Icon glyph=Glyph::Search/>
-            <label class="sr-only" for="q">{words.habits.search}</label>
-            <input class="input" id="q" name="q" type="search" maxlength="100" placeholder=words.habits.search_hint value=question autofocus=true/>
-            <button class="btn">{words.habits.search}</button>
+            <label class="sr-only" for="q">{words.shell.search}</label>
+            <input class="input" id="q" name="q" type="search" maxlength="100" placeholder=words.shell.search_hint value=typed_text autofocus=true/>
+            <button class="btn">{words.shell.search}</button>
         </form>
-        <section class="panel" aria-label=words.habits.search>
+        <section class="panel" aria-label=words.shell.search>
             <Suspense fallback=Skeleton>{shown}</Suspense>
         </section>
     }
@@ -68,24 +69,24 @@ pub(crate) fn SearchPage() -> impl IntoView {
 }
 
 #[component]
-fn SearchResult(entry: PaletteEntry, asked: String) -> impl IntoView {
+fn SearchResult(entry: PaletteEntry, search_text: String) -> impl IntoView {
     let PaletteEntry { glyph, title, note, kind, status, target } = entry;
     let text = view! {
         <Icon glyph=glyph/>
         <span class="palette-title">{title}</span>
         <span class="palette-note">{note}</span>
-        {status.map(|look| view! { <span class=look.class><Icon glyph=look.glyph/>{look.label}</span> })}
+        {status.map(|style| view! { <span class=style.class><Icon glyph=style.glyph/>{style.label}</span> })}
         <span class="palette-kind">{kind}</span>
     };
-    let search = |question: String| format!("/search{}", query_string(&[("q", Some(question))]));
+    let search = |search_text: String| format!("/search{}", query_string(&[("q", Some(search_text))]));
     let line = match target {
         PaletteTarget::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.into_erased(),
-        PaletteTarget::Search(question) => {
-            view! { <a class="palette-option" href=search(question)>{text}</a> }.into_erased()
+        PaletteTarget::Search(search_text) => {
+            view! { <a class="palette-option" href=search(search_text)>{text}</a> }.into_erased()
         }
         PaletteTarget::Preference { name, value } => view! {
             <form method="post" action="/ui/preferences">
-                <input type="hidden" name="next" value=search(asked)/>
+                <input type="hidden" name="next" value=search(search_text)/>
                 <button class="palette-option" name=name value=value>{text}</button>
             </form>
         }

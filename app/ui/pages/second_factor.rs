@@ -21,7 +21,7 @@ use crate::ui::i18n::t;
 /// The section of the account page.
 #[component]
 pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let (problem, _) = form_problem(FormName::Factor);
     let none = (!has_factors(&factors)).then(|| {
         view! {
@@ -32,7 +32,7 @@ pub(super) fn SecondFactor(factors: FactorsView) -> impl IntoView {
         }
     });
     let is_last = factors.passkeys.len() + usize::from(factors.totp_since.is_some()) == 1;
-    let remove_text = if is_last { words.remove_text } else { t().plain().passkeys.remove_one_text };
+    let remove_text = if is_last { words.remove_text } else { t().server_pages().passkeys.remove_one_text };
     let app = factors.totp_since.map(|_| {
         view! {
             <ConfirmedForm action="/ui/account/totp/remove" label=words.remove text=remove_text confirm=words.remove_confirm
@@ -73,13 +73,13 @@ fn has_factors(factors: &FactorsView) -> bool {
 
 /// The authenticator app, if one is set up, with the button that removes it.
 fn totp_row(factors: &FactorsView, remove: Option<AnyView>) -> Option<AnyView> {
-    let since = t().plain().factors.since.of(use_clock().format_timestamp(factors.totp_since?));
+    let since = t().server_pages().factors.since.of(use_clock().format_timestamp(factors.totp_since?));
     Some(view! { <li class="fleet-row"><span>{since}</span>{remove}</li> }.into_erased())
 }
 
 /// The number of remaining recovery codes, with the button that creates new ones.
 fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let left = has_factors(factors).then(|| words.codes_left.of(factors.recovery_codes_left.into()))?;
     let renew = view! {
         <ConfirmedForm action="/ui/account/recovery-codes" label=words.renew text=words.renew_text confirm=words.renew_confirm/>
@@ -90,7 +90,7 @@ fn recovery_codes_row(factors: &FactorsView) -> Option<AnyView> {
 /// The second factors of another user, with a button that removes all of them without that user's password.
 #[component]
 pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let (problem, _) = form_problem(FormName::Factor);
     let inside = if has_factors(&factors) {
         let left = words.codes_left.of(factors.recovery_codes_left.into());
@@ -120,7 +120,7 @@ pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
 /// The recovery codes that were created by the previous request, if any.
 #[component]
 pub(super) fn NewRecoveryCodes() -> impl IntoView {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let codes = match use_context::<CurrentFlash>().and_then(|flash| flash.0.get_untracked()) {
         Some(Flash::RecoveryCodes(RecoveryCodes { recovery_codes })) => recovery_codes.join("\n"),
         _ => return ().into_erased(),
@@ -138,9 +138,9 @@ pub(super) fn NewRecoveryCodes() -> impl IntoView {
 /// The page that sets up an authenticator app.
 #[component]
 pub(crate) fn TotpPage() -> impl IntoView {
-    let words = &t().plain().factors;
-    let desk = use_page_backend();
-    let enrolment = Resource::new(|| (), move |()| desk.totp_enrollment());
+    let words = &t().server_pages().factors;
+    let page_backend = use_page_backend();
+    let enrolment = Resource::new(|| (), move |()| page_backend.totp_enrollment());
     let shown = move || {
         Suspend::new(async move {
             match enrolment.await {
@@ -167,7 +167,7 @@ pub(super) fn TotpEnrollForm(
     form: FormName,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let (problem, _) = form_problem(form);
     view! {
         <Qr text=enrolment.url label=words.qr/>

@@ -21,7 +21,7 @@ fn next_url() -> String {
 
 /// The layout of a step, with a link to start again.
 fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyView {
-    let words = t().plain();
+    let words = t().server_pages();
     view! {
         <Title text=t().common.title.of(title)/>
         <main class="login" id="content">
@@ -40,16 +40,16 @@ fn login_step(title: &'static str, intro: Vec<String>, inside: AnyView) -> AnyVi
 /// Asks for a passkey, a code of the app, or a recovery code, depending on what the user has.
 #[component]
 pub(crate) fn LoginCodePage() -> impl IntoView {
-    let words = t().plain();
-    let Some(SecondFactorPrompt { name, ways, .. }) = use_context() else { return ().into_erased() };
+    let words = t().server_pages();
+    let Some(SecondFactorPrompt { name, factors, .. }) = use_context() else { return ().into_erased() };
     let (problem, _) = form_problem(FormName::Login);
-    let has_codes = ways.app || ways.recovery_codes;
-    let title = if ways.passkey.is_some() { words.passkeys.login_title } else { words.factors.login_title };
-    let elsewhere = ways.other_origin.as_ref().map(|origin| {
+    let has_codes = factors.app || factors.recovery_codes;
+    let title = if factors.passkey.is_some() { words.passkeys.login_title } else { words.factors.login_title };
+    let elsewhere = factors.other_origin.as_ref().map(|origin| {
         let phrase = if has_codes { &words.passkeys.elsewhere } else { &words.passkeys.elsewhere_only };
         view! { <p class="text-muted">{phrase.of(origin)}</p> }
     });
-    let with_passkey = ways.passkey.clone().map(|options| {
+    let with_passkey = factors.passkey.clone().map(|options| {
         view! {
             <PasskeyForm action="/ui/login/passkey" kind="get" options=options submit=words.passkeys.sign_in>
                 <input type="hidden" name="next" value=next_url()/>
@@ -60,18 +60,18 @@ pub(crate) fn LoginCodePage() -> impl IntoView {
         {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
         {elsewhere}
         {with_passkey}
-        {has_codes.then(|| code_form(&ways))}
+        {has_codes.then(|| code_form(&factors))}
         <dl class="login-help"><div><dt>{words.factors.lost}</dt><dd>{words.factors.lost_text}</dd></div></dl>
     };
     login_step(title, vec![words.factors.login_intro.of(name)], form.into_erased())
 }
 
 /// Asks for a code. Below a passkey, it is the alternative and does not get the focus.
-fn code_form(ways: &AvailableFactors) -> AnyView {
-    let words = t().plain();
-    let is_other = ways.passkey.is_some();
+fn code_form(factors: &AvailableFactors) -> AnyView {
+    let words = t().server_pages();
+    let is_other = factors.passkey.is_some();
     let heading = is_other.then(|| view! { <h2 class="login-or">{words.passkeys.or_code}</h2> });
-    let hint = if ways.app { words.factors.login_hint } else { words.passkeys.recovery_hint };
+    let hint = if factors.app { words.factors.login_hint } else { words.passkeys.recovery_hint };
     let class = if is_other { "btn w-full" } else { "btn btn-primary w-full" };
     view! {
         {heading}
@@ -90,7 +90,7 @@ fn code_form(ways: &AvailableFactors) -> AnyView {
 /// Sets up an authenticator app before the session begins.
 #[component]
 pub(crate) fn LoginEnrollPage() -> impl IntoView {
-    let words = &t().plain().factors;
+    let words = &t().server_pages().factors;
     let pending = use_context::<SecondFactorPrompt>();
     let Some((name, enrolment)) = pending.and_then(|pending| Some((pending.name, pending.enrolment?))) else {
         return ().into_erased();

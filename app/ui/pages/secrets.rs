@@ -18,10 +18,10 @@ use crate::ui::prefs::Prefs;
 
 #[component]
 pub(crate) fn SecretsPage() -> impl IntoView {
-    let words = &t().plain().secrets;
-    let desk = use_page_backend();
+    let words = &t().server_pages().secrets;
+    let page_backend = use_page_backend();
     let manages = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::SecretManage));
-    let page = Resource::new(|| (), move |()| desk.secrets());
+    let page = Resource::new(|| (), move |()| page_backend.secrets());
     let shown = move || {
         Suspend::new(async move {
             match page.await {
@@ -55,7 +55,7 @@ fn SecretList(
     secrets: Vec<SecretView>,
     removable: bool,
 ) -> impl IntoView {
-    let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().plain().secrets.none}</p> });
+    let none = secrets.is_empty().then(|| view! { <p class="p-5 text-muted">{t().server_pages().secrets.none}</p> });
     let rows =
         secrets.into_iter().map(|secret| view! { <SecretRow secret=secret removable=removable/> }).collect_view();
     view! {
@@ -73,7 +73,7 @@ fn SecretList(
 
 #[component]
 fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
-    let words = &t().plain().secrets;
+    let words = &t().server_pages().secrets;
     let given = match secret.delivered_at {
         Some(at) => view! { {words.last_given}" "<RelativeTime at=at/> }.into_erased(),
         None => view! { {words.never_given} }.into_erased(),
@@ -101,7 +101,7 @@ fn SecretRow(secret: SecretView, removable: bool) -> impl IntoView {
 
 #[component]
 fn SetSecretForm(manages: bool) -> impl IntoView {
-    let words = &t().plain().secrets;
+    let words = &t().server_pages().secrets;
     let (problem, typed) = form_problem(FormName::Secret);
     let name = typed.get("name").cloned().unwrap_or_default();
     let share = manages.then(|| {

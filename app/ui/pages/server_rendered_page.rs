@@ -12,10 +12,10 @@ use super::not_found::not_found_problem;
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
 
-/// A page about the resource whose id is in the address: `ask` requests it, `show` renders it, and `unknown` renders an
+/// A page about the resource whose id is in the address: `fetch` requests it, `show` renders it, and `unknown` renders an
 /// error.
 pub(super) fn server_rendered_page<I, T, F>(
-    ask: impl Fn(I) -> F + Send + Sync + 'static,
+    fetch: impl Fn(I) -> F + Send + Sync + 'static,
     show: fn(T) -> AnyView,
     unknown: fn(Problem) -> AnyView,
 ) -> AnyView
@@ -28,7 +28,7 @@ where
     let Some(id) = id else {
         return unknown(not_found_problem());
     };
-    let asked = Resource::new(|| (), move |()| ask(id.clone()));
-    let shown = move || Suspend::new(async move { asked.await.map_or_else(unknown, show) });
+    let resource = Resource::new(|| (), move |()| fetch(id.clone()));
+    let shown = move || Suspend::new(async move { resource.await.map_or_else(unknown, show) });
     view! { <Suspense fallback=Skeleton>{shown}</Suspense> }.into_erased()
 }

@@ -21,8 +21,8 @@ const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
 #[component]
 pub(crate) fn SystemPage() -> impl IntoView {
-    let desk = use_page_backend();
-    let system = Resource::new(|| (), move |()| desk.system());
+    let page_backend = use_page_backend();
+    let system = Resource::new(|| (), move |()| page_backend.system());
     let shown = move || {
         Suspend::new(async move {
             match system.await {
@@ -32,9 +32,9 @@ pub(crate) fn SystemPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHeader title=t().nav.system intro=t().plain().system.intro>
-            <a class="btn btn-sm" href="/api/admin/system/support" title=t().plain().system.support_hint>
-                <Icon glyph=Glyph::Download/>{t().plain().system.support}
+        <PageHeader title=t().nav.system intro=t().server_pages().system.intro>
+            <a class="btn btn-sm" href="/api/admin/system/support" title=t().server_pages().system.support_hint>
+                <Icon glyph=Glyph::Download/>{t().server_pages().system.support}
             </a>
         </PageHeader>
         <div data-part="facts"><Suspense fallback=Skeleton>{shown}</Suspense></div>
@@ -77,9 +77,9 @@ fn Fact(name: &'static str, children: Children) -> impl IntoView {
 
 #[component]
 fn Checks(checks: Vec<CheckView>) -> impl IntoView {
-    let words = &t().plain().system;
+    let words = &t().server_pages().system;
     let row = |check: CheckView| {
-        let (class, glyph, said) = match check.status.as_str() {
+        let (class, glyph, message) = match check.status.as_str() {
             "ok" => ("status status-good", Glyph::CheckCircle, words.ok),
             "warning" => ("status status-warn", Glyph::Warning, words.warning),
             _ => ("status status-bad", Glyph::CrossCircle, words.failed),
@@ -90,7 +90,7 @@ fn Checks(checks: Vec<CheckView>) -> impl IntoView {
                     <code>{check.name}</code>
                     {check.detail.map(|detail| view! { <span class="row-sub">{detail}</span> })}
                 </span>
-                <span class=class><Icon glyph=glyph/><span>{said}</span></span>
+                <span class=class><Icon glyph=glyph/><span>{message}</span></span>
             </li>
         }
     };
@@ -106,7 +106,7 @@ fn Checks(checks: Vec<CheckView>) -> impl IntoView {
 #[component]
 fn Server(system: SystemView) -> impl IntoView {
     let (language, clock) = (t(), use_clock());
-    let words = &language.plain().system;
+    let words = &language.server_pages().system;
     let off = language.format_duration(Millis(system.clock_ahead_ms.abs()));
     let deviation = match system.clock_ahead_ms {
         ahead if ahead.abs() < CLOCK_TOLERANCE_MS => words.clock_same.to_owned(),
@@ -149,7 +149,7 @@ fn Server(system: SystemView) -> impl IntoView {
 #[component]
 fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
     let language = t();
-    let words = &language.plain().system;
+    let words = &language.server_pages().system;
     let database = system.database;
     let name = if database.engine == "sqlite" { "SQLite" } else { "PostgreSQL" };
     let wal = database.wal_bytes.map(|bytes| view! { <Fact name=words.wal>{language.format_bytes(bytes)}</Fact> });
@@ -185,7 +185,7 @@ fn Database(system: SystemView, servers: Vec<ServerView>) -> impl IntoView {
 #[component]
 fn Storage(system: SystemView) -> impl IntoView {
     let language = t();
-    let words = &language.plain().system;
+    let words = &language.server_pages().system;
     let disk = system.disk.map(|disk| {
         let used = disk.total.saturating_sub(disk.free);
         let full = disk.full_since.map(|at| view! { <span class="status status-warn"><Icon glyph=Glyph::Warning/><span>{words.full_since}" "<RelativeTime at=at/></span></span> });
@@ -203,7 +203,7 @@ fn Storage(system: SystemView) -> impl IntoView {
             {disk}
             <Fact name=words.logs>{language.format_bytes(system.log_bytes)}</Fact>
             <Fact name=words.artifacts>{language.format_bytes(system.artifact_bytes)}</Fact>
-            <Fact name=words.trail>{language.plain().audit.entries.of(system.audit_entries)}</Fact>
+            <Fact name=words.trail>{language.server_pages().audit.entries.of(system.audit_entries)}</Fact>
         </Facts>
     }
     .into_erased()
@@ -212,7 +212,7 @@ fn Storage(system: SystemView) -> impl IntoView {
 #[component]
 fn EffectiveSettings(values: EffectiveLimitsView) -> impl IntoView {
     let language = t();
-    let words = &language.plain().system;
+    let words = &language.server_pages().system;
     let seconds =
         |seconds: u64| language.format_duration(Millis::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)));
     view! {
@@ -230,7 +230,7 @@ fn EffectiveSettings(values: EffectiveLimitsView) -> impl IntoView {
 
 #[component]
 fn Settings(settings: Vec<SettingView>) -> impl IntoView {
-    let words = &t().plain().system;
+    let words = &t().server_pages().system;
     let row = |setting: SettingView| {
         let source = match setting.source.as_str() {
             "flag" => words.from_flag,

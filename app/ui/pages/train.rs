@@ -69,37 +69,38 @@ const TRAIN_FIELDS: [FieldAliases<'_>; 8] = [
 /// The page with the form that submits a job.
 #[component]
 pub(crate) fn TrainPage() -> impl IntoView {
-    let words = &t().plain().train;
-    let (port, desk) = (use_backend(), use_page_backend());
+    let words = &t().server_pages().train;
+    let (backend, page_backend) = (use_backend(), use_page_backend());
     let (problem, typed) = form_problem(FormName::Job);
     let query = use_location().search.get_untracked();
-    let refusal = problem.clone();
+    let submit_problem = problem.clone();
     let shown = move || {
-        let (port, desk, query, refusal) = (port.clone(), desk.clone(), query.clone(), refusal.clone());
+        let (backend, page_backend, query, submit_problem) =
+            (backend.clone(), page_backend.clone(), query.clone(), submit_problem.clone());
         let typed = problem.is_some().then(|| typed.clone());
         Suspend::new(async move {
             let found = async {
-                let draft = desk.draft(query, typed).await?;
+                let draft = page_backend.draft(query, typed).await?;
                 let named = draft.fields.get("config").cloned().unwrap_or_default();
                 let last_run = match &draft.unseen_change {
-                    Some(unseen) => desk.config(named.clone(), Some(unseen.last_run)).await.ok(),
+                    Some(unseen) => page_backend.config(named.clone(), Some(unseen.last_run)).await.ok(),
                     None => None,
                 };
                 let retried = match draft.retried_revision {
-                    Some(ran) => desk.config(named.clone(), Some(ran)).await.ok(),
+                    Some(ran) => page_backend.config(named.clone(), Some(ran)).await.ok(),
                     None => None,
                 };
                 Ok::<_, Problem>(Snapshot {
-                    newest: if retried.is_some() { desk.config(named.clone(), None).await.ok() } else { None },
+                    newest: if retried.is_some() { page_backend.config(named.clone(), None).await.ok() } else { None },
                     retried,
-                    configs: desk.configs().await?,
+                    configs: page_backend.configs().await?,
                     // If it does not exist, the draft reports that.
-                    selected: desk.config(named, draft.pinned_revision).await.ok(),
-                    labels: desk.fleet_labels().await?,
-                    secrets: desk.secrets().await?,
+                    selected: page_backend.config(named, draft.pinned_revision).await.ok(),
+                    labels: page_backend.fleet_labels().await?,
+                    secrets: page_backend.secrets().await?,
                     draft,
                     last_run,
-                    disk_full: port.jobs(JobsQuery { limit: Some(1), ..JobsQuery::default() }).await?.disk_full,
+                    disk_full: backend.jobs(JobsQuery { limit: Some(1), ..JobsQuery::default() }).await?.disk_full,
                 })
             };
             match found.await {
@@ -110,7 +111,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     // The errors of a check are shown next to the fields too, not only in the preview.
                     let checked =
                         || snapshot.draft.preview.as_ref().err().filter(|problem| !problem.errors.is_empty()).cloned();
-                    let errors = FormErrors::from_problem(refusal.or_else(checked), &TRAIN_FIELDS);
+                    let errors = FormErrors::from_problem(submit_problem.or_else(checked), &TRAIN_FIELDS);
                     view! {
                         {snapshot.disk_full.then(|| view! { <DiskFull/> })}
                         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
@@ -154,7 +155,7 @@ impl TrainFormFields {
 
 #[component]
 fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let Snapshot { configs, selected, labels, secrets, draft, last_run, retried, newest, .. } = snapshot;
     let pinned = draft.pinned_revision;
     let fields = TrainFormFields(draft.fields);
@@ -204,7 +205,7 @@ fn SubmitForm(snapshot: Snapshot, errors: FormErrors) -> impl IntoView {
 
 #[component]
 fn ConfigChoice(place: usize, config: ConfigView, checked: bool) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let id = format!("config-{}", config.name);
     let summary = config.summary.into_iter().map(|(key, value)| {
         view! { <span class="chip"><span class="text-muted">{key}"="</span><span>{value}</span></span> }
@@ -239,7 +240,7 @@ fn ConfigContents(chosen: ConfigDetail) -> impl IntoView {
 /// Where the job may run, and what a worker must have.
 #[component]
 fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormErrors) -> impl IntoView {
-    let (words, status) = (&t().plain().train, &t().status);
+    let (words, status) = (&t().server_pages().train, &t().status);
     let target = Target::parse(&fields.text("target")).unwrap_or(Target::Worker);
     let local_text = if labels.local { words.target_local } else { words.target_local_missing };
     let (gpus, min_vram, accelerator) = (fields.text("gpus"), fields.text("min_vram"), fields.text("accelerator"));
@@ -283,7 +284,7 @@ fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormE
 /// Priority, maximum run time, retries, and sandbox.
 #[component]
 fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let checkpoints = CheckpointPolicy::parse(&fields.text("checkpoints")).unwrap_or_default();
     let sandbox = SandboxLevel::parse(&fields.text("sandbox")).unwrap_or_default();
     let usual = [
@@ -352,7 +353,7 @@ fn Checkbox(name: &'static str, checked: bool, label: &'static str, text: &'stat
 /// Selects the secrets for the job.
 #[component]
 fn SecretFields(fields: TrainFormFields, secrets: SecretsPage) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let ticked = fields.text("secret");
     let some = !ticked.is_empty();
     let mut names: Vec<String> = secrets.secrets.into_iter().map(|secret| secret.name).collect();

@@ -20,7 +20,7 @@ pub(super) fn UnseenChanges(
     earlier: ConfigDetail,
     unseen: UnseenChange,
 ) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let (newest, by) = (shown.config.revision, unseen.changed_by.unwrap_or_else(|| "?".to_owned()));
     let reviewed = format!("{}@{newest}", shown.config.name);
     let checked = fields.text("reviewed") == reviewed;
@@ -45,7 +45,7 @@ pub(super) fn UnseenChanges(
 /// The choice between the revision that the retried job ran and the newest, with their differences.
 #[component]
 pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetail) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let name = ran.config.name.clone();
     let choice = |revision: u32, label: String| {
         let (id, value) = (format!("revision-{revision}"), format!("{name}@{revision}"));
@@ -76,7 +76,7 @@ pub(super) fn RevisionChoice(pinned: u32, ran: ConfigDetail, newest: ConfigDetai
 /// The values that this job overrides.
 #[component]
 pub(super) fn OverrideFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().train;
+    let words = &t().server_pages().train;
     let typed = fields.text("overrides");
     let open = !typed.is_empty() || errors.has_any(&["overrides"]);
     view! {

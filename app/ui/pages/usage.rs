@@ -72,20 +72,20 @@ impl UsagePageQuery {
 
 #[component]
 pub(crate) fn UsagePage() -> impl IntoView {
-    let (words, clock) = (&t().plain().usage, use_clock());
-    let desk = use_page_backend();
-    let asked = use_query_map().with_untracked(UsagePageQuery::from_params);
+    let (words, clock) = (&t().server_pages().usage, use_clock());
+    let page_backend = use_page_backend();
+    let page_query = use_query_map().with_untracked(UsagePageQuery::from_params);
     let all = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::JobViewAll));
-    let query = asked.to_query(clock.now(), clock.zone().as_ref());
+    let query = page_query.to_query(clock.now(), clock.zone().as_ref());
     let csv = format!("/api/usage/export{}", query_string(&query));
-    let report = Resource::new(|| (), move |()| desk.usage(query.clone()));
+    let report = Resource::new(|| (), move |()| page_backend.usage(query.clone()));
     let shown = {
-        let asked = asked.clone();
+        let page_query = page_query.clone();
         move || {
-            let asked = asked.clone();
+            let page_query = page_query.clone();
             Suspend::new(async move {
                 match report.await {
-                    Ok(report) => view! { <ReportContent report=report asked=asked/> }.into_erased(),
+                    Ok(report) => view! { <ReportContent report=report page_query=page_query/> }.into_erased(),
                     Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
                 }
             })
@@ -95,7 +95,7 @@ pub(crate) fn UsagePage() -> impl IntoView {
         <PageHeader title=t().nav.usage intro=if all { words.intro } else { words.intro_own }>
             <a class="btn btn-sm" href=csv><Icon glyph=Glyph::Download/>{words.export}</a>
         </PageHeader>
-        <RangeForm asked=asked/>
+        <RangeForm page_query=page_query/>
         <div data-part="usage"><Suspense fallback=Skeleton>{shown}</Suspense></div>
     }
     .into_erased()
@@ -103,26 +103,27 @@ pub(crate) fn UsagePage() -> impl IntoView {
 
 /// Selects the time range: links to common ranges, and a form for others.
 #[component]
-fn RangeForm(asked: UsagePageQuery) -> impl IntoView {
-    let words = &t().plain().usage;
-    let own = asked.from.is_some() || asked.to.is_some();
+fn RangeForm(page_query: UsagePageQuery) -> impl IntoView {
+    let words = &t().server_pages().usage;
+    let own = page_query.from.is_some() || page_query.to.is_some();
     let filter = |(days, label): (i64, &'static str)| FilterLink {
-        href: UsagePageQuery { days: Some(days), from: None, to: None, by: asked.by }.href("/usage"),
+        href: UsagePageQuery { days: Some(days), from: None, to: None, by: page_query.by }.href("/usage"),
         label,
         count: None,
-        current: asked.days == Some(days) || (days == RANGES[0] && asked.days.is_none() && !own),
+        current: page_query.days == Some(days) || (days == RANGES[0] && page_query.days.is_none() && !own),
     };
     let filters = RANGES.into_iter().zip([words.week, words.month, words.quarter]).map(filter).collect();
-    let by = (asked.by != UsageBy::User).then(|| view! { <input type="hidden" name="by" value=asked.by.as_str()/> });
+    let by = (page_query.by != UsageBy::User)
+        .then(|| view! { <input type="hidden" name="by" value=page_query.by.as_str()/> });
     view! {
         <div class="toolbar">
             <FilterBar label=words.range filters=filters/>
             <form method="get" action="/usage" class="range-form">
                 {by}
                 <label for="from">{words.from}</label>
-                <input class="input input-sm" type="date" id="from" name="from" value=asked.from/>
+                <input class="input input-sm" type="date" id="from" name="from" value=page_query.from/>
                 <label for="to">{words.to}</label>
-                <input class="input input-sm" type="date" id="to" name="to" value=asked.to/>
+                <input class="input input-sm" type="date" id="to" name="to" value=page_query.to/>
                 <button class="btn btn-sm">{words.show}</button>
             </form>
         </div>
@@ -131,8 +132,8 @@ fn RangeForm(asked: UsagePageQuery) -> impl IntoView {
 }
 
 #[component]
-fn ReportContent(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
-    let words = &t().plain().usage;
+fn ReportContent(report: UsageReport, page_query: UsagePageQuery) -> impl IntoView {
+    let words = &t().server_pages().usage;
     if report.total.attempts == 0 && report.waits.jobs == 0 {
         return view! {
             <UsageFigures report=report/>
@@ -150,7 +151,7 @@ fn ReportContent(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
         {unknown}
         <div class="space-y-6">
             <DailyUsage days=report.days.clone()/>
-            <GroupTable report=report.clone() asked=asked/>
+            <GroupTable report=report.clone() page_query=page_query/>
             <WeeklyHeatmap week=report.week own=report.own/>
         </div>
     }
@@ -161,7 +162,7 @@ fn ReportContent(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
 #[component]
 fn UsageFigures(report: UsageReport) -> impl IntoView {
     let language = t();
-    let words = &language.plain().usage;
+    let words = &language.server_pages().usage;
     let seconds = |seconds: Option<f64>| {
         seconds.map_or_else(|| "–".to_owned(), |seconds| language.format_duration(millis(seconds)))
     };
@@ -201,11 +202,11 @@ fn UsageFigures(report: UsageReport) -> impl IntoView {
 }
 
 #[component]
-fn GroupTable(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
-    let words = &t().plain().usage;
+fn GroupTable(report: UsageReport, page_query: UsagePageQuery) -> impl IntoView {
+    let words = &t().server_pages().usage;
     let names = [words.by_user, words.by_label, words.by_worker, words.by_config];
     let filter = |(by, label): (UsageBy, &'static str)| FilterLink {
-        href: UsagePageQuery { by, ..asked.clone() }.href("/usage"),
+        href: UsagePageQuery { by, ..page_query.clone() }.href("/usage"),
         label,
         count: None,
         current: by == report.by,
@@ -247,16 +248,16 @@ fn GroupTable(report: UsageReport, asked: UsagePageQuery) -> impl IntoView {
 #[component]
 fn GroupRow(group: UsageGroup, by: UsageBy, share: f64) -> impl IntoView {
     let language = t();
-    let words = &language.plain().usage;
+    let words = &language.server_pages().usage;
     let jobs = group_jobs_query(&group, by);
     let UsageGroup { name, worker_id, amount } = group;
     let shown = if name.is_empty() { words.no_label.to_owned() } else { name };
     let label = format!("{}: {shown}", words.share);
     let number = language.format_integer(amount.jobs);
-    let of_whom = format!("{}: {number} · {shown}", words.jobs);
+    let link_label = format!("{}: {number} · {shown}", words.jobs);
     let number = match jobs {
         Some(query) => {
-            view! { <a class="quiet-link" href=jobs_url(&query) rel="external" aria-label=of_whom>{number}</a> }
+            view! { <a class="quiet-link" href=jobs_url(&query) rel="external" aria-label=link_label>{number}</a> }
                 .into_erased()
         }
         None => number.into_erased(),
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn an_address_names_the_last_days_or_from_one_to_another() {
-        let asked = |query: &[(&str, &str)]| {
+        let parse_query = |query: &[(&str, &str)]| {
             let mut params = ParamsMap::new();
             for (name, value) in query {
                 params.insert(name.to_string(), (*value).to_owned());
@@ -313,15 +314,15 @@ mod tests {
             UsagePageQuery::from_params(&params)
         };
         let now = Timestamp::parse_rfc3339("2024-01-31T12:00:00Z").expect("a moment");
-        let days = asked(&[("days", "30"), ("by", "worker")]);
+        let days = parse_query(&[("days", "30"), ("by", "worker")]);
         assert_eq!(days.href("/usage"), "/usage?days=30&by=worker");
         assert_eq!(days.to_query(now, None).since.as_deref(), Some("2024-01-01T12:00:00.000Z"));
-        let from = asked(&[("from", "2024-01-02"), ("to", "2024-01-03")]);
+        let from = parse_query(&[("from", "2024-01-02"), ("to", "2024-01-03")]);
         let query = from.to_query(now, None);
         assert_eq!(query.since.as_deref(), Some("2024-01-02T00:00:00.000Z"));
         assert_eq!(query.until.as_deref(), Some("2024-01-04T00:00:00.000Z"), "the last day belongs to it");
         assert_eq!(from.href("/usage"), "/usage?from=2024-01-02&to=2024-01-03");
-        let odd = asked(&[("days", "5000"), ("from", ""), ("to", "soon"), ("by", "x")]);
+        let odd = parse_query(&[("days", "5000"), ("from", ""), ("to", "soon"), ("by", "x")]);
         assert_eq!(
             (odd.days, odd.by, odd.to_query(now, None).until.as_deref()),
             (None, UsageBy::User, Some("soonT00:00:00Z"))
@@ -330,14 +331,14 @@ mod tests {
 
     #[test]
     fn days_are_those_of_the_readers_zone() {
-        let asked = |from: &str, to: &str| UsagePageQuery {
+        let days_query = |from: &str, to: &str| UsagePageQuery {
             days: None,
             from: Some(from.to_owned()),
             to: Some(to.to_owned()),
             by: UsageBy::User,
         };
         let window = |zone, from, to| {
-            let query = asked(from, to).to_query(Timestamp(0), TimeZone::from_name(zone).as_ref());
+            let query = days_query(from, to).to_query(Timestamp(0), TimeZone::from_name(zone).as_ref());
             [query.since, query.until].map(Option::unwrap_or_default)
         };
         assert_eq!(

@@ -22,15 +22,15 @@ use crate::ui::i18n::t;
 
 #[component]
 pub(crate) fn UserDetailPage() -> impl IntoView {
-    let desk = use_page_backend();
+    let page_backend = use_page_backend();
     let id = use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default();
-    let person = Resource::new(
+    let user_detail = Resource::new(
         || (),
         move |()| {
-            let (desk, id) = (desk.clone(), UserId::parse(&id));
+            let (page_backend, id) = (page_backend.clone(), UserId::parse(&id));
             async move {
                 match id {
-                    Ok(id) => desk.user(id).await,
+                    Ok(id) => page_backend.user(id).await,
                     Err(_) => Err(Problem::new(404, "Not Found", "user_not_found", String::new())),
                 }
             }
@@ -38,8 +38,8 @@ pub(crate) fn UserDetailPage() -> impl IntoView {
     );
     let shown = move || {
         Suspend::new(async move {
-            match person.await {
-                Ok(person) => view! { <UserContent person=person/> }.into_erased(),
+            match user_detail.await {
+                Ok(user_detail) => view! { <UserContent user_detail=user_detail/> }.into_erased(),
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -48,9 +48,9 @@ pub(crate) fn UserDetailPage() -> impl IntoView {
 }
 
 #[component]
-fn UserContent(person: UserDetail) -> impl IntoView {
-    let words = &t().plain().people;
-    let UserDetail { user, tokens, sessions, factors } = person;
+fn UserContent(user_detail: UserDetail) -> impl IntoView {
+    let words = &t().server_pages().people;
+    let UserDetail { user, tokens, sessions, factors } = user_detail;
     let page = format!("/admin/users/{}", user.id);
     let form = format!("/ui/users/{}", user.id);
     view! {
@@ -68,16 +68,16 @@ fn UserContent(person: UserDetail) -> impl IntoView {
 
 #[component]
 fn AccessForm(form: String, user: UserView) -> impl IntoView {
-    let words = &t().plain().people;
+    let words = &t().server_pages().people;
     let (problem, _) = form_problem(FormName::User);
     let role = user.role.as_str();
-    let let_in = || view! { <input type="hidden" name="let_in" value="on"/> };
-    let door = if user.disabled {
+    let enabled_field = || view! { <input type="hidden" name="let_in" value="on"/> };
+    let access_form = if user.disabled {
         view! {
             <form method="post" action=form.clone() class="form-actions items-center">
                 <span class="text-bad">{words.shut_out}</span>
                 <input type="hidden" name="role" value=role/>
-                {let_in()}
+                {enabled_field()}
                 <button class="btn btn-sm">{words.let_in}</button>
             </form>
         }
@@ -95,11 +95,11 @@ fn AccessForm(form: String, user: UserView) -> impl IntoView {
             <h2 id="access" class="panel-title">{words.access}</h2>
             {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <form method="post" action=form.clone() class="space-y-4">
-                {(!user.disabled).then(let_in)}
+                {(!user.disabled).then(enabled_field)}
                 <Field id="role" label=words.role><RoleSelect chosen=user.role/></Field>
                 <div class="form-actions"><button class="btn btn-primary">{words.save}</button></div>
             </form>
-            {door}
+            {access_form}
         </section>
     }
     .into_erased()
@@ -107,15 +107,15 @@ fn AccessForm(form: String, user: UserView) -> impl IntoView {
 
 #[component]
 fn PasswordResetForm(form: String) -> impl IntoView {
-    let words = &t().plain().people;
+    let words = &t().server_pages().people;
     let (problem, _) = form_problem(FormName::Password);
     let open = problem.is_some();
     view! {
         <section class="panel form" aria-labelledby="password">
-            <h2 id="password" class="panel-title">{t().plain().account.new_password}</h2>
+            <h2 id="password" class="panel-title">{t().server_pages().account.new_password}</h2>
             {problem.map(|problem| view! { <ProblemNotice problem=problem/> })}
             <ConfirmedForm action=form label=words.reset text=words.reset_text confirm=words.reset_confirm glyph=Glyph::Key open=open>
-                <Field id="new" label=t().plain().account.new_password hint=t().plain().login.password_hint>
+                <Field id="new" label=t().server_pages().account.new_password hint=t().server_pages().login.password_hint>
                     <input class="input w-full" id="new" name="new" type="password" autocomplete="new-password" required=true
                         minlength=MIN_CHARS.to_string() aria-describedby="new-hint"/>
                 </Field>

@@ -36,16 +36,16 @@ fn users_url(query: &UsersQuery) -> String {
 
 #[component]
 pub(crate) fn UserListPage() -> impl IntoView {
-    let words = &t().plain().people;
-    let (desk, query) = (use_page_backend(), use_query_map().with_untracked(query_from_params));
-    let people = Resource::new(|| (), {
+    let words = &t().server_pages().people;
+    let (page_backend, query) = (use_page_backend(), use_query_map().with_untracked(query_from_params));
+    let users = Resource::new(|| (), {
         let query = query.clone();
-        move |()| desk.users(query.clone())
+        move |()| page_backend.users(query.clone())
     });
     let shown = move || {
         let query = query.clone();
         Suspend::new(async move {
-            match people.await {
+            match users.await {
                 Ok(page) => view! {
                     <FilterBar label=words.role filters=role_filters(&query, page.counts)/>
                     <div class="asking">{search_form(&query)}</div>
@@ -77,20 +77,20 @@ fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
     };
     let all = Role::ALL.iter().map(|role| counts.count(*role)).sum::<u64>() + counts.disabled;
     let each = Role::ALL.into_iter().map(|role| filter(role.as_str(), counts.count(role), Some(role), None));
-    let shut_out = filter(t().plain().people.shut_out, counts.disabled, None, Some(true));
-    std::iter::once(filter(t().common.all, all, None, None)).chain(each).chain([shut_out]).collect()
+    let disabled = filter(t().server_pages().people.shut_out, counts.disabled, None, Some(true));
+    std::iter::once(filter(t().common.all, all, None, None)).chain(each).chain([disabled]).collect()
 }
 
 fn search_form(query: &UsersQuery) -> AnyView {
     let role = query.role.map(|role| role.as_str().to_owned());
     let keeps = vec![("role", role), ("disabled", query.disabled.map(|disabled| disabled.to_string()))];
-    view! { <ListSearch action="/admin/users" q=query.q.clone() keeps=keeps hint=t().plain().login.name/> }
+    view! { <ListSearch action="/admin/users" q=query.q.clone() keeps=keeps hint=t().server_pages().login.name/> }
         .into_erased()
 }
 
 #[component]
 fn UserTable(page: UsersPage, query: UsersQuery) -> impl IntoView {
-    let words = t().plain();
+    let words = t().server_pages();
     if page.users.is_empty() {
         return view! {
             <div class="panel">
@@ -128,7 +128,7 @@ fn UserTable(page: UsersPage, query: UsersQuery) -> impl IntoView {
 
 #[component]
 fn UserRow(listed: ListedUser) -> impl IntoView {
-    let words = t().plain();
+    let words = t().server_pages();
     let ListedUser { user, last_used_at, tokens, second_factor } = listed;
     let used = match last_used_at {
         Some(at) => view! { <RelativeTime at=at/> }.into_erased(),
@@ -167,7 +167,7 @@ const USER_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("passwor
 
 #[component]
 fn AddUserForm() -> impl IntoView {
-    let words = &t().plain().people;
+    let words = &t().server_pages().people;
     let (problem, typed) = form_problem(FormName::User);
     let name = typed.get("name").cloned().unwrap_or_default();
     let role = typed.get("role").and_then(|role| Role::parse(role)).unwrap_or(Role::Researcher);
@@ -177,13 +177,13 @@ fn AddUserForm() -> impl IntoView {
             <h2 id="add" class="panel-title">{words.add}</h2>
             {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
             <form method="post" action="/ui/users" class="space-y-4">
-                <Field id="name" label=t().plain().login.name hint=t().plain().login.name_hint error=errors.message("name")>
+                <Field id="name" label=t().server_pages().login.name hint=t().server_pages().login.name_hint error=errors.message("name")>
                     <input class="input w-full" id="name" name="name" required=true maxlength="32" autocomplete="off"
                         autocapitalize="none" aria-describedby=errors.aria_describedby("name", Some("name-hint"))
                         aria-invalid=errors.aria_invalid("name") autofocus=errors.is_first("name") value=name/>
                 </Field>
                 <Field id="role" label=words.role><RoleSelect chosen=role/></Field>
-                <Field id="password" label=t().plain().login.password hint=words.password_optional optional=true
+                <Field id="password" label=t().server_pages().login.password hint=words.password_optional optional=true
                     error=errors.message("password")>
                     <input class="input w-full" id="password" name="password" type="password" autocomplete="new-password"
                         minlength=MIN_CHARS.to_string() aria-describedby=errors.aria_describedby("password", Some("password-hint"))
@@ -200,7 +200,7 @@ fn AddUserForm() -> impl IntoView {
 
 #[component]
 fn RoleHelp() -> impl IntoView {
-    let words = &t().plain().people;
+    let words = &t().server_pages().people;
     let entry = |role: Role| {
         let text = match role {
             Role::Viewer => words.viewer,

@@ -15,9 +15,9 @@ use crate::ui::i18n::t;
 
 #[component]
 pub(crate) fn WorkerDeletePage() -> impl IntoView {
-    let desk = use_page_backend();
-    let ask = move |id: WorkerId| desk.editable_worker(id);
-    server_rendered_page(ask, |worker| view! { <DeleteConfirmation worker=worker/> }.into_erased(), worker_error)
+    let page_backend = use_page_backend();
+    let fetch = move |id: WorkerId| page_backend.editable_worker(id);
+    server_rendered_page(fetch, |worker| view! { <DeleteConfirmation worker=worker/> }.into_erased(), worker_error)
 }
 
 #[component]
@@ -27,19 +27,19 @@ fn DeleteConfirmation(worker: WorkerView) -> impl IntoView {
     let disabled = undeletable.is_some();
     let page = format!("/admin/workers/{}", worker.id);
     view! {
-        <PageHeader title=words.plain().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
+        <PageHeader title=words.server_pages().delete.title.of(&worker.name) above=("/admin/workers", words.workers.title)/>
         <div class="panel form">
             <p class="flex flex-wrap gap-x-3"><WorkerBadge worker=worker.clone()/></p>
-            <p>{words.plain().delete.text}</p>
+            <p>{words.server_pages().delete.text}</p>
             {undeletable.map(|why| view! {
                 <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p id="why">{why}</p></div>
             })}
             {(held > 0 && !disabled).then(|| view! {
-                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.plain().delete.busy.of(held)}</p></div>
+                <div class="notice notice-warn mb-0"><Icon glyph=Glyph::Warning/><p>{words.server_pages().delete.busy.of(held)}</p></div>
             })}
             <form method="post" action=format!("/ui/workers/{}/delete", worker.id) class="form-actions">
-                <button class="btn btn-error" disabled=disabled aria-describedby=disabled.then_some("why")><Icon glyph=Glyph::Trash/>{words.plain().delete.confirm}</button>
-                <a class="btn btn-ghost" href=page>{words.plain().delete.keep}</a>
+                <button class="btn btn-error" disabled=disabled aria-describedby=disabled.then_some("why")><Icon glyph=Glyph::Trash/>{words.server_pages().delete.confirm}</button>
+                <a class="btn btn-ghost" href=page>{words.server_pages().delete.keep}</a>
             </form>
         </div>
     }

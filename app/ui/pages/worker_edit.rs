@@ -25,14 +25,14 @@ use crate::ui::worker_edit_form::{form_fields, form_url};
 
 #[component]
 pub(crate) fn WorkerEditPage() -> impl IntoView {
-    let desk = use_page_backend();
-    let ask = move |id: WorkerId| {
-        let (worker, known) = (desk.editable_worker(id), desk.fleet_labels());
+    let page_backend = use_page_backend();
+    let fetch = move |id: WorkerId| {
+        let (worker, known) = (page_backend.editable_worker(id), page_backend.fleet_labels());
         // The form also works without suggestions.
         async move { Ok((worker.await?, known.await.unwrap_or_default())) }
     };
     server_rendered_page(
-        ask,
+        fetch,
         |(worker, known)| view! { <EditWorkerForm worker=worker known=known/> }.into_erased(),
         worker_error,
     )
@@ -40,7 +40,7 @@ pub(crate) fn WorkerEditPage() -> impl IntoView {
 
 #[component]
 fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
-    let words = &t().plain().worker;
+    let words = &t().server_pages().worker;
     let page = format!("/admin/workers/{}", worker.id);
     let (problem, typed) = form_problem(FormName::Worker);
     let overtaken = problem.as_ref().is_some_and(|problem| problem.code == "precondition_failed");
@@ -66,13 +66,13 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
                     <label for="older"><span class="font-medium">{words.older}</span><span class="choice-text">{words.older_hint}</span></label>
                 </div>
             </div>
-            <Field id="networks" label=t().plain().create.networks hint=t().plain().create.networks_hint optional=true error=errors.message("networks")>
+            <Field id="networks" label=t().server_pages().create.networks hint=t().server_pages().create.networks_hint optional=true error=errors.message("networks")>
                 <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
                     aria-describedby=errors.aria_describedby("networks", Some("networks-hint")) aria-invalid=errors.aria_invalid("networks")
                     autofocus=errors.is_first("networks") value=filled("networks")/>
             </Field>
             <div class="form-actions">
-                <button class="btn btn-primary">{t().plain().people.save}</button>
+                <button class="btn btn-primary">{t().server_pages().people.save}</button>
                 <a class="btn btn-ghost" href=page>{t().common.cancel}</a>
             </div>
         </form>
@@ -82,7 +82,7 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
 
 /// The stored settings, which another user has changed in the meantime.
 fn stored_settings(worker: &WorkerView) -> AnyView {
-    let (words, create) = (&t().plain().worker, &t().plain().create);
+    let (words, create) = (&t().server_pages().worker, &t().server_pages().create);
     let set = worker.settings.clone().unwrap_or_default();
     let networks = worker.allowed_networks.join(", ");
     let networks = if networks.is_empty() { t().token.any_network.to_owned() } else { networks };
@@ -108,7 +108,7 @@ fn stored_settings(worker: &WorkerView) -> AnyView {
 
 #[component]
 fn NameAndTypeFields(name: String, kind: Option<WorkerType>, errors: FormErrors) -> impl IntoView {
-    let words = &t().plain().create;
+    let words = &t().server_pages().create;
     view! {
         <Field id="name" label=words.name hint=words.name_hint error=errors.message("name")>
             <input class="input w-full" id="name" name="name" required=true maxlength="64" autocomplete="off"
@@ -136,7 +136,7 @@ fn LabelFields(
     worker: WorkerView,
     errors: FormErrors,
 ) -> impl IntoView {
-    let (words, create) = (&t().plain().worker, &t().plain().create);
+    let (words, create) = (&t().server_pages().worker, &t().server_pages().create);
     let set = worker.settings.unwrap_or_default();
     let everywhere = worker.ignore_reported_labels && !set.ignore_reported_labels;
     let hint = if everywhere { words.ignored_everywhere } else { words.ignore_hint };
@@ -145,7 +145,7 @@ fn LabelFields(
         <fieldset class="field">
             <legend>{create.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{create.labels_hint}</p>
-            <LabelInputs name="labels" typed=typed label=t().plain().train.label_row errors=errors/>
+            <LabelInputs name="labels" typed=typed label=t().server_pages().train.label_row errors=errors/>
             <LabelSuggestions labels=known/>
         </fieldset>
         <section class="field" aria-labelledby="reported">
@@ -164,7 +164,7 @@ fn LabelFields(
 
 /// The reported labels, each with the reason if it has no effect.
 fn reported_labels(reported: Labels, given: &Labels, ignored: bool) -> AnyView {
-    let words = &t().plain().worker;
+    let words = &t().server_pages().worker;
     if reported.0.is_empty() {
         return view! { <p class="text-muted">{words.none_reported}</p> }.into_erased();
     }

@@ -27,8 +27,8 @@ pub(super) const WORKER_FIELDS: [FieldAliases<'_>; 4] = [
 /// The form; the next page shows the token once.
 #[component]
 pub(crate) fn WorkerNewPage() -> impl IntoView {
-    let desk = use_page_backend();
-    let known = Resource::new(|| (), move |()| desk.labels_for_worker_form());
+    let page_backend = use_page_backend();
+    let known = Resource::new(|| (), move |()| page_backend.labels_for_worker_form());
     let shown = move || {
         Suspend::new(async move {
             match known.await {
@@ -51,10 +51,10 @@ fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
     let limited = !(days.is_empty() && networks.is_empty());
     let errors = FormErrors::from_problem(problem, &WORKER_FIELDS);
     view! {
-        <PageHeader title=words.plain().create.title above=("/admin/workers", words.workers.title) intro=words.plain().create.intro/>
+        <PageHeader title=words.server_pages().create.title above=("/admin/workers", words.workers.title) intro=words.server_pages().create.intro/>
         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
         <form method="post" action="/ui/workers" class="panel form">
-            <Field id="name" label=words.plain().create.name hint=words.plain().create.name_hint error=errors.message("name")>
+            <Field id="name" label=words.server_pages().create.name hint=words.server_pages().create.name_hint error=errors.message("name")>
                 <input
                     class="input w-full"
                     id="name"
@@ -70,28 +70,28 @@ fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
                 />
             </Field>
             <fieldset class="field">
-                <legend>{words.plain().create.kind}</legend>
-                <p class="field-hint">{words.plain().create.kind_hint}</p>
+                <legend>{words.server_pages().create.kind}</legend>
+                <p class="field-hint">{words.server_pages().create.kind_hint}</p>
                 <div class="choices">
-                    <Choice name="worker_type" value="persistent" checked={kind != Some(WorkerType::Ephemeral)} label=words.status.persistent text=words.plain().create.persistent/>
-                    <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.plain().create.ephemeral/>
+                    <Choice name="worker_type" value="persistent" checked={kind != Some(WorkerType::Ephemeral)} label=words.status.persistent text=words.server_pages().create.persistent/>
+                    <Choice name="worker_type" value="ephemeral" checked={kind == Some(WorkerType::Ephemeral)} label=words.status.ephemeral text=words.server_pages().create.ephemeral/>
                 </div>
             </fieldset>
             <fieldset class="field">
-                <legend>{words.plain().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
-                <p class="field-hint" id="labels-hint">{words.plain().create.labels_hint}</p>
-                <LabelInputs name="labels" typed=labels.replace(',', "\n") label=words.plain().train.label_row errors=errors/>
+                <legend>{words.server_pages().create.labels}<span class="field-optional">{words.common.optional}</span></legend>
+                <p class="field-hint" id="labels-hint">{words.server_pages().create.labels_hint}</p>
+                <LabelInputs name="labels" typed=labels.replace(',', "\n") label=words.server_pages().train.label_row errors=errors/>
                 <LabelSuggestions labels=known/>
             </fieldset>
             <details class="fold" open=limited>
-                <summary>{words.plain().create.advanced}</summary>
+                <summary>{words.server_pages().create.advanced}</summary>
                 <div class="fold-body">
                     <Field id="expires_in_days" label=words.token.days hint=words.token.days_hint optional=true error=errors.message("expires_in_days")>
                         <input class="input w-full" id="expires_in_days" name="expires_in_days" type="number" min="1" max="3660"
                             aria-describedby=errors.aria_describedby("expires_in_days", Some("expires_in_days-hint"))
                             aria-invalid=errors.aria_invalid("expires_in_days") autofocus=errors.is_first("expires_in_days") value=days/>
                     </Field>
-                    <Field id="networks" label=words.plain().create.networks hint=words.plain().create.networks_hint optional=true error=errors.message("networks")>
+                    <Field id="networks" label=words.server_pages().create.networks hint=words.server_pages().create.networks_hint optional=true error=errors.message("networks")>
                         <input class="input w-full font-mono" id="networks" name="networks" autocomplete="off" spellcheck="false"
                             aria-describedby=errors.aria_describedby("networks", Some("networks-hint")) aria-invalid=errors.aria_invalid("networks")
                             autofocus=errors.is_first("networks") value=networks/>
@@ -99,7 +99,7 @@ fn NewWorkerForm(known: FleetLabels) -> impl IntoView {
                 </div>
             </details>
             <div class="form-actions">
-                <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.plain().create.submit}</button>
+                <button class="btn btn-primary"><Icon glyph=Glyph::Plus/>{words.server_pages().create.submit}</button>
                 <a class="btn btn-ghost" href="/admin/workers">{words.common.cancel}</a>
             </div>
         </form>

@@ -77,8 +77,8 @@ impl ConnectionLimiter {
     /// Accepts a connection within the limits.
     pub fn try_acquire(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionPermit> {
         let peer = peer.to_canonical();
-        let stranger = !self.trusted_proxies.iter().any(|proxy| proxy.contains(&peer));
-        let network = stranger.then(|| Network::from_client(peer));
+        let is_untrusted = !self.trusted_proxies.iter().any(|proxy| proxy.contains(&peer));
+        let network = is_untrusted.then(|| Network::from_client(peer));
         let mut open = self.open.lock().expect("no panic while it is held");
         let of_network = network.and_then(|network| open.by_network.get(&network)).copied().unwrap_or_default();
         if open.total >= self.max || of_network >= self.max_per_network {

@@ -25,7 +25,7 @@ pub fn from_args(args: &ServerArgs) -> ServerPolicy {
         limits: ConcurrencyLimits { jobs: args.max_running_jobs, jobs_per_user: args.max_running_jobs_per_user },
         usage_limits: limits.usage_limits(),
         accounts: args.accounts.policy(),
-        quotas: RateQuotas::new(limits.rate_limit, limits.stranger_rate_limit, limits.wrong_password_limit)
+        quotas: RateQuotas::new(limits.rate_limit, limits.anonymous_rate_limit, limits.wrong_password_limit)
             .with_worker_changes(limits.worker_change_limit)
             .with_global_wrong_passwords(limits.wrong_password_limit_per_name),
         ..ServerPolicy::default()
@@ -67,7 +67,7 @@ mod tests {
             "max-running-jobs",
             "max-running-jobs-per-user",
             "rate-limit",
-            "stranger-rate-limit",
+            "anonymous-rate-limit",
             "wrong-password-limit",
             "wrong-password-limit-per-name",
             "session-idle-minutes",

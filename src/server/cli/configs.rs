@@ -108,8 +108,8 @@ async fn push_config(push: &PushConfigArgs, client: &Client, output: &mut Output
 fn read_bundle(path: &Path) -> io::Result<ConfigBundle> {
     if path.is_dir() {
         let bundle = config_import::read_bundle(path)?;
-        let whole = bundle.files.contains_key("config.json");
-        return if whole { Ok(bundle) } else { Err(io::Error::other("it contains no config.json")) };
+        let is_complete = bundle.files.contains_key("config.json");
+        return if is_complete { Ok(bundle) } else { Err(io::Error::other("it contains no config.json")) };
     }
     Ok(ConfigBundle { files: BTreeMap::from([("config.json".to_owned(), std::fs::read_to_string(path)?)]) })
 }
@@ -129,10 +129,10 @@ async fn upload_bundle(
     let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}");
     bar.set_style(style.map_err(io::Error::other)?);
     bar.set_message(name.to_owned());
-    let (whole, told) = (Bytes::from(body), bar.clone());
+    let (body_bytes, progress) = (Bytes::from(body), bar.clone());
     let pieces = (0..length).step_by(CHUNK_BYTES).map(move |start| {
-        let piece = whole.slice(start..(start + CHUNK_BYTES).min(length));
-        told.inc(piece.len() as u64);
+        let piece = body_bytes.slice(start..(start + CHUNK_BYTES).min(length));
+        progress.inc(piece.len() as u64);
         Ok::<_, io::Error>(piece)
     });
     let answer = client.upload(&["configs", name], length, Body::wrap_stream(stream::iter(pieces))).await;
@@ -220,8 +220,8 @@ mod tests {
             ("train_batch_size", "4", "batch 4"),
             ("model_family", "flux", "flux"),
         ];
-        for (key, value, said) in rows {
-            assert_eq!(describe_value(key, value), said);
+        for (key, value, summary) in rows {
+            assert_eq!(describe_value(key, value), summary);
         }
     }
 }

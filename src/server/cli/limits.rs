@@ -15,8 +15,8 @@ pub struct LimitArgs {
     #[arg(long, env = "SIMPLETUNER_RATE_LIMIT", default_value_t = 1_000)]
     pub rate_limit: u32,
     /// Limit requests per second of unauthenticated clients per network (an IPv4 address or an IPv6 /64); burst 10×.
-    #[arg(long, env = "SIMPLETUNER_STRANGER_RATE_LIMIT", default_value_t = 100)]
-    pub stranger_rate_limit: u32,
+    #[arg(long, env = "SIMPLETUNER_ANONYMOUS_RATE_LIMIT", default_value_t = 100)]
+    pub anonymous_rate_limit: u32,
     /// Limit wrong passwords per minute from a network; a third of it per user there, or from one known browser.
     #[arg(long, env = "SIMPLETUNER_WRONG_PASSWORD_LIMIT", default_value_t = 10)]
     pub wrong_password_limit: u32,
@@ -80,7 +80,7 @@ impl LimitArgs {
     /// Returns the memory limits of flash messages.
     pub fn flash_limits(&self) -> FlashLimits {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        FlashLimits { total: bytes(self.max_form_memory), per_person: bytes(self.max_form_memory_per_user) }
+        FlashLimits { total: bytes(self.max_form_memory), per_user: bytes(self.max_form_memory_per_user) }
     }
 
     /// Returns the quotas of users, jobs and workers.

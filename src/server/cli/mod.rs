@@ -189,22 +189,22 @@ pub fn run() -> ExitCode {
     match cli.command {
         Command::Worker { args } => worker::become_agent(&args),
         Command::Server(args) => {
-            let said = matches.subcommand().map(|(_, said)| said);
-            boot::main(&args, said.map(config::list_settings).unwrap_or_default())
+            let set_args = matches.subcommand().map(|(_, set_args)| set_args);
+            boot::main(&args, set_args.map(config::list_settings).unwrap_or_default())
         }
         Command::Audit(command) => audit::main(command),
-        Command::Workers(ResourceCommand { command, connection: way, output }) => {
-            run::with_server(&way, &output, async |client, screen| workers::run(command, client, screen).await)
+        Command::Workers(ResourceCommand { command, connection, output }) => {
+            run::with_server(&connection, &output, async |client, screen| workers::run(command, client, screen).await)
         }
-        Command::Jobs(ResourceCommand { command, connection: way, output }) => {
-            run::with_server(&way, &output, async |client, screen| jobs::run(command, client, screen).await)
+        Command::Jobs(ResourceCommand { command, connection, output }) => {
+            run::with_server(&connection, &output, async |client, screen| jobs::run(command, client, screen).await)
         }
-        Command::Configs(ResourceCommand { command, connection: way, output }) => {
-            run::with_server(&way, &output, async |client, screen| configs::run(command, client, screen).await)
+        Command::Configs(ResourceCommand { command, connection, output }) => {
+            run::with_server(&connection, &output, async |client, screen| configs::run(command, client, screen).await)
         }
         Command::Auth(args) => {
-            let AuthArgs { resource: ResourceCommand { command, connection: way, output }, database } = *args;
-            auth::main(command, &way, &database, &output)
+            let AuthArgs { resource: ResourceCommand { command, connection, output }, database } = *args;
+            auth::main(command, &connection, &database, &output)
         }
         Command::Completions(args) => run::with_output(&OutputArgs::default(), async |screen| {
             generate::completions(&args, Cli::command(), screen)

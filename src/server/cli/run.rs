@@ -16,11 +16,11 @@ use super::output::{Output, OutputArgs, with_process_output};
 use crate::boot::exit::ExitError;
 
 /// Runs a command that needs a server.
-pub fn with_server<W>(way: &ConnectionArgs, output: &OutputArgs, work: W) -> ExitCode
+pub fn with_server<W>(connection: &ConnectionArgs, output: &OutputArgs, work: W) -> ExitCode
 where
     W: AsyncFnOnce(&Client, &mut Output<'_>) -> Result<(), ExitError>,
 {
-    with_output(output, async |screen| work(&connect(way, screen)?, screen).await)
+    with_output(output, async |screen| work(&connect(connection, screen)?, screen).await)
 }
 
 /// Runs a command that may not need a server.
@@ -39,13 +39,13 @@ where
 }
 
 /// Returns the client of the selected server.
-pub fn connect(way: &ConnectionArgs, output: &mut Output<'_>) -> Result<Client, ExitError> {
+pub fn connect(connection: &ConnectionArgs, output: &mut Output<'_>) -> Result<Client, ExitError> {
     let host = gethostname::gethostname().to_string_lossy().into_owned();
-    let way = way.resolve(&host, |name| std::env::var(name).ok())?;
-    for warning in &way.warnings {
+    let connection = connection.resolve(&host, |name| std::env::var(name).ok())?;
+    for warning in &connection.warnings {
         output.print_warning(warning)?;
     }
-    Client::new(way)
+    Client::new(connection)
 }
 
 /// Builds a runtime with its own thread for Ctrl-C, which must work while a prompt waits.

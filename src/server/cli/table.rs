@@ -74,10 +74,10 @@ impl TableCell {
     fn wrap(&self, width: usize) -> Vec<Self> {
         let mut lines: Vec<String> = vec![String::new()];
         for word in self.single_line().split_whitespace() {
-            let room = |line: &&mut String| measure_text_width(line) + 1 + measure_text_width(word) <= width;
+            let fits = |line: &&mut String| measure_text_width(line) + 1 + measure_text_width(word) <= width;
             match lines.last_mut() {
                 Some(line) if line.is_empty() => line.push_str(word),
-                line => match line.filter(room) {
+                line => match line.filter(fits) {
                     Some(line) => line.extend([" ", word]),
                     None => lines.push(word.to_owned()),
                 },

@@ -97,8 +97,8 @@ pub struct TokenLifetimeArgs {
 }
 
 impl From<TokenLifetimeArgs> for TokenLifetime {
-    fn from(life: TokenLifetimeArgs) -> Self {
-        Self { expires_in_seconds: life.expires_in_days.map(|days| days * 86_400), ..Self::default() }
+    fn from(lifetime: TokenLifetimeArgs) -> Self {
+        Self { expires_in_seconds: lifetime.expires_in_days.map(|days| days * 86_400), ..Self::default() }
     }
 }
 

@@ -51,8 +51,8 @@ const EXPORT: OperationDoc = OperationDoc {
 async fn export(State(app): State<AppState>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
     let entries = trail::export(app.services.context.store.clone(), &filters, app.services.context.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
-    let failed = |refusal| {
-        tracing::error!(error = ?refusal, "audit: export aborted");
+    let failed = |error| {
+        tracing::error!(?error, "audit: export aborted");
         std::io::Error::other("database error")
     };
     let lines = entries.map_err(failed).and_then(move |entry| std::future::ready(line(entry)));

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
 use crate::http::edge::json::Json as Body;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::idempotency_key;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
@@ -52,9 +52,9 @@ pub fn handler(
 + Send
 + Sync
 + 'static {
-    move |State(app), Extension(person), headers, Body(BulkIds { ids })| {
-        let asked = BulkRequest { idempotency_key: idempotency_key(&headers), ..BulkRequest::new(action, ids) };
-        Box::pin(async move { run_bulk(&app, &person, asked).await })
+    move |State(app), Extension(principal), headers, Body(BulkIds { ids })| {
+        let request = BulkRequest { idempotency_key: idempotency_key(&headers), ..BulkRequest::new(action, ids) };
+        Box::pin(async move { run_bulk(&app, &principal, request).await })
     }
 }
 
@@ -68,7 +68,7 @@ pub async fn drain(
 }
 
 async fn run_bulk(app: &AppState, principal: &Principal, request: BulkRequest) -> Result<Json<BulkResults>, ApiError> {
-    let outcomes = app.services.bulk.run_bulk(caller_from_person(principal), principal, request).await?;
+    let outcomes = app.services.bulk.run_bulk(caller_from_principal(principal), principal, request).await?;
     Ok(Json(BulkResults { results: outcomes.into_iter().map(to_result).collect() }))
 }
 
@@ -78,8 +78,6 @@ fn to_result((id, became): BulkItemOutcome) -> BulkResult {
         Ok(BulkItemEffect::Done) => plain(BulkOutcome::Done),
         Ok(BulkItemEffect::Retried(job)) => BulkResult { new_job_id: Some(job), ..plain(BulkOutcome::Done) },
         Ok(BulkItemEffect::Unchanged) => plain(BulkOutcome::Unchanged),
-        Err(refusal) => {
-            BulkResult { problem: Some(ApiError::from(refusal).to_problem()), ..plain(BulkOutcome::Refused) }
-        }
+        Err(error) => BulkResult { problem: Some(ApiError::from(error).to_problem()), ..plain(BulkOutcome::Refused) },
     }
 }

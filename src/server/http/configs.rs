@@ -13,7 +13,7 @@ use crate::http::edge::conditional::{IfMatch, IfNoneMatch, IfNoneMatchAny, Tagge
 use crate::http::edge::extractors::Path;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::{Principal, Requirement};
 use crate::service::configs::ConfigPrecondition;
 use crate::state::AppState;
@@ -104,7 +104,7 @@ async fn put(
     Body(bundle): Body<ConfigBundle>,
 ) -> Result<Json<ConfigView>, ApiError> {
     let seen = if new { ConfigPrecondition::Absent } else { seen.into() };
-    Ok(Json(app.services.configs.put_config(caller_from_person(&principal), name, bundle, seen).await?))
+    Ok(Json(app.services.configs.put_config(caller_from_principal(&principal), name, bundle, seen).await?))
 }
 
 const DELETE: OperationDoc = OperationDoc {
@@ -119,6 +119,6 @@ async fn delete(
     Path(name): Path<String>,
     IfMatch(seen): IfMatch,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.configs.delete_config(caller_from_person(&principal), name, seen.into()).await?;
+    app.services.configs.delete_config(caller_from_principal(&principal), name, seen.into()).await?;
     Ok(Json(ReportResponse { success: true }))
 }

@@ -1,7 +1,7 @@
 //! The HTTP layer: routes, authorization, and error responses.
 //!
 //! Every route belongs to exactly one group, and each group has one guard: [`agents`] routes take a worker's or a job's token,
-//! [`people_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
+//! [`user_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
 //! browser's session. There are no routes outside of a group.
 
 pub mod access;
@@ -44,7 +44,7 @@ use problem::{cross_site, no_such_route, panicked};
 pub fn router(app: AppState) -> Router {
     let description = Arc::new(ApiDescription::new(declared_routes(&app)));
     let api = Router::new()
-        .merge(people_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::require_person)))
+        .merge(user_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::require_principal)))
         .merge(agents::routes(&app).into_router())
         .merge(openapi::with_description(openapi::routes(&app), &description))
         .method_not_allowed_fallback(method_not_allowed)
@@ -64,7 +64,7 @@ pub fn router(app: AppState) -> Router {
 }
 
 /// Returns the routes of users and their scripts, below `/api`.
-pub fn people_routes(app: &AppState) -> Routes {
+pub fn user_routes(app: &AppState) -> Routes {
     workers::routes(app)
         .merge(access::users::routes(app))
         .merge(overview::routes(app))
@@ -83,7 +83,7 @@ pub fn people_routes(app: &AppState) -> Routes {
 
 /// Returns all documented routes with their full paths.
 pub fn declared_routes(app: &AppState) -> Vec<DeclaredRoute> {
-    let api = [people_routes(app), agents::routes(app), openapi::routes(app)];
+    let api = [user_routes(app), agents::routes(app), openapi::routes(app)];
     let beside = [system::health::routes(app), ui::login_routes(app), docs::routes(app)];
     let api = api.iter().flat_map(|routes| routes.declared_below("/api"));
     api.chain(beside.iter().flat_map(|routes| routes.declared_below(""))).collect()

@@ -17,7 +17,7 @@ use super::openapi::doc::OperationDoc;
 use super::openapi::signature::{HandlerSignature, Signature};
 use super::problem::ApiError;
 use super::ui::forms;
-use crate::http::edge::request::{Peer, caller_from_person};
+use crate::http::edge::request::{Peer, caller_from_principal};
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
 use crate::service::workers::tokens::TokenUse;
@@ -29,7 +29,7 @@ pub enum RouteAccess {
     /// No authentication.
     Anyone,
     /// A user or an API token, with the given requirement. The group's guard authenticates them.
-    Person(Requirement),
+    Principal(Requirement),
     /// A worker that registers.
     Registration,
     /// A worker's agent with its session, or, if allowed here, its token.
@@ -40,7 +40,7 @@ pub enum RouteAccess {
 
 impl From<Requirement> for RouteAccess {
     fn from(requirement: Requirement) -> Self {
-        Self::Person(requirement)
+        Self::Principal(requirement)
     }
 }
 
@@ -152,8 +152,9 @@ impl Routes {
 
     /// Returns the declared routes, with paths below a prefix.
     pub fn declared_below(&self, below: &str) -> Vec<DeclaredRoute> {
-        let whole = |route: &DeclaredRoute| DeclaredRoute { path: format!("{below}{}", route.path), ..route.clone() };
-        self.declared.iter().map(whole).collect()
+        let full_route =
+            |route: &DeclaredRoute| DeclaredRoute { path: format!("{below}{}", route.path), ..route.clone() };
+        self.declared.iter().map(full_route).collect()
     }
 
     /// Returns the paths of the forms of pages.
@@ -172,7 +173,9 @@ impl Routes {
 fn apply_guard(app: &AppState, access: RouteAccess, methods: MethodRouter<AppState>) -> MethodRouter<AppState> {
     match access {
         RouteAccess::Anyone => methods,
-        RouteAccess::Person(needs) => methods.route_layer(from_fn_with_state((app.clone(), needs), check_permission)),
+        RouteAccess::Principal(needs) => {
+            methods.route_layer(from_fn_with_state((app.clone(), needs), check_permission))
+        }
         RouteAccess::Registration => methods.route_layer(from_fn_with_state(app.clone(), access::require_registration)),
         RouteAccess::Worker(to) => methods.route_layer(from_fn_with_state((app.clone(), to), access::require_worker)),
         RouteAccess::Job => methods.route_layer(from_fn_with_state(app.clone(), access::require_job)),
@@ -187,24 +190,24 @@ async fn check_permission(
     next: Next,
 ) -> Response {
     let job = parameters.iter().flatten().find(|(name, _)| *name == "id").and_then(|(_, id)| JobId::parse(id).ok());
-    let Some(person) = request.extensions().get::<Principal>() else {
+    let Some(principal) = request.extensions().get::<Principal>() else {
         return ApiError::not_authenticated().into_response();
     };
-    let permitted = app.services.access.authorize(person, needs, job.as_ref()).await;
+    let permitted = app.services.access.authorize(principal, needs, job.as_ref()).await;
     if let Err(ServiceError::PermissionDenied(permission)) = &permitted {
         let wanted = access::request_target(&request);
         let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
         let detail = json!({"reason": "permission_denied", "permission": permission});
         app.services
             .audit
-            .record_refusal(caller_from_person(person), RefusalKind::AccessDenied, peer, &wanted, detail)
+            .record_refusal(caller_from_principal(principal), RefusalKind::AccessDenied, peer, &wanted, detail)
             .await;
     }
     match permitted {
         Ok(()) => next.run(request).await,
-        Err(refusal) if request.uri().path().starts_with("/ui/") => {
-            forms::redirect_denied(&app, request.headers(), refusal)
+        Err(error) if request.uri().path().starts_with("/ui/") => {
+            forms::redirect_denied(&app, request.headers(), error)
         }
-        Err(refusal) => ApiError::from(refusal).into_response(),
+        Err(error) => ApiError::from(error).into_response(),
     }
 }

@@ -12,7 +12,7 @@ use super::routes::Routes;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::{Principal, Requirement};
 use crate::state::AppState;
 
@@ -57,7 +57,7 @@ async fn put(
     Body(put): Body<PutSecret>,
 ) -> Result<Json<SecretView>, ApiError> {
     check_can_share(&app, &principal, put.shared)?;
-    Ok(Json(app.services.secrets.put_secret(caller_from_person(&principal), &principal, &name, put).await?))
+    Ok(Json(app.services.secrets.put_secret(caller_from_principal(&principal), &principal, &name, put).await?))
 }
 
 const REMOVE: OperationDoc = OperationDoc {
@@ -74,7 +74,7 @@ async fn remove(
     Query(query): Query<SecretQuery>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     check_can_share(&app, &principal, query.shared)?;
-    app.services.secrets.remove_secret(caller_from_person(&principal), &principal, &name, query.shared).await?;
+    app.services.secrets.remove_secret(caller_from_principal(&principal), &principal, &name, query.shared).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 

@@ -97,7 +97,7 @@ pub struct RefusalMetrics {
     /// Unauthenticated requests that claim to be a worker's.
     pub unknown_workers: AtomicU64,
     /// Other unauthenticated requests.
-    pub unknown_people: AtomicU64,
+    pub unknown_users: AtomicU64,
 }
 
 impl RefusalMetrics {

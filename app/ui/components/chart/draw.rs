@@ -212,8 +212,8 @@ mod tests {
             let clock = PageClock::new(&Prefs { time_zone: Some("Asia/Kolkata".to_owned()), ..Prefs::default() });
             let x = AxisRange { low: 1_704_450_600.0, high: 1_704_450_600.0 + 4.0 * 3_600.0 };
             let plot = Plot { x, y: AxisRange { low: 0.0, high: 1.0 }, is_log: false };
-            let said: Vec<_> = x_ticks(Axis::Clock, plot, WIDE[2], clock).into_iter().map(|(text, _)| text).collect();
-            assert_eq!(said, ["16:00", "17:00", "18:00", "19:00", "20:00"]);
+            let labels: Vec<_> = x_ticks(Axis::Clock, plot, WIDE[2], clock).into_iter().map(|(text, _)| text).collect();
+            assert_eq!(labels, ["16:00", "17:00", "18:00", "19:00", "20:00"]);
         });
     }
 }

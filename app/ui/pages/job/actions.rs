@@ -23,7 +23,7 @@ use crate::ui::prefs::Prefs;
 pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl IntoView {
     let cancels = job.with_untracked(|job| can_cancel(&job.submitted_by));
     let submits = has_permission(Permission::JobSubmit);
-    let urges = has_permission(Permission::QueueManage);
+    let sets_priority = has_permission(Permission::QueueManage);
     let status = Memo::new(move |_| job.with(|job| job.status));
     let priority = Memo::new(move |_| job.with(|job| job.priority));
     let reader = use_context::<Prefs>().and_then(|prefs| prefs.session).map(|session| session.name).unwrap_or_default();
@@ -35,7 +35,7 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
         let (status, ended) = (status.get(), status.get().is_terminal());
         let (id, clone) = (id.clone(), clone.clone());
         view! {
-            {(urges && status.is_in_phase(JobPhase::Waiting)).then(|| view! { <PriorityForm id=id.clone() priority=priority.get()/> })}
+            {(sets_priority && status.is_in_phase(JobPhase::Waiting)).then(|| view! { <PriorityForm id=id.clone() priority=priority.get()/> })}
             {submits.then(|| view! { <a class="btn btn-sm" rel="external" href=clone><Icon glyph=Glyph::Copy/>{t().work.clone}</a> })}
             {(submits && ended).then(|| view! { <RetryForm id=id.clone() status=status points=resumable.get()/> })}
             {(cancels && !ended).then(|| view! { <CancelButton id=id status=status/> })}
@@ -89,7 +89,7 @@ fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
             confirm=words.cancel_confirm
             keep=keep
             glyph=Glyph::StopCircle
-            ask="cancel"
+            confirm_id="cancel"
         />
     }
     .into_erased()

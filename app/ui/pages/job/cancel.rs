@@ -19,9 +19,9 @@ use crate::ui::safe_url::SafeUrl;
 
 #[component]
 pub(crate) fn JobCancelPage() -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     server_rendered_page(
-        move |id: JobId| port.job(id),
+        move |id: JobId| backend.job(id),
         |job| view! { <CancelConfirmation job=job/> }.into_erased(),
         job_error,
     )
@@ -36,12 +36,12 @@ fn CancelConfirmation(job: JobView) -> impl IntoView {
     let waits = job.status.is_in_phase(JobPhase::Waiting);
     let ended = job.status.is_terminal();
     let text = if waits { words.work.cancel_waiting } else { words.job.cancel_text };
-    let question = (!ended).then(|| view! { <p>{text}</p> });
+    let note = (!ended).then(|| view! { <p>{text}</p> });
     let confirm = (!ended).then(|| {
         view! { <button class="btn btn-error"><Icon glyph=Glyph::StopCircle/>{words.job.cancel_confirm}</button> }
     });
     view! {
-        <PageHeader title=words.plain().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
+        <PageHeader title=words.server_pages().job.cancel_title.of(&job.config_name) above=("/jobs", words.jobs.title)/>
         <div class="panel form">
             <p class="flex flex-wrap items-center gap-x-4 gap-y-1">
                 <JobBadge status=job.status/>
@@ -49,7 +49,7 @@ fn CancelConfirmation(job: JobView) -> impl IntoView {
                 <span>{words.job.submitted_by.of(&job.submitted_by)}</span>
                 <WorkerLink job=job.clone()/>
             </p>
-            {question}
+            {note}
             <form method="post" action=format!("/ui/jobs/{}/cancel", job.job_id) class="form-actions">
                 <input type="hidden" name="back" value=page.clone()/>
                 {confirm}

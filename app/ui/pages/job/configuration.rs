@@ -18,11 +18,11 @@ use crate::ui::pages::{use_backend, use_page_backend};
 
 #[component]
 pub(crate) fn JobConfigurationPage() -> impl IntoView {
-    let (port, desk) = (use_backend(), use_page_backend());
+    let (backend, page_backend) = (use_backend(), use_page_backend());
     server_rendered_page(
         move |id: JobId| {
-            let (port, desk) = (port.clone(), desk.clone());
-            async move { Ok((port.job(id.clone()).await?, desk.job_config(id).await?)) }
+            let (backend, page_backend) = (backend.clone(), page_backend.clone());
+            async move { Ok((backend.job(id.clone()).await?, page_backend.job_config(id).await?)) }
         },
         |(job, config)| view! { <JobConfiguration job=job config=config/> }.into_erased(),
         job_error,
@@ -60,12 +60,12 @@ fn JobConfiguration(job: JobView, config: ConfigDetail) -> impl IntoView {
             <section class="panel" aria-labelledby="revision">
                 <h2 id="revision" class="panel-head">
                     {words.job.revision.of(config.revision)}
-                    <a class="more-link" rel="external" href=format!("{named}?revision={}", config.revision)>{words.plain().job.all_revisions}</a>
+                    <a class="more-link" rel="external" href=format!("{named}?revision={}", config.revision)>{words.server_pages().job.all_revisions}</a>
                 </h2>
                 <dl class="facts">
-                    <div><dt>{words.plain().job.stored}</dt><dd><RelativeTime at=config.updated_at/></dd></div>
+                    <div><dt>{words.server_pages().job.stored}</dt><dd><RelativeTime at=config.updated_at/></dd></div>
                     <div><dt>{words.job.sha256}</dt><dd><IdText id=config.sha256/></dd></div>
-                    <div><dt>{words.plain().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
+                    <div><dt>{words.server_pages().job.in_short}</dt><dd><ul class="flex flex-wrap gap-1">{summary}</ul></dd></div>
                     {many.then(|| view! { <div><dt>{words.job.artifacts}</dt><dd><ul class="flex flex-wrap gap-x-4">{links}</ul></dd></div> })}
                 </dl>
             </section>

@@ -24,11 +24,11 @@ use crate::ui::pages::{use_backend, use_page_backend};
 
 #[component]
 pub(crate) fn JobEventsPage() -> impl IntoView {
-    let (port, desk) = (use_backend(), use_page_backend());
+    let (backend, page_backend) = (use_backend(), use_page_backend());
     server_rendered_page(
         move |id: JobId| {
-            let (port, desk) = (port.clone(), desk.clone());
-            async move { Ok((port.job(id.clone()).await?, desk.job_events(id).await?)) }
+            let (backend, page_backend) = (backend.clone(), page_backend.clone());
+            async move { Ok((backend.job(id.clone()).await?, page_backend.job_events(id).await?)) }
         },
         |(job, events)| view! { <JobEventList job=job events=events/> }.into_erased(),
         job_error,
@@ -44,7 +44,7 @@ fn worker_label(names: &WorkerNames, id: &str) -> String {
 
 #[component]
 fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
-    let words = &t().plain().job;
+    let words = &t().server_pages().job;
     let met = job.attempts.iter().flatten();
     let names: WorkerNames =
         met.filter_map(|attempt| Some((attempt.worker_id.to_string(), attempt.worker_name.clone()?))).collect();
@@ -54,11 +54,11 @@ fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
         let (class, glyph) = event_style(&event.event);
         let sentence = event_sentence(&event, &names);
         let actor = describe_actor(&event.actor, |id| worker_label(&names, id));
-        view! { <EventEntry told=EventDescription { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
+        view! { <EventEntry description=EventDescription { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
     });
     let entries: Vec<_> = entries.collect();
     let list = if entries.is_empty() {
-        view! { <EmptyPanel glyph=Glyph::Search title=t().plain().worker.no_events text=words.no_events_hint/> }
+        view! { <EmptyPanel glyph=Glyph::Search title=t().server_pages().worker.no_events text=words.no_events_hint/> }
             .into_erased()
     } else {
         view! { <ol class="events">{entries}</ol> }.into_erased()
@@ -89,7 +89,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
 
 /// Describes an event. An unknown one is shown by its code.
 fn event_sentence(event: &AuditLogEvent, names: &WorkerNames) -> String {
-    let words = &t().plain().job;
+    let words = &t().server_pages().job;
     let detail = |key: &str| match &event.detail[key] {
         Value::String(text) => text.clone(),
         Value::Null => "–".to_owned(),

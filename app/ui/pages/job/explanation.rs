@@ -27,20 +27,20 @@ const MAX_WORKERS: usize = 10;
 
 /// The panel of a pending job.
 #[component]
-pub(super) fn JobExplanation(id: JobId, port: SharedBackend) -> impl IntoView {
-    let why = Resource::new(|| (), {
-        let (port, id) = (port.clone(), id.clone());
-        move |()| port.job_explain(id.clone())
+pub(super) fn JobExplanation(id: JobId, backend: SharedBackend) -> impl IntoView {
+    let explanation = Resource::new(|| (), {
+        let (backend, id) = (backend.clone(), id.clone());
+        move |()| backend.job_explain(id.clone())
     });
     let shown = move || {
-        let (port, id) = (port.clone(), id.clone());
+        let (backend, id) = (backend.clone(), id.clone());
         Suspend::new(async move {
-            match why.await {
+            match explanation.await {
                 Ok(first) => {
                     let topics = [Topic::Job(id.clone()), Topic::Jobs, Topic::Workers];
-                    let asked = id.clone();
-                    let why = live_signal(first, &topics, move || port.job_explain(asked.clone()));
-                    view! { <ExplanationPanel id=id why=why/> }.into_erased()
+                    let job_id = id.clone();
+                    let explanation = live_signal(first, &topics, move || backend.job_explain(job_id.clone()));
+                    view! { <ExplanationPanel id=id explanation=explanation/> }.into_erased()
                 }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
@@ -50,24 +50,25 @@ pub(super) fn JobExplanation(id: JobId, port: SharedBackend) -> impl IntoView {
 }
 
 #[component]
-fn ExplanationPanel(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView {
-    let words = &t().why;
+fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl IntoView {
+    let words = &t().blockers;
     let clock = use_clock();
     let creates = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminWorkers));
     let params = use_query_map();
     let all = Memo::new(move |_| params.with(|params| params.get("workers").as_deref() == Some("all")));
     let workers = move || {
         let all = all.get();
-        why.with(|why| {
-            let shown = if all { why.workers.len() } else { why.workers.len().min(MAX_WORKERS) };
-            let rows = why.workers[..shown].iter().map(|answer| view! { <WorkerMatchRows answer=answer.clone()/> });
+        explanation.with(|explanation| {
+            let shown = if all { explanation.workers.len() } else { explanation.workers.len().min(MAX_WORKERS) };
+            let rows =
+                explanation.workers[..shown].iter().map(|answer| view! { <WorkerMatchRows answer=answer.clone()/> });
             let rows = rows.collect_view();
-            let rest = (why.workers.len() - shown) as u64;
+            let rest = (explanation.workers.len() - shown) as u64;
             let more = (rest > 0).then(|| {
                 let href = format!("/jobs/{id}?workers=all#why");
                 view! { <p class="panel-foot"><a class="quiet-link" href=href>{words.more.of(rest)}</a></p> }
             });
-            let table = (!why.workers.is_empty()).then(|| {
+            let table = (!explanation.workers.is_empty()).then(|| {
                 view! {
                     <table class="data">
                         <caption class="sr-only">{words.caption}</caption>
@@ -85,9 +86,9 @@ fn ExplanationPanel(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView 
             view! { {table} {more} }.into_erased()
         })
     };
-    let summary = Memo::new(move |_| why.with(|why| why.summary.clone()));
+    let summary = Memo::new(move |_| explanation.with(|explanation| explanation.summary.clone()));
     let create = move || {
-        let none = why.with(|why| why.verdict == VerdictCode::NoWorkers);
+        let none = explanation.with(|explanation| explanation.verdict == VerdictCode::NoWorkers);
         (none && creates)
             .then(|| view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> })
     };
@@ -96,7 +97,7 @@ fn ExplanationPanel(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView 
             <h2 id="why" class="panel-head">{words.title}</h2>
             <div class="why-verdict">
                 <div>
-                    <p aria-live="polite">{move || why.with(|why| describe_verdict(why, clock.now()))}</p>
+                    <p aria-live="polite">{move || explanation.with(|explanation| describe_verdict(explanation, clock.now()))}</p>
                     {move || summary.get().map(|summary| view! { <p class="text-muted wrap-anywhere">{summary_text(t(), &summary)}</p> })}
                 </div>
                 {create}
@@ -107,18 +108,19 @@ fn ExplanationPanel(id: JobId, why: RwSignal<ExplanationView>) -> impl IntoView 
     .into_erased()
 }
 
-fn describe_verdict(why: &ExplanationView, now: Timestamp) -> String {
-    let words = &t().why;
+fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
+    let words = &t().blockers;
     let rest = |until: Option<Timestamp>| t().format_duration(until.unwrap_or(now) - now);
-    match why.verdict {
+    match explanation.verdict {
         VerdictCode::NotWaiting => words.not_waiting.to_owned(),
         VerdictCode::Fits => {
-            let name = why.workers.iter().find(|answer| Some(&answer.worker_id) == why.worker_id.as_ref());
+            let name =
+                explanation.workers.iter().find(|answer| Some(&answer.worker_id) == explanation.worker_id.as_ref());
             words.fits.of(name.map_or("", |answer| answer.name.as_str()))
         }
-        VerdictCode::BackOff => words.backs_off.of(rest(why.until)),
-        VerdictCode::Held => words.held.of(rest(why.until)),
-        VerdictCode::Limited => match why.limit {
+        VerdictCode::BackOff => words.backs_off.of(rest(explanation.until)),
+        VerdictCode::Held => words.held.of(rest(explanation.until)),
+        VerdictCode::Limited => match explanation.limit {
             Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
             limit => words.limited.of(limit.map_or(0, |limit| limit.jobs.into())),
         },
@@ -133,7 +135,7 @@ fn describe_verdict(why: &ExplanationView, now: Timestamp) -> String {
 /// One row per blocker, with what would help.
 #[component]
 fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
-    let words = &t().why;
+    let words = &t().blockers;
     let name = |note| {
         let (id, name) = (answer.worker_id.clone(), answer.name.clone());
         view! { <WorkerNameLink id=id name=name/> <span class="row-sub">{note}</span> }
@@ -163,8 +165,9 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
 
 /// The cells with a blocker and with what would help, which is below the blocker on small screens.
 fn blocker_cells(blocker: &BlockerView) -> impl IntoView + use<> {
-    let each =
-        blocker_reasons(t(), blocker).into_iter().map(|why| view! { <span class="row-sub wrap-anywhere">{why}</span> });
+    let each = blocker_reasons(t(), blocker)
+        .into_iter()
+        .map(|reason| view! { <span class="row-sub wrap-anywhere">{reason}</span> });
     view! {
         <td>
             <span class="why-rule">

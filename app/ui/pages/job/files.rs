@@ -91,7 +91,7 @@ fn is_resume_point(point: &ResumePointView, checkpoint: &CheckpointFiles) -> boo
 fn CheckpointRow(checkpoint: CheckpointFiles, next: Option<&'static str>) -> impl IntoView {
     let words = t();
     let total = total_size_text(&checkpoint.files);
-    let chip = next.map(|said| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{said}</span> });
+    let chip = next.map(|message| view! { <span class="chip chip-good"><Icon glyph=Glyph::Play/>{message}</span> });
     view! {
         <li>
             <details class="fold">

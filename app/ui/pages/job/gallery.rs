@@ -56,26 +56,26 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
     let all = Memo::new(move |_| files.with(|page| samples(&page.artifacts)));
     let steps = Memo::new(move |_| all.with(|all| steps(all)));
     let params = use_query_map();
-    let wish = Memo::new(move |_| params.with(GalleryFilters::from_params));
+    let filters = Memo::new(move |_| params.with(GalleryFilters::from_params));
     let open = RwSignal::new(None::<usize>);
     let id = StoredValue::new(id);
     let tile = move |sample: &SampleImage| sample_tile(all, open, sample);
     let shown = move || {
-        let wish = wish.get();
+        let filters = filters.get();
         let steps = steps.get();
         all.with(|all| {
-            if let Some(key) = &wish.sample {
+            if let Some(key) = &filters.sample {
                 let of_key = all.iter().filter(|sample| sample.key == *key);
                 let tiles = of_key.map(|sample| view! { <li>{tile(sample)}</li> });
                 view! { <ul class="gallery is-large">{tiles.collect_view()}</ul> }.into_erased()
             } else {
-                let step = wish.shown_step(&steps);
+                let step = filters.shown_step(&steps);
                 // Images without a step in their name are shown with the newest step.
                 let here = all
                     .iter()
                     .filter(|sample| sample.step == step || (sample.step.is_none() && step == steps.last().copied()));
                 let figures = here.map(|sample| {
-                    let before = wish.against.map(|against| {
+                    let before = filters.against.map(|against| {
                         let before = all.iter().find(|other| other.step == Some(against) && other.key == sample.key);
                         before.map_or_else(
                             || view! { <p class="gallery-none">{words.gallery.not_made}</p> }.into_erased(),
@@ -92,14 +92,14 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                         </li>
                     }
                 });
-                let class = if wish.against.is_some() { "gallery is-paired" } else { "gallery is-large" };
+                let class = if filters.against.is_some() { "gallery is-paired" } else { "gallery is-large" };
                 view! { <ul class=class>{figures.collect_view()}</ul> }.into_erased()
             }
         })
     };
     let bar = move || {
-        let (wish, steps, id) = (wish.get(), steps.get(), id.get_value());
-        match &wish.sample {
+        let (filters, steps, id) = (filters.get(), steps.get(), id.get_value());
+        match &filters.sample {
             Some(key) => view! {
                 <div class="gallery-bar">
                     <p class="font-medium wrap-anywhere">{words.gallery.sample.of(key)}</p>
@@ -108,7 +108,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
             }
             .into_erased(),
             None if steps.is_empty() => ().into_erased(),
-            None => view! { <StepNavigation id=id wish=wish steps=steps/> }.into_erased(),
+            None => view! { <StepNavigation id=id filters=filters steps=steps/> }.into_erased(),
         }
     };
     let is_empty = Memo::new(move |_| all.with(Vec::is_empty));
@@ -128,12 +128,12 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
 
 /// Links to other steps, and a form to select a step to compare with.
 #[component]
-fn StepNavigation(id: JobId, wish: GalleryFilters, steps: Vec<u64>) -> impl IntoView {
+fn StepNavigation(id: JobId, filters: GalleryFilters, steps: Vec<u64>) -> impl IntoView {
     let words = t();
-    let step = wish.shown_step(&steps).unwrap_or_default();
+    let step = filters.shown_step(&steps).unwrap_or_default();
     let place = steps.iter().position(|other| *other == step).unwrap_or_default();
     let at = |place: Option<usize>| place.and_then(|place| steps.get(place).copied());
-    let to = |step: u64| GalleryFilters { step: Some(step), ..wish.clone() }.href(&id);
+    let to = |step: u64| GalleryFilters { step: Some(step), ..filters.clone() }.href(&id);
     let link = |step: Option<u64>, name: &'static str, class: &'static str| {
         step.map(
             |step| view! { <a class=class href=to(step) aria-label=name title=name><Icon glyph=Glyph::Arrow/></a> },
@@ -143,18 +143,18 @@ fn StepNavigation(id: JobId, wish: GalleryFilters, steps: Vec<u64>) -> impl Into
     let later = link(at(Some(place + 1)), words.gallery.later, "icon-button");
     let named = |step| words.job.samples_step.of(words.format_integer(step));
     let options = steps.iter().filter(|other| **other != step).map(|other| {
-        let chosen = wish.against == Some(*other);
+        let chosen = filters.against == Some(*other);
         view! { <option value=other.to_string() selected=chosen>{named(*other)}</option> }
     });
     let options = options.collect_view();
     let navigate = use_navigate();
     let slide = {
-        let (steps, wish, id) = (steps.clone(), wish.clone(), id.clone());
+        let (steps, filters, id) = (steps.clone(), filters.clone(), id.clone());
         move |event| {
             let chosen = event_target_value(&event).parse::<usize>().ok().and_then(|place| steps.get(place).copied());
             if let Some(step) = chosen {
                 let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
-                navigate(&GalleryFilters { step: Some(step), ..wish.clone() }.href(&id), options);
+                navigate(&GalleryFilters { step: Some(step), ..filters.clone() }.href(&id), options);
             }
         }
     };
@@ -201,16 +201,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_wishes_are_inverse() {
+    fn addresses_and_filters_are_inverse() {
         let mut params = ParamsMap::new();
         params.insert("step", "200".to_owned());
         params.insert("against", "x".to_owned());
         params.insert("sample", "a/b&c".to_owned());
-        let wish = GalleryFilters::from_params(&params);
-        assert_eq!(wish, GalleryFilters { step: Some(200), against: None, sample: Some("a/b&c".to_owned()) });
+        let filters = GalleryFilters::from_params(&params);
+        assert_eq!(filters, GalleryFilters { step: Some(200), against: None, sample: Some("a/b&c".to_owned()) });
         let id = JobId::parse("j_1").expect("an id");
-        assert_eq!(wish.href(&id), "/jobs/j_1?show=samples&step=200&sample=a%2Fb%26c");
-        assert_eq!(wish.shown_step(&[100, 200, 300]), Some(200));
-        assert_eq!(wish.shown_step(&[100, 300]), Some(300), "a step that is not there is the newest");
+        assert_eq!(filters.href(&id), "/jobs/j_1?show=samples&step=200&sample=a%2Fb%26c");
+        assert_eq!(filters.shown_step(&[100, 200, 300]), Some(200));
+        assert_eq!(filters.shown_step(&[100, 300]), Some(300), "a step that is not there is the newest");
     }
 }

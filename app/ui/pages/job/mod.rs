@@ -37,9 +37,9 @@ use crate::ui::live::live_signal;
 /// A job and its artifacts; every view shows some of both.
 type JobSnapshot = (JobView, ArtifactsPage);
 
-fn fetch_snapshot(port: &SharedBackend, id: &JobId) -> BackendFuture<JobSnapshot> {
-    let (port, id) = (port.clone(), id.clone());
-    Box::pin(async move { Ok((port.job(id.clone()).await?, port.job_artifacts(id).await?)) })
+fn fetch_snapshot(backend: &SharedBackend, id: &JobId) -> BackendFuture<JobSnapshot> {
+    let (backend, id) = (backend.clone(), id.clone());
+    Box::pin(async move { Ok((backend.job(id.clone()).await?, backend.job_artifacts(id).await?)) })
 }
 
 #[component]
@@ -54,16 +54,16 @@ pub(crate) fn JobPage() -> impl IntoView {
 
 #[component]
 fn JobLoader(id: JobId) -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     let snapshot = Resource::new(|| (), {
-        let (port, id) = (port.clone(), id.clone());
-        move |()| fetch_snapshot(&port, &id)
+        let (backend, id) = (backend.clone(), id.clone());
+        move |()| fetch_snapshot(&backend, &id)
     });
     let shown = move || {
-        let (port, id) = (port.clone(), id.clone());
+        let (backend, id) = (backend.clone(), id.clone());
         Suspend::new(async move {
             match snapshot.await {
-                Ok(first) => view! { <JobContent first=first id=id port=port/> }.into_erased(),
+                Ok(first) => view! { <JobContent first=first id=id backend=backend/> }.into_erased(),
                 Err(problem) => job_error(problem),
             }
         })
@@ -77,10 +77,10 @@ fn without_progress(job: &JobView) -> JobView {
 }
 
 #[component]
-fn JobContent(first: JobSnapshot, id: JobId, port: SharedBackend) -> impl IntoView {
+fn JobContent(first: JobSnapshot, id: JobId, backend: SharedBackend) -> impl IntoView {
     let snapshot = live_signal(first, &[Topic::Job(id.clone())], {
-        let (port, id) = (port.clone(), id.clone());
-        move || fetch_snapshot(&port, &id)
+        let (backend, id) = (backend.clone(), id.clone());
+        move || fetch_snapshot(&backend, &id)
     });
     let job = Memo::new(move |_| snapshot.with(|(job, _)| job.clone()));
     let still = Memo::new(move |_| job.with(without_progress));
@@ -95,8 +95,8 @@ fn JobContent(first: JobSnapshot, id: JobId, port: SharedBackend) -> impl IntoVi
         }
         JobTab::Files => view! { <JobFiles files=files stage=stage/> }.into_erased(),
         _ => {
-            let (id, port) = (id.clone(), port.clone());
-            view! { <JobOverview id=id port=port snapshot=snapshot job=job still=still files=files stage=stage/> }
+            let (id, backend) = (id.clone(), backend.clone());
+            view! { <JobOverview id=id backend=backend snapshot=snapshot job=job still=still files=files stage=stage/> }
                 .into_erased()
         }
     };

@@ -31,20 +31,20 @@ use crate::ui::view_scope::ViewScope;
 #[component]
 pub(super) fn JobOverview(
     id: JobId,
-    port: SharedBackend,
+    backend: SharedBackend,
     snapshot: RwSignal<JobSnapshot>,
     job: Memo<JobView>,
     still: Memo<JobView>,
     files: Memo<ArtifactsPage>,
     stage: Memo<JobStage>,
 ) -> impl IntoView {
-    JobFeed::start(id.clone(), port.clone(), snapshot);
+    JobFeed::start(id.clone(), backend.clone(), snapshot);
     let newest = Memo::new(move |_| job.with(|job| job.attempt));
     let queued = Memo::new(move |_| job.with(|job| job.status == JobStatus::Queued));
-    let made = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
+    let checkpoints = Memo::new(move |_| files.with(|page| group_checkpoints(&page.artifacts)));
     let why = {
-        let (id, port) = (id.clone(), port.clone());
-        move || queued.get().then(|| view! { <JobExplanation id=id.clone() port=port.clone()/> })
+        let (id, backend) = (id.clone(), backend.clone());
+        move || queued.get().then(|| view! { <JobExplanation id=id.clone() backend=backend.clone()/> })
     };
     view! {
         <div class="space-y-6">
@@ -54,10 +54,10 @@ pub(super) fn JobOverview(
                 <JobCharts id=id.clone() empty=empty_text_signal(JobPanel::Metrics, stage)/>
                 <JobFacts job=still/>
             </div>
-            <Attempts job=still checkpoints=made/>
+            <Attempts job=still checkpoints=checkpoints/>
             <NewestSamples id=id.clone() files=files empty=empty_text_signal(JobPanel::Samples, stage)/>
             <JobGpuCharts id=id.clone()/>
-            <JobLogPanel id=id.clone() port=port newest=newest empty=empty_text_signal(JobPanel::Log, stage)/>
+            <JobLogPanel id=id.clone() backend=backend newest=newest empty=empty_text_signal(JobPanel::Log, stage)/>
             <FinalArtifacts id=id files=files stage=stage/>
         </div>
     }
@@ -67,7 +67,7 @@ pub(super) fn JobOverview(
 #[component]
 fn JobLogPanel(
     id: JobId,
-    port: SharedBackend,
+    backend: SharedBackend,
     newest: Memo<AttemptNumber>,
     empty: Signal<&'static str>,
 ) -> impl IntoView {
@@ -81,9 +81,9 @@ fn JobLogPanel(
     let chunk = Resource::new(move || attempt.get(), {
         let id = id.clone();
         move |attempt: AttemptNumber| {
-            let asked = (attempt.0 > 0).then(|| port.job_log(id.clone(), attempt, None, TAIL_BYTES));
+            let request = (attempt.0 > 0).then(|| backend.job_log(id.clone(), attempt, None, TAIL_BYTES));
             async move {
-                match asked {
+                match request {
                     Some(answer) => answer.await.map(Some),
                     None => Ok(None),
                 }

@@ -38,19 +38,21 @@ use crate::ui::view_scope::ViewScope;
 #[component]
 pub(crate) fn JobsPage() -> impl IntoView {
     let words = &t().jobs;
-    let port = use_backend();
+    let backend = use_backend();
     let params = use_query_map();
     let query = Memo::new(move |_| params.with(query_from_params));
     let page = Resource::new(move || query.get(), {
-        let port = port.clone();
-        move |query| port.jobs(query)
+        let backend = backend.clone();
+        move |query| backend.jobs(query)
     });
     let scope = ViewScope::current();
     let shown = move || {
-        let (scope, port, query) = (scope.clone(), port.clone(), query.get());
+        let (scope, backend, query) = (scope.clone(), backend.clone(), query.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => scope.render(|| view! { <JobList first=first query=query port=port/> }.into_erased()),
+                Ok(first) => {
+                    scope.render(|| view! { <JobList first=first query=query backend=backend/> }.into_erased())
+                }
                 Err(problem) => view! { <ProblemPanel problem=problem/> }.into_erased(),
             }
         })
@@ -65,11 +67,11 @@ pub(crate) fn JobsPage() -> impl IntoView {
 }
 
 #[component]
-fn JobList(first: JobsPage, query: JobsQuery, port: SharedBackend) -> impl IntoView {
+fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl IntoView {
     let words = &t().jobs;
     let page = live_signal(first, &[Topic::Jobs], {
         let query = query.clone();
-        move || port.jobs(query.clone())
+        move || backend.jobs(query.clone())
     });
     let filtered = is_filtered(&query);
     let caption = if query.phase == Some(JobPhase::Waiting) { words.caption_waiting } else { words.caption };

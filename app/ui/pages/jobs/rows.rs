@@ -34,7 +34,7 @@ pub(super) fn bulk_buttons() -> Vec<BulkActionButton> {
     let words = t();
     let cancel = BulkActionButton {
         action: BulkAction::Cancel,
-        label: words.picking.cancel,
+        label: words.selection.cancel,
         glyph: Glyph::StopCircle,
         key: None,
     };
@@ -91,7 +91,7 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> i
     let name = job.with_untracked(|job| job.as_ref().map(|job| job.config_name.clone())).unwrap_or_default();
     // Several jobs may have the same configuration.
     let called = || format!("{name} {}", short_id(id.as_str()));
-    let picked =
+    let checkbox_cell =
         picks.then(|| view! { <td role="cell" class="pick-cell">{row_checkbox(id.to_string(), &called())}</td> });
     let menu = move || {
         let (status, priority) = kind.get()?;
@@ -101,7 +101,7 @@ fn JobRow(id: JobId, job: Memo<Option<JobView>>, back: String, picks: bool) -> i
     };
     view! {
         <tr role="row">
-            {picked}
+            {checkbox_cell}
             {cells}
             <td class="row-menu-cell" role="cell">{menu}</td>
         </tr>
@@ -168,7 +168,7 @@ fn remaining_text(job: &JobView) -> Option<String> {
 #[component]
 fn ResourceRequest(job: JobView) -> impl IntoView {
     let words = t();
-    let gpus = job.gpu_count.map(|count| words.why.gpus.of(count.into()));
+    let gpus = job.gpu_count.map(|count| words.blockers.gpus.of(count.into()));
     let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
     let parts: Vec<_> = gpus.into_iter().chain(memory).chain(job.accelerator_type).collect();
     let any = parts.is_empty() && job.worker_labels.0.is_empty();
@@ -191,7 +191,7 @@ fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bo
     if !(raises || cancels || retries) {
         return ().into_erased();
     }
-    let ask = format!("/jobs/{id}/cancel{}", query_string(&[("back", Some(back.clone()))]));
+    let cancel_href = format!("/jobs/{id}/cancel{}", query_string(&[("back", Some(back.clone()))]));
     view! {
         <details class="row-menu">
             <summary class="icon-button" aria-label=words.work.actions_of.of(&name)><Icon glyph=Glyph::More/></summary>
@@ -208,7 +208,7 @@ fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bo
                         <button class="menu-item"><Icon glyph=Glyph::Play/>{words.work.retry}</button>
                     </form>
                 })}
-                {cancels.then(|| view! { <a class="menu-item" rel="external" href=ask><Icon glyph=Glyph::StopCircle/>{words.job.cancel}"…"</a> })}
+                {cancels.then(|| view! { <a class="menu-item" rel="external" href=cancel_href><Icon glyph=Glyph::StopCircle/>{words.job.cancel}"…"</a> })}
             </div>
         </details>
     }

@@ -30,11 +30,13 @@ use crate::ui::prefs::Prefs;
 
 #[component]
 pub(crate) fn WorkerEventsPage() -> impl IntoView {
-    let (port, desk, query) = (use_backend(), use_page_backend(), part_from_url());
+    let (backend, page_backend, query) = (use_backend(), use_page_backend(), part_from_url());
     server_rendered_page(
         move |id: WorkerId| {
-            let (port, desk, query) = (port.clone(), desk.clone(), query.clone());
-            async move { Ok((port.worker(id.clone()).await?, desk.worker_events(id, query.clone()).await?, query)) }
+            let (backend, page_backend, query) = (backend.clone(), page_backend.clone(), query.clone());
+            async move {
+                Ok((backend.worker(id.clone()).await?, page_backend.worker_events(id, query.clone()).await?, query))
+            }
         },
         |(worker, page, query)| view! { <WorkerEventList worker=worker page=page query=query/> }.into_erased(),
         worker_error,
@@ -43,7 +45,7 @@ pub(crate) fn WorkerEventsPage() -> impl IntoView {
 
 #[component]
 fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> impl IntoView {
-    let (language, words) = (t(), &t().plain().worker);
+    let (language, words) = (t(), &t().server_pages().worker);
     let [newest, older] = page_links(&worker.id, WorkerTab::Events, &query, page.next_cursor);
     let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
     let trail = reads.then(|| {
@@ -65,7 +67,7 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
                 since: None,
                 actor: describe_actor(&event.actor, |_| name.clone()),
             };
-            view! { <EventEntry event=event told=description/> }
+            view! { <EventEntry event=event description=description/> }
         };
         view! { <ol class="events">{page.events.into_iter().map(entry).collect_view()}</ol> }.into_erased()
     };
@@ -104,7 +106,7 @@ fn event_style(event: &str) -> (&'static str, Glyph) {
 
 /// Selected details of an event; all others are in its record.
 fn event_details(event: &AuditLogEvent) -> Vec<String> {
-    let (language, words, clock) = (t(), &t().plain().worker, use_clock());
+    let (language, words, clock) = (t(), &t().server_pages().worker, use_clock());
     let detail = &event.detail;
     let text = |key: &str| detail[key].as_str().map(|text| escape(text).into_owned());
     let moment =
@@ -147,19 +149,19 @@ fn gpu_models_text(names: &Value) -> Option<String> {
         *many.entry(name).or_default() += 1;
     }
     let model_counts = many.into_iter().map(|(name, count)| format!("{count}\u{a0}×\u{a0}{}", escape(name)));
-    Some(model_counts.collect::<Vec<_>>().join(", ")).filter(|told| !told.is_empty())
+    Some(model_counts.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
 /// GPUs by their index, each with its detail.
-fn gpu_list_text(told: &Value) -> Option<String> {
+fn gpu_list_text(gpus: &Value) -> Option<String> {
     let gpu = |gpu: &Value| {
         let index = u32::try_from(gpu["index"].as_u64()?).ok()?;
         let detail = gpu["detail"].as_str().filter(|detail| !detail.is_empty());
         let detail = detail.map(|detail| format!(" ({})", escape(detail))).unwrap_or_default();
         Some(format!("{}{detail}", t().charts.gpu.of(index)))
     };
-    let gpus: Vec<_> = told.as_array()?.iter().filter_map(gpu).collect();
-    (!gpus.is_empty()).then(|| gpus.join(", "))
+    let texts: Vec<_> = gpus.as_array()?.iter().filter_map(gpu).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 #[cfg(test)]
@@ -168,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    fn told(event: &str, detail: Value) -> Vec<String> {
+    fn describe(event: &str, detail: Value) -> Vec<String> {
         let (event, actor) = (event.to_owned(), "system".to_owned());
         Owner::new().with(|| event_details(&AuditLogEvent { at: Timestamp(0), event, actor, detail }))
     }
@@ -176,20 +178,23 @@ mod tests {
     #[test]
     fn what_is_worth_telling_is_told_and_nothing_else() {
         let gpus = json!(["A100", "A100", "H100"]);
-        let came =
+        let registration =
             json!({"gpus": gpus, "hostname": "rack\u{202e}1", "agent_version": "0.1.0", "old_token_ended": true});
         assert_eq!(
-            told("worker.registered", came),
+            describe("worker.registered", registration),
             ["2\u{a0}×\u{a0}A100, 1\u{a0}×\u{a0}H100", "rack\\u{202e}1", "agent 0.1.0"]
         );
-        assert_eq!(told("worker.offline", json!({"cause": "disconnected"})), ["Agent shut down."]);
-        assert_eq!(told("worker.offline", json!({"cause": "odd"})), ["odd"]);
+        assert_eq!(describe("worker.offline", json!({"cause": "disconnected"})), ["Agent shut down."]);
+        assert_eq!(describe("worker.offline", json!({"cause": "odd"})), ["odd"]);
         let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "available": []});
-        assert_eq!(told("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
-        assert_eq!(told("worker.health_changed", json!({"unhealthy_reason": null})), ["Accepts jobs again."]);
-        assert_eq!(told("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);
+        assert_eq!(describe("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
+        assert_eq!(describe("worker.health_changed", json!({"unhealthy_reason": null})), ["Accepts jobs again."]);
+        assert_eq!(describe("worker.drained", json!({"reason": null, "deadline": "1970-01-01T00:00:05Z"})).len(), 1);
         for odd in [Value::Null, json!([]), json!("text"), json!({"gpus": 5, "unavailable": [1], "reason": {}})] {
-            assert!(told("worker.registered", odd.clone()).is_empty() && told("worker.gpus_changed", odd).is_empty());
+            assert!(
+                describe("worker.registered", odd.clone()).is_empty()
+                    && describe("worker.gpus_changed", odd).is_empty()
+            );
         }
     }
 }

@@ -44,11 +44,13 @@ pub(super) fn page_links(id: &WorkerId, tab: WorkerTab, here: &PageQuery, next: 
 
 #[component]
 pub(crate) fn WorkerJobsPage() -> impl IntoView {
-    let (port, desk, query) = (use_backend(), use_page_backend(), part_from_url());
+    let (backend, page_backend, query) = (use_backend(), use_page_backend(), part_from_url());
     server_rendered_page(
         move |id: WorkerId| {
-            let (port, desk, query) = (port.clone(), desk.clone(), query.clone());
-            async move { Ok((port.worker(id.clone()).await?, desk.worker_attempts(id, query.clone()).await?, query)) }
+            let (backend, page_backend, query) = (backend.clone(), page_backend.clone(), query.clone());
+            async move {
+                Ok((backend.worker(id.clone()).await?, page_backend.worker_attempts(id, query.clone()).await?, query))
+            }
         },
         |(worker, page, query)| view! { <AttemptHistory worker=worker page=page query=query/> }.into_erased(),
         worker_error,
@@ -57,7 +59,7 @@ pub(crate) fn WorkerJobsPage() -> impl IntoView {
 
 #[component]
 fn AttemptHistory(worker: WorkerView, page: WorkerAttempts, query: PageQuery) -> impl IntoView {
-    let words = &t().plain().worker;
+    let words = &t().server_pages().worker;
     let [newest, older] = page_links(&worker.id, WorkerTab::Jobs, &query, page.next_cursor);
     let all = jobs_url(&JobsQuery { worker: Some(worker.id.clone()), ..JobsQuery::default() });
     let list = if page.attempts.is_empty() {
@@ -82,7 +84,7 @@ fn AttemptHistory(worker: WorkerView, page: WorkerAttempts, query: PageQuery) ->
 #[component]
 fn WorkerFigures(record: WorkerAttemptStats, now: Timestamp) -> impl IntoView {
     let language = t();
-    let words = &language.plain().worker;
+    let words = &language.server_pages().worker;
     let rate = record.success_percent.map_or_else(|| "–".to_owned(), |rate| language.format_percent(rate));
     // The statistics cover at most a month; less than a day is shown as one day.
     let days = ((now - record.since).0 / DAY_MS).max(1).unsigned_abs();
@@ -104,7 +106,7 @@ fn AttemptTable(attempts: Vec<WorkerAttempt>) -> impl IntoView {
     let rows = attempts.into_iter().map(|attempt| view! { <AttemptHistoryRow attempt=attempt/> });
     view! {
         <table class="data is-fixed">
-            <caption class="sr-only">{words.plain().worker.attempts}</caption>
+            <caption class="sr-only">{words.server_pages().worker.attempts}</caption>
             <thead>
                 <tr>
                     <th scope="col">{words.jobs.job}</th>
@@ -135,7 +137,7 @@ fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
                 <span class="row-sub">{which}<span class="lg:hidden">" · "<RelativeTime at=attempt.offered_at/></span></span>
             </th>
             <td>
-                <StatusBadge look=outcome_style(&words.status, attempt.outcome.as_deref())/>
+                <StatusBadge style=outcome_style(&words.status, attempt.outcome.as_deref())/>
                 {attempt.error.or(exit).map(|why| view! { <FailureReasonLine error=why/> })}
             </td>
             <td class="num max-lg:hidden">{words.format_integer(attempt.gpus.into())}</td>

@@ -59,14 +59,14 @@ impl StatusPeriod {
 
 /// The periods in the 24 hours before `now`. As `now` may be rounded down, the newest state lasts at least a second, so
 /// that it is shown at once; other periods below a second are left out.
-fn status_periods(stood: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod> {
-    let now = stood.last().map_or(now, |last| now.max(Timestamp(last.since.0 + 1_000)));
-    let ends = stood.iter().skip(1).map(|next| next.since).chain([now]);
-    let part = |(stood, until): (&StatusSpanView, Timestamp)| {
-        let from = stood.since.max(Timestamp(now.0 - DAY_MS));
-        (until.0 - from.0 >= 1_000).then_some(StatusPeriod { status: stood.status, from, until })
+fn status_periods(spans: &[StatusSpanView], now: Timestamp) -> Vec<StatusPeriod> {
+    let now = spans.last().map_or(now, |last| now.max(Timestamp(last.since.0 + 1_000)));
+    let ends = spans.iter().skip(1).map(|next| next.since).chain([now]);
+    let part = |(span, until): (&StatusSpanView, Timestamp)| {
+        let from = span.since.max(Timestamp(now.0 - DAY_MS));
+        (until.0 - from.0 >= 1_000).then_some(StatusPeriod { status: span.status, from, until })
     };
-    stood.iter().zip(ends).filter_map(part).collect()
+    spans.iter().zip(ends).filter_map(part).collect()
 }
 
 /// Adds up the periods of each state: one period of their total length, with their number.
@@ -144,23 +144,23 @@ fn draw_bars(parts: &[StatusPeriod], clock: PageClock) -> impl IntoView + use<> 
 mod tests {
     use super::*;
 
-    fn stood(since: i64, status: Option<WorkerStatus>) -> StatusSpanView {
+    fn status_since(since: i64, status: Option<WorkerStatus>) -> StatusSpanView {
         StatusSpanView { since: Timestamp(since), status }
     }
 
     #[test]
-    fn a_day_is_cut_from_what_is_told_and_added_up() {
+    fn a_day_is_cut_from_status_changes_and_added_up() {
         use WorkerStatus::{Connecting, Idle, Offline};
         let now = Timestamp(3 * DAY_MS);
         let hour = 60 * MINUTE_MS;
-        let told = [
-            stood(DAY_MS, Some(Idle)),
-            stood(now.0 - 9 * hour, Some(Offline)),
-            stood(now.0 - 7 * hour, Some(Connecting)),
-            stood(now.0 - 7 * hour + 20, Some(Idle)),
-            stood(now.0 - hour, Some(Offline)),
+        let transitions = [
+            status_since(DAY_MS, Some(Idle)),
+            status_since(now.0 - 9 * hour, Some(Offline)),
+            status_since(now.0 - 7 * hour, Some(Connecting)),
+            status_since(now.0 - 7 * hour + 20, Some(Idle)),
+            status_since(now.0 - hour, Some(Offline)),
         ];
-        let day = status_periods(&told, now);
+        let day = status_periods(&transitions, now);
         assert_eq!((day.len(), day[0].from, day[3].until), (4, Timestamp(2 * DAY_MS), now), "20 ms are nothing");
         let sums: Vec<_> =
             totals(&day).iter().map(|(part, times)| (part.status, part.duration().0 / hour, *times)).collect();
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn a_change_is_there_at_once() {
         let now = Timestamp(3 * DAY_MS);
-        let told = [stood(DAY_MS, None), stood(now.0 + 30_000, Some(WorkerStatus::Idle))];
-        let day = status_periods(&told, now);
+        let transitions = [status_since(DAY_MS, None), status_since(now.0 + 30_000, Some(WorkerStatus::Idle))];
+        let day = status_periods(&transitions, now);
         assert_eq!(day.iter().map(|part| part.duration().0).collect::<Vec<_>>(), [DAY_MS - 1_000, 1_000]);
     }
 }

@@ -43,16 +43,16 @@ pub(crate) fn WorkerPage() -> impl IntoView {
 
 #[component]
 fn WorkerLoader(id: WorkerId) -> impl IntoView {
-    let port = use_backend();
+    let backend = use_backend();
     let worker = Resource::new(|| (), {
-        let (port, id) = (port.clone(), id.clone());
-        move |()| port.worker(id.clone())
+        let (backend, id) = (backend.clone(), id.clone());
+        move |()| backend.worker(id.clone())
     });
     let shown = move || {
-        let (port, id) = (port.clone(), id.clone());
+        let (backend, id) = (backend.clone(), id.clone());
         Suspend::new(async move {
             match worker.await {
-                Ok(first) => view! { <WorkerContent first=first id=id port=port/> }.into_erased(),
+                Ok(first) => view! { <WorkerContent first=first id=id backend=backend/> }.into_erased(),
                 Err(problem) => worker_error(problem),
             }
         })
@@ -61,13 +61,13 @@ fn WorkerLoader(id: WorkerId) -> impl IntoView {
 }
 
 #[component]
-fn WorkerContent(first: WorkerView, id: WorkerId, port: SharedBackend) -> impl IntoView {
+fn WorkerContent(first: WorkerView, id: WorkerId, backend: SharedBackend) -> impl IntoView {
     let new_token = created_from_flash(&id);
     let is_new = new_token.is_some() || first.last_heartbeat.is_none();
     let arrival = is_new.then_some(WorkerOnboarding { new_token });
     let worker = live_signal(first, &[Topic::Workers, Topic::Worker(id.clone())], {
         let id = id.clone();
-        move || port.worker(id.clone())
+        move || backend.worker(id.clone())
     });
     let params = use_query_map();
     let tab = Memo::new(move |_| params.with(WorkerTab::from_params));
@@ -87,7 +87,7 @@ fn WorkerContent(first: WorkerView, id: WorkerId, port: SharedBackend) -> impl I
 /// The token and start methods of this worker, if the previous request created it.
 fn created_from_flash(id: &WorkerId) -> Option<(String, Vec<StartMethod>)> {
     match use_context::<CurrentFlash>()?.0.get_untracked()? {
-        Flash::Created { worker, ways } if worker.worker_id == *id => Some((worker.token, ways)),
+        Flash::Created { worker, start_methods } if worker.worker_id == *id => Some((worker.token, start_methods)),
         _ => None,
     }
 }

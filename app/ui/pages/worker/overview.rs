@@ -42,7 +42,7 @@ pub(super) fn WorkerOverview(worker: RwSignal<WorkerView>, arrival: Option<Worke
     let arrives = arrival.filter(|_| administers).map(|WorkerOnboarding { new_token }| {
         view! {
             <FirstContact worker=worker token_shown=new_token.is_some()/>
-            {new_token.map(|(token, ways)| view! { <NewTokenPanel token=token ways=ways/> })}
+            {new_token.map(|(token, start_methods)| view! { <NewTokenPanel token=token start_methods=start_methods/> })}
         }
     });
     view! {

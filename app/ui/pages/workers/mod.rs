@@ -33,19 +33,21 @@ use crate::ui::view_scope::ViewScope;
 #[component]
 pub(crate) fn WorkersPage() -> impl IntoView {
     let words = &t().workers;
-    let port = use_backend();
+    let backend = use_backend();
     let params = use_query_map();
     let query = Memo::new(move |_| params.with(query_from_params));
     let page = Resource::new(move || query.get(), {
-        let port = port.clone();
-        move |query| port.workers(query)
+        let backend = backend.clone();
+        move |query| backend.workers(query)
     });
     let scope = ViewScope::current();
     let shown = move || {
-        let (scope, port, query) = (scope.clone(), port.clone(), query.get());
+        let (scope, backend, query) = (scope.clone(), backend.clone(), query.get());
         Suspend::new(async move {
             match page.await {
-                Ok(first) => scope.render(|| view! { <WorkerList first=first query=query port=port/> }.into_erased()),
+                Ok(first) => {
+                    scope.render(|| view! { <WorkerList first=first query=query backend=backend/> }.into_erased())
+                }
                 Err(problem) if problem.code == "invalid_search" => view! {
                     {search_form(query.q.clone(), query.sort)}
                     <ProblemNotice problem=problem/>
@@ -71,12 +73,12 @@ fn search_form(q: Option<String>, sort: Option<String>) -> AnyView {
 }
 
 #[component]
-fn WorkerList(first: WorkersPage, query: WorkersQuery, port: SharedBackend) -> impl IntoView {
+fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -> impl IntoView {
     let words = &t().workers;
     let q = first.q.clone();
     let page = live_signal(first, &[Topic::Workers], {
         let query = query.clone();
-        move || port.workers(query.clone())
+        move || backend.workers(query.clone())
     });
     let filtered = is_filtered(&query);
     let is_empty = Memo::new(move |_| page.with(|page| page.workers.is_empty()));
@@ -139,7 +141,7 @@ fn bulk_buttons() -> Vec<BulkActionButton> {
     vec![
         offer(BulkAction::Drain, words.worker.drain, Glyph::Drain, Some("d")),
         offer(BulkAction::Resume, words.worker.resume, Glyph::Play, None),
-        offer(BulkAction::Delete, words.picking.delete, Glyph::Trash, None),
+        offer(BulkAction::Delete, words.selection.delete, Glyph::Trash, None),
     ]
 }
 

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!((state, turned.sort.as_deref(), turned.cursor), (Some("ascending"), Some("-name"), None));
         let descending = WorkersQuery { sort: Some("-name".to_owned()), ..WorkersQuery::default() };
         let (state, turned) = sort_state(&descending, "name", false);
-        assert_eq!((state, turned.sort), (Some("descending"), None), "by name is what nobody has to say");
+        assert_eq!((state, turned.sort), (Some("descending"), None), "sorting by name is the default");
         let (state, first) = sort_state(&by_name, "seen", true);
         assert_eq!((state, first.sort.as_deref()), (None, Some("-seen")));
     }

@@ -183,7 +183,7 @@ async fn run_export(args: ExportArgs, out: &mut impl Write) -> Result<(), ExitEr
     let ExportArgs { database, actor, action, target, request_id, since, until } = args;
     let store: Arc<dyn Store> = Arc::new(open_archive(&database).await?);
     let filters = AuditFilters { actor, action, target, request_id, since, until };
-    let wrong = |refusal| ExitError::usage(ApiError::from(refusal).to_problem().detail);
+    let wrong = |error| ExitError::usage(ApiError::from(error).to_problem().detail);
     let entries = trail::export(store, &filters, SystemClock.now()).map_err(wrong)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);

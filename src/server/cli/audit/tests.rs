@@ -74,8 +74,9 @@ async fn unmodified_audit_log_is_intact_while_the_server_runs() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = SqliteStore::open(directory.path(), "c_1").await.expect("fresh");
     write(&store, NUMBER).await;
-    let told = "intact; entries: 20, chains: 1\nno key found: a complete rewrite of the audit log cannot be excluded\n";
-    assert_eq!(run_verify_on(directory.path(), false).await, (told.to_owned(), true));
+    let report =
+        "intact; entries: 20, chains: 1\nno key found: a complete rewrite of the audit log cannot be excluded\n";
+    assert_eq!(run_verify_on(directory.path(), false).await, (report.to_owned(), true));
     write(&store, 1).await;
     assert!(run_verify_on(directory.path(), false).await.0.starts_with("intact; entries: 21"));
     store.close().await;
@@ -91,10 +92,10 @@ async fn exit_code_is_set_with_quiet_or_closed_output() {
     tamper(directory.path(), "DELETE FROM audit WHERE seq = 7").await;
     assert_eq!(run_verify(quiet(), &mut out).await.expect("readable"), ExitCode::from(65));
     assert!(out.is_empty());
-    let loud = VerifyArgs { quiet: false, ..quiet() };
+    let verbose_args = VerifyArgs { quiet: false, ..quiet() };
     let mut left = ClosingWriter { after: 0, read: Vec::new() };
     assert_eq!(
-        run_verify(loud, &mut left).await.expect("readable"),
+        run_verify(verbose_args, &mut left).await.expect("readable"),
         ExitCode::from(65),
         "the exit code is set for a closed output, too"
     );
@@ -117,11 +118,11 @@ async fn changes_by_sql_are_reported() {
             "c_1: entry 21 was changed",
         ),
     ];
-    for (statement, told) in cases {
+    for (statement, finding) in cases {
         let directory = stopped_server_dir().await;
         tamper(directory.path(), statement).await;
         let (text, intact) = run_verify_on(directory.path(), false).await;
-        assert!(text.contains(told) && text.contains("TAMPERED WITH") && !intact, "{statement}:\n{text}");
+        assert!(text.contains(finding) && text.contains("TAMPERED WITH") && !intact, "{statement}:\n{text}");
     }
 }
 
@@ -205,8 +206,8 @@ async fn unreadable_audit_log_is_reported() {
     let empty = tempfile::tempdir().expect("a temporary directory");
     let exit =
         run_verify(VerifyArgs { database: database(empty.path()), ..VerifyArgs::default() }, &mut Vec::new()).await;
-    let told = format!("{:?}", exit.expect_err("there is no database"));
-    assert!(told.contains("there is no database in") && told.contains("--data-dir"), "{told}");
+    let message = format!("{:?}", exit.expect_err("there is no database"));
+    assert!(message.contains("there is no database in") && message.contains("--data-dir"), "{message}");
     let database = DatabaseLocationArgs { data_dir: None, database_url: Some(SecretString("mysql://x".to_owned())) };
     let exit = run_verify(VerifyArgs { database, ..VerifyArgs::default() }, &mut Vec::new()).await;
     assert!(format!("{:?}", exit.expect_err("no PostgreSQL")).contains("postgres://"));

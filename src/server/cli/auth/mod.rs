@@ -62,23 +62,28 @@ pub struct DatabaseArgs {
 }
 
 /// Runs the command with a server, or on the database of a stopped one.
-pub fn main(command: AuthCommand, way: &ConnectionArgs, database: &DatabaseArgs, output: &OutputArgs) -> ExitCode {
-    with_output(output, async |screen| run_online_or_offline(command, way, database, screen).await)
+pub fn main(
+    command: AuthCommand,
+    connection: &ConnectionArgs,
+    database: &DatabaseArgs,
+    output: &OutputArgs,
+) -> ExitCode {
+    with_output(output, async |screen| run_online_or_offline(command, connection, database, screen).await)
 }
 
 async fn run_online_or_offline(
     command: AuthCommand,
-    way: &ConnectionArgs,
+    connection: &ConnectionArgs,
     database: &DatabaseArgs,
     output: &mut Output<'_>,
 ) -> Result<(), ExitError> {
     let variable = |name: &str| std::env::var(name).ok();
-    let client = connect(way, output)?;
+    let client = connect(connection, output)?;
     // A token is for a server, and an explicit URL may be another host.
-    if matches!(client.credential(), ApiCredential::Token(_)) || way.is_server_explicit(variable) {
+    if matches!(client.credential(), ApiCredential::Token(_)) || connection.is_server_explicit(variable) {
         return run(command, &client, output).await;
     }
-    let directory = way.data_directory(variable)?;
+    let directory = connection.data_directory(variable)?;
     let runs = if client.credential().is_operator() {
         // A killed server leaves its file behind.
         !matches!(client.get(&["session"]).await, Err(ClientError::Unreachable(_)))

@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn generated_passwords_are_long_and_unique() {
         let random = CountingRandom::default();
-        let made: BTreeSet<String> = (0..100).map(|_| random_password(&random)).collect();
-        assert_eq!(made.len(), 100);
-        assert!(made.iter().all(|text| text.len() == 27 && text.split('-').count() == 4), "{made:?}");
+        let passwords: BTreeSet<String> = (0..100).map(|_| random_password(&random)).collect();
+        assert_eq!(passwords.len(), 100);
+        assert!(passwords.iter().all(|text| text.len() == 27 && text.split('-').count() == 4), "{passwords:?}");
     }
 
     #[test]

@@ -152,14 +152,14 @@ fn print_result(
     password: Option<ChosenPassword>,
     output: &mut Output<'_>,
 ) -> Result<(), ExitError> {
-    let Some(news) = password.filter(|password| password.is_generated) else {
+    let Some(generated) = password.filter(|password| password.is_generated) else {
         return output.print_answer(document, [name.to_owned()], |_| String::new());
     };
     if output.format != OutputFormat::Json {
-        return output.print_line(&news.text);
+        return output.print_line(&generated.text);
     }
     let mut document = document.clone();
-    document["password"] = news.text.into();
+    document["password"] = generated.text.into();
     output.print_line(format!("{document:#}"))
 }
 

@@ -40,12 +40,12 @@ pub struct BackupArgs {
 
 /// Creates a backup.
 pub fn main(args: &BackupArgs) -> ExitCode {
-    run_to_exit(async { create_backup(args, SystemClock.now()).await.map(|said| println!("{said}")) })
+    run_to_exit(async { create_backup(args, SystemClock.now()).await.map(|summary| println!("{summary}")) })
 }
 
 /// Restores a backup.
 pub fn restore(args: &RestoreArgs) -> ExitCode {
-    run_to_exit(async { restore::restore(args).await.map(|said| println!("{said}")) })
+    run_to_exit(async { restore::restore(args).await.map(|summary| println!("{summary}")) })
 }
 
 fn run_to_exit(work: impl Future<Output = Result<(), ExitError>>) -> ExitCode {
@@ -116,13 +116,13 @@ fn add_files(
     }
     for path in listed {
         let name = format!("{FILES_PREFIX}{}", files::checked_path(&path).map_err(ExitError::failed)?);
-        let whole = data.join(&path);
+        let full_path = data.join(&path);
         // Files that retention or a newer attempt has deleted meanwhile are not missing.
-        let gone = path.starts_with(ARTIFACTS_DIR) || path.starts_with("logs");
-        if gone && !whole.exists() {
+        let may_be_deleted = path.starts_with(ARTIFACTS_DIR) || path.starts_with("logs");
+        if may_be_deleted && !full_path.exists() {
             continue;
         }
-        pack.add(&name, &whole, progress).map_err(ExitError::failed)?;
+        pack.add(&name, &full_path, progress).map_err(ExitError::failed)?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ fn restoring(from: &Path, to: &Path, force: bool) -> RestoreArgs {
 
 /// Returns the message of an error.
 fn error_text<T: std::fmt::Debug>(outcome: Result<T, ExitError>) -> String {
-    format!("{:?}", outcome.expect_err("a refusal"))
+    format!("{:?}", outcome.expect_err("an error"))
 }
 
 /// A server with a running job, a log and a file; returns the worker's token, too.
@@ -81,12 +81,12 @@ async fn running_server_is_backed_up_and_restored_elsewhere() {
             }
         };
         let args = backing_up(server.directory.path(), &backup);
-        let (said, ()) = tokio::join!(create_backup(&args, NOW), writing);
-        assert!(said.expect("a backup").contains(" files, "));
+        let (output, ()) = tokio::join!(create_backup(&args, NOW), writing);
+        assert!(output.expect("a backup").contains(" files, "));
         let mode = fs::metadata(&backup).expect("a backup").permissions().mode() & 0o777;
         assert_eq!(mode, if name == "backup" { 0o700 } else { 0o600 });
-        let said = super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
-        assert!(said.contains("audit log: intact") && said.contains("signed checkpoints: "), "{said}");
+        let output = super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
+        assert!(output.contains("audit log: intact") && output.contains("signed checkpoints: "), "{output}");
 
         let store = SqliteStore::open(&data, "c_new").await.expect("a server can start");
         let mut tx = store.read().await.expect("a reader");
@@ -123,10 +123,10 @@ async fn sparse_logs_stay_sparse_in_backup_and_restore() {
         let (backup, data) = (home.path().join(name), home.path().join("data"));
         create_backup(&backing_up(server.directory.path(), &backup), NOW).await.expect("a backup");
         super::restore::restore(&restoring(&backup, &data, false)).await.expect("restored");
-        let room = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
+        let disk_usage = |path: &Path| fs::metadata(path).expect("there").blocks() * 512;
         let kept = if name == "backup" { backup.join("files").join(&log) } else { backup };
-        assert!(room(&kept) < 20_000_000, "{name}: {} bytes", room(&kept));
-        assert!(room(&data.join(&log)) < 20_000_000, "{name} put back: {} bytes", room(&data.join(&log)));
+        assert!(disk_usage(&kept) < 20_000_000, "{name}: {} bytes", disk_usage(&kept));
+        assert!(disk_usage(&data.join(&log)) < 20_000_000, "{name} put back: {} bytes", disk_usage(&data.join(&log)));
         let same =
             fs::read(data.join(&log)).expect("there") == fs::read(server.directory.path().join(&log)).expect("there");
         assert!(same, "{name}: byte by byte");
@@ -172,8 +172,8 @@ async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     let model = fs::read_dir(backup.join("files/artifacts")).expect("jobs").next().expect("one").expect("readable");
     let model = model.path().join("1/sub/model.bin");
     fs::write(&model, "wEights").expect("written");
-    let said = refused().await;
-    assert!(said.contains("sub/model.bin is damaged"), "{said}");
+    let output = refused().await;
+    assert!(output.contains("sub/model.bin is damaged"), "{output}");
     fs::remove_file(&model).expect("there");
     assert!(refused().await.contains("sub/model.bin is missing"));
     fs::write(&model, "weights").expect("written");
@@ -181,8 +181,8 @@ async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     assert!(refused().await.contains("files/extra does not belong"));
     fs::remove_file(backup.join("files/extra")).expect("there");
     std::os::unix::fs::symlink("/etc/passwd", backup.join("files/link")).expect("a link");
-    let said = refused().await;
-    assert!(said.contains("files/link"), "{said}");
+    let output = refused().await;
+    assert!(output.contains("files/link"), "{output}");
     fs::remove_file(backup.join("files/link")).expect("there");
     let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
     let known =
@@ -204,11 +204,11 @@ async fn damaged_archive_is_rejected_with_the_file_name() {
     bytes[at] ^= 1;
     fs::write(&backup, &bytes).expect("written");
     let data = home.path().join("data");
-    let said = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
-    assert!(said.contains("sub/model.bin is damaged"), "{said}");
+    let output = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    assert!(output.contains("sub/model.bin is damaged"), "{output}");
     fs::write(&backup, &bytes[..bytes.len() / 2]).expect("written");
-    let said = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
-    assert!(said.contains("nothing was restored") || said.contains("damaged"), "{said}");
+    let output = error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    assert!(output.contains("nothing was restored") || output.contains("damaged"), "{output}");
 }
 
 #[tokio::test]
@@ -232,14 +232,14 @@ async fn running_server_and_existing_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (server, backup) = backup_of_one(&home, "backup").await;
     let data = server.directory.path();
-    let said = error_text(super::restore::restore(&restoring(&backup, data, true)).await);
-    assert!(said.contains("another simpletuner server"), "also with --force: {said}");
+    let output = error_text(super::restore::restore(&restoring(&backup, data, true)).await);
+    assert!(output.contains("another simpletuner server"), "also with --force: {output}");
     let other = home.path().join("other");
     fs::create_dir(&other).expect("made");
     fs::write(other.join("mine"), "precious").expect("written");
     assert!(error_text(super::restore::restore(&restoring(&backup, &other, false)).await).contains("is not empty"));
-    let said = super::restore::restore(&restoring(&backup, &other, true)).await.expect("restored");
-    let aside = said.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("where");
+    let output = super::restore::restore(&restoring(&backup, &other, true)).await.expect("restored");
+    let aside = output.lines().find_map(|line| line.strip_prefix("previous files are in ")).expect("where");
     assert_eq!(fs::read_to_string(Path::new(aside).join("mine")).expect("kept"), "precious");
     assert!(other.join("orchestrator.db").is_file());
     assert!(error_text(create_backup(&backing_up(data, &backup), NOW).await).contains("exists already"));
@@ -277,8 +277,8 @@ async fn postgresql_is_dumped_and_restored_into_an_empty_database() {
     let args = BackupArgs { database: at(&from, &data), to: backup.clone(), without_artifacts: false };
     create_backup(&args, NOW).await.expect("a backup while the server runs");
     let there = home.path().join("there");
-    let said = error_text(super::restore::restore(&RestoreArgs::new(at(&from, &there), backup.clone(), false)).await);
-    assert!(said.contains("not empty"), "{said}");
+    let output = error_text(super::restore::restore(&RestoreArgs::new(at(&from, &there), backup.clone(), false)).await);
+    assert!(output.contains("not empty"), "{output}");
     store.close().await;
     super::restore::restore(&RestoreArgs::new(at(&to, &there), backup.clone(), false)).await.expect("restored");
     assert_eq!(stored_in(&to).await.as_deref(), Some("yes"));
@@ -290,10 +290,10 @@ async fn postgresql_is_dumped_and_restored_into_an_empty_database() {
     written.await.expect("written");
     store.close().await;
     fs::write(data.join("audit.key"), "11\n").expect("written");
-    let said = super::restore::restore(&RestoreArgs::new(at(&from, &data), backup, true)).await.expect("restored");
+    let output = super::restore::restore(&RestoreArgs::new(at(&from, &data), backup, true)).await.expect("restored");
     assert_eq!(stored_in(&from).await.as_deref(), Some("yes"));
     assert_eq!(fs::read_to_string(data.join("audit.key")).expect("restored"), "00\n");
-    let aside = said.split_once("previous files are in ").expect("a place").1.lines().next().expect("a path");
+    let aside = output.split_once("previous files are in ").expect("a place").1.lines().next().expect("a path");
     assert_eq!(fs::read_to_string(Path::new(aside).join("audit.key")).expect("kept"), "11\n");
 }
 

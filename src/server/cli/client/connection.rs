@@ -228,24 +228,28 @@ mod tests {
     fn server_on_this_host_needs_no_flags() {
         let data = data_dir_with_server("https://127.0.0.1:9001");
         let args = ConnectionArgs { data_dir: Some(data.path().to_owned()), ..ConnectionArgs::default() };
-        let way = find(&args, &[]).expect("a way");
-        assert_eq!((way.url.as_str(), token(&way).as_deref()), ("https://127.0.0.1:9001/", Some("ot_x")));
-        assert!(way.credential.is_operator() && way.trust == ServerTrust::PinnedKey(PIN) && way.warnings.is_empty());
+        let connection = find(&args, &[]).expect("a connection");
+        assert_eq!((connection.url.as_str(), token(&connection).as_deref()), ("https://127.0.0.1:9001/", Some("ot_x")));
+        assert!(
+            connection.credential.is_operator()
+                && connection.trust == ServerTrust::PinnedKey(PIN)
+                && connection.warnings.is_empty()
+        );
 
         // The server restarts.
         let note = operator_file::find_endpoint(data.path(), "here").expect("believable").expect("there");
         let newer = OperatorEndpoint { token: "ot_y".to_owned(), started_at: Timestamp(2), ..note.clone() };
         OperatorFile::new(data.path(), "here", 8001).write(&newer).expect("written");
-        assert_eq!(token(&way).as_deref(), Some("ot_y"), "each start makes another");
+        assert_eq!(token(&connection).as_deref(), Some("ot_y"), "each start makes another");
         let elsewhere = OperatorEndpoint { url: "https://10.0.0.1:1".to_owned(), token: "ot_z".to_owned(), ..newer };
         OperatorFile::new(data.path(), "here", 8001).write(&elsewhere).expect("written");
-        assert_eq!(token(&way).as_deref(), Some("ot_x"), "which is for its own server only");
+        assert_eq!(token(&connection).as_deref(), Some("ot_x"), "which is for its own server only");
         OperatorFile::new(data.path(), "here", 8001).write(&note).expect("written");
 
-        let way = find(&args, &[("SIMPLETUNER_API_TOKEN", "st_a")]).expect("a way");
-        assert!(token(&way).as_deref() == Some("st_a") && way.trust == ServerTrust::PinnedKey(PIN));
-        let way = find(&args, &[("SIMPLETUNER_SSL_NO_VERIFY", "1")]).expect("a way");
-        assert!(way.trust == ServerTrust::AcceptAny && way.warnings.len() == 1);
+        let connection = find(&args, &[("SIMPLETUNER_API_TOKEN", "st_a")]).expect("a connection");
+        assert!(token(&connection).as_deref() == Some("st_a") && connection.trust == ServerTrust::PinnedKey(PIN));
+        let connection = find(&args, &[("SIMPLETUNER_SSL_NO_VERIFY", "1")]).expect("a connection");
+        assert!(connection.trust == ServerTrust::AcceptAny && connection.warnings.len() == 1);
     }
 
     #[test]
@@ -258,11 +262,16 @@ mod tests {
                 url: Some(elsewhere.to_owned()),
                 ..ConnectionArgs::default()
             };
-            let way = find(&args, &[]).expect("a way");
-            assert!(token(&way).is_none() && way.trust == ServerTrust::SystemRoots, "{elsewhere}");
+            let connection = find(&args, &[]).expect("a connection");
+            assert!(token(&connection).is_none() && connection.trust == ServerTrust::SystemRoots, "{elsewhere}");
         }
         let args = ConnectionArgs { data_dir: directory, ..ConnectionArgs::default() };
-        assert!(find(&args, &[("SIMPLETUNER_URL", "http://127.0.0.1:8001/")]).expect("a way").credential.is_operator());
+        assert!(
+            find(&args, &[("SIMPLETUNER_URL", "http://127.0.0.1:8001/")])
+                .expect("a connection")
+                .credential
+                .is_operator()
+        );
     }
 
     #[test]
@@ -273,19 +282,19 @@ mod tests {
         let base = ConnectionArgs { data_dir: Some(empty.path().to_owned()), ..ConnectionArgs::default() };
         let path = file.to_str().expect("text");
         let variables = [("SIMPLETUNER_API_TOKEN", "st_env"), ("SIMPLETUNER_API_TOKEN_FILE", path)];
-        assert_eq!(token(&find(&base, &variables).expect("a way")).as_deref(), Some("st_env"));
-        assert_eq!(token(&find(&base, &variables[1..]).expect("a way")).as_deref(), Some("st_file"));
+        assert_eq!(token(&find(&base, &variables).expect("a connection")).as_deref(), Some("st_env"));
+        assert_eq!(token(&find(&base, &variables[1..]).expect("a connection")).as_deref(), Some("st_file"));
         let with_file = ConnectionArgs { token_file: Some(file.clone()), ..base.clone() };
-        assert_eq!(token(&find(&with_file, &variables).expect("a way")).as_deref(), Some("st_file"));
+        assert_eq!(token(&find(&with_file, &variables).expect("a connection")).as_deref(), Some("st_file"));
         let with_token = ConnectionArgs { token: Some(SecretString("st_flag".to_owned())), ..with_file };
-        let way = find(&with_token, &variables).expect("a way");
-        assert!(token(&way).as_deref() == Some("st_flag") && way.warnings[0].contains("--token"));
+        let connection = find(&with_token, &variables).expect("a connection");
+        assert!(token(&connection).as_deref() == Some("st_flag") && connection.warnings[0].contains("--token"));
 
-        let way = find(&base, &[]).expect("a way");
-        assert_eq!((way.url.as_str(), token(&way)), ("http://127.0.0.1:8001/", None));
+        let connection = find(&base, &[]).expect("a connection");
+        assert_eq!((connection.url.as_str(), token(&connection)), ("http://127.0.0.1:8001/", None));
         let far = [("SIMPLETUNER_ORCHESTRATOR_URL", "http://far:1/x"), ("SIMPLETUNER_API_KEY", "st_env")];
-        let way = find(&base, &far).expect("a way");
-        assert!(way.url.as_str() == "http://far:1/x/" && way.warnings[0].contains("unencrypted"));
+        let connection = find(&base, &far).expect("a connection");
+        assert!(connection.url.as_str() == "http://far:1/x/" && connection.warnings[0].contains("unencrypted"));
     }
 
     #[test]

@@ -51,26 +51,26 @@ impl From<ClientError> for ExitError {
 }
 
 fn problem_exit(problem: &Problem) -> ExitError {
-    let said = |detail: &str| match &problem.request_id {
+    let message = |detail: &str| match &problem.request_id {
         Some(id) if problem.status >= 500 => format!("{detail} ({}, request {id})", problem.code),
         _ => format!("{detail} ({})", problem.code),
     };
     match (problem.status, problem.code.as_str()) {
-        (401, "not_authenticated") => ExitError::no_permission(said(
+        (401, "not_authenticated") => ExitError::no_permission(message(
             "Not authenticated. Set SIMPLETUNER_API_TOKEN or --token-file (tokens \
              are created on the account page); on the server's host, run this as the server's user or root, with its \
              --data-dir.",
         )),
-        (401, "wrong_token") => ExitError::no_permission(said(
+        (401, "wrong_token") => ExitError::no_permission(message(
             "The server rejects this token. Check it for typing errors, and whether it has expired or was revoked.",
         )),
-        (401 | 403, _) => ExitError::no_permission(said(&problem.detail)),
-        (408 | 425 | 429 | 500..=599, _) => ExitError::temp_failure(said(&problem.detail)),
+        (401 | 403, _) => ExitError::no_permission(message(&problem.detail)),
+        (408 | 425 | 429 | 500..=599, _) => ExitError::temp_failure(message(&problem.detail)),
         _ if problem.errors.len() > 1 => {
             let each = problem.errors.iter().map(|error| format!("{} ({})", error.detail, error.code));
             ExitError::failed(each.collect::<Vec<_>>().join(" "))
         }
-        _ => ExitError::failed(said(&problem.detail)),
+        _ => ExitError::failed(message(&problem.detail)),
     }
 }
 

@@ -172,27 +172,27 @@ impl Client {
         most: Option<usize>,
     ) -> Result<Value, ClientError> {
         let mut query = serde_json::to_value(query).unwrap_or_default();
-        let mut whole = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
+        let mut document = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
         loop {
-            let items = whole[field].as_array().map_or(0, Vec::len);
-            let cursor = whole["next_cursor"].take();
+            let items = document[field].as_array().map_or(0, Vec::len);
+            let cursor = document["next_cursor"].take();
             if cursor.is_null() || most.is_some_and(|most| items >= most) {
                 break;
             }
             query["cursor"] = cursor;
             let mut page = self.send_json(ApiRequest::new(Method::GET, segments).query(&query)).await?;
-            whole["next_cursor"] = page["next_cursor"].take();
-            if let (Some(all), Some(more)) = (whole[field].as_array_mut(), page[field].as_array_mut()) {
+            document["next_cursor"] = page["next_cursor"].take();
+            if let (Some(all), Some(more)) = (document[field].as_array_mut(), page[field].as_array_mut()) {
                 all.append(more);
             }
         }
-        if let (Some(most), Some(all)) = (most, whole[field].as_array_mut()) {
+        if let (Some(most), Some(all)) = (most, document[field].as_array_mut()) {
             all.truncate(most);
         }
-        if let Some(fields) = whole.as_object_mut() {
+        if let Some(fields) = document.as_object_mut() {
             fields.remove("next_cursor");
         }
-        Ok(whole)
+        Ok(document)
     }
 
     /// Returns the response to a request. Idempotent requests are retried.

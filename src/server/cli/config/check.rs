@@ -100,8 +100,8 @@ async fn check_address(address: SocketAddr, flag: &str) -> SettingCheck {
 
 fn check_data_directory(data: &Path) -> SettingCheck {
     // Missing directories are created at startup, in the nearest existing one.
-    let whole = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    let there = whole.ancestors().find(|path| path.exists()).unwrap_or(data);
+    let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(data);
     if !there.is_dir() {
         return SettingCheck::Failed(format!("{} is not a directory; choose another with --data-dir", there.display()));
     }

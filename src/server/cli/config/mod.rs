@@ -64,10 +64,12 @@ pub struct ConfigArgs {
 
 /// Runs the command; `matches` is the parsed command line.
 pub fn main(command: &ConfigCommand, matches: &ArgMatches) -> ExitCode {
-    let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).map(|(_, said)| said);
+    let set_args = matches.subcommand().and_then(|(_, config)| config.subcommand()).map(|(_, set_args)| set_args);
     let out = &mut std::io::stdout().lock();
-    let outcome = match (command, said) {
-        (ConfigCommand::Show(args), Some(said)) => print_settings(&list_settings(said), args.json, out).map(|()| true),
+    let outcome = match (command, set_args) {
+        (ConfigCommand::Show(args), Some(set_args)) => {
+            print_settings(&list_settings(set_args), args.json, out).map(|()| true)
+        }
         (ConfigCommand::Check(args), _) => print_check(args, out),
         (ConfigCommand::Show(_), None) => Ok(true),
     };
@@ -81,20 +83,20 @@ pub fn main(command: &ConfigCommand, matches: &ArgMatches) -> ExitCode {
 }
 
 /// Returns the server's settings in the order of its help.
-pub fn list_settings(said: &ArgMatches) -> Vec<SettingView> {
+pub fn list_settings(set_args: &ArgMatches) -> Vec<SettingView> {
     let command = server_command();
     let arguments = command.get_arguments().filter(|argument| argument.get_long().is_some_and(|flag| flag != "json"));
-    arguments.map(|argument| describe_setting(argument, said)).collect()
+    arguments.map(|argument| describe_setting(argument, set_args)).collect()
 }
 
-fn describe_setting(argument: &Arg, said: &ArgMatches) -> SettingView {
+fn describe_setting(argument: &Arg, set_args: &ArgMatches) -> SettingView {
     let id = argument.get_id().as_str();
-    let value = said.get_raw(id).map(|values| {
+    let value = set_args.get_raw(id).map(|values| {
         let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
         // Hidden in the help, so hidden here.
         if argument.is_hide_env_values_set() { "(not shown)".to_owned() } else { values.join(",") }
     });
-    let source = match said.value_source(id) {
+    let source = match set_args.value_source(id) {
         Some(ValueSource::CommandLine) => "flag",
         Some(ValueSource::EnvVariable) => "environment",
         _ => "default",
@@ -154,9 +156,9 @@ fn unknown_variables(variables: impl Iterator<Item = String>) -> Vec<SettingChec
         OTHER_VARIABLES.contains(&name)
             || command.get_arguments().any(|argument| argument.get_env().is_some_and(|env| env == name))
     };
-    let mut strange: Vec<String> = variables.filter(|name| name.starts_with("SIMPLETUNER_") && !known(name)).collect();
-    strange.sort();
-    let found = strange.into_iter();
+    let mut unknown: Vec<String> = variables.filter(|name| name.starts_with("SIMPLETUNER_") && !known(name)).collect();
+    unknown.sort();
+    let found = unknown.into_iter();
     found
         .map(|name| SettingCheck::Warning(format!("{name} is unknown; `simpletuner config show` lists the variables")))
         .collect()

@@ -31,8 +31,8 @@ fn has_check(found: &[(&str, String)], level: &str, words: &str) -> bool {
 fn settings_are_shown_with_source_and_without_secrets() {
     let line = ["simpletuner", "config", "show", "--port", "9000", "--database-url", "postgres://ada:secret@h/db"];
     let matches = Cli::command().get_matches_from(line);
-    let said = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
-    let settings = list_settings(said);
+    let set_args = matches.subcommand().and_then(|(_, config)| config.subcommand()).expect("show").1;
+    let settings = list_settings(set_args);
     let of = |flag: &str| settings.iter().find(|setting| setting.flag == flag).unwrap_or_else(|| panic!("no {flag}"));
     assert_eq!((of("--port").value.as_deref(), &*of("--port").source), (Some("9000"), "flag"));
     assert_eq!((of("--disk-min-free").value.as_deref(), &*of("--disk-min-free").source), (Some("2GiB"), "default"));
@@ -49,9 +49,9 @@ fn settings_are_shown_with_source_and_without_secrets() {
 #[tokio::test]
 async fn valid_settings_pass_the_check() {
     let data = tempfile::tempdir().expect("a temporary directory");
-    let said = checks_for(data.path(), &[]).await;
-    assert!(said.iter().all(|(level, _)| *level == "ok"), "{said:?}");
-    assert!(has_check(&said, "ok", "a new database will be created"));
+    let checks = checks_for(data.path(), &[]).await;
+    assert!(checks.iter().all(|(level, _)| *level == "ok"), "{checks:?}");
+    assert!(has_check(&checks, "ok", "a new database will be created"));
     assert_eq!(data.path().read_dir().expect("readable").count(), 0, "nothing was made by looking");
     SqliteStore::open(data.path(), "c_1").await.expect("fresh").close().await;
     assert!(has_check(&checks_for(data.path(), &[]).await, "ok", "the database has schema"));
@@ -82,8 +82,8 @@ async fn invalid_settings_are_reported() {
         // A flag must not be given twice.
         let data = if flags[0] == "--data-dir" { Path::new(flags[1]) } else { data.path() };
         let flags = if flags[0] == "--data-dir" { &[] } else { flags };
-        let said = checks_for(data, flags).await;
-        assert!(has_check(&said, "error", words), "{flags:?}: {said:?}");
+        let checks = checks_for(data, flags).await;
+        assert!(has_check(&checks, "error", words), "{flags:?}: {checks:?}");
     }
     drop(listener);
 }
@@ -158,11 +158,11 @@ fn guide_lists_exactly_all_settings_with_defaults() {
         let row = rows.iter().find(|row| row[0] == format!("{name}`")).unwrap_or_else(|| panic!("no row of --{name}"));
         assert_eq!(row[1], variable, "--{name}");
         let default = flag.get_default_values().first().map(|value| format!("`{}`", value.to_string_lossy()));
-        let said = match flag.get_action() {
+        let is_documented = match flag.get_action() {
             ArgAction::SetTrue => row[2] == "off",
             // A default that depends on the host is described in words, or is a path.
             _ => default.as_deref().map_or(!row[2].contains(|c: char| c.is_ascii_digit()), |default| row[2] == default),
         };
-        assert!(said, "docs/SETTINGS.md says of --{name}: {:?}, and it is {default:?}", row[2]);
+        assert!(is_documented, "docs/SETTINGS.md has for --{name}: {:?}, and it is {default:?}", row[2]);
     }
 }

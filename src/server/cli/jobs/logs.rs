@@ -49,9 +49,9 @@ pub async fn run(logs: LogsArgs, client: &Client, output: &mut Output<'_>) -> Re
         }
         // The log may grow meanwhile; only what existed at the start is printed.
         if chunk.next_offset >= chunk.size || chunk.next_offset == position.offset {
-            let whole = LogChunk { offset: 0, text, ..chunk };
+            let full_log = LogChunk { offset: 0, text, ..chunk };
             return if output.format == OutputFormat::Json {
-                output.print_line(format!("{:#}", json!(whole)))
+                output.print_line(format!("{:#}", json!(full_log)))
             } else {
                 Ok(())
             };

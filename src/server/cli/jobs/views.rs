@@ -39,7 +39,7 @@ pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String 
     let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::timestamp);
     let took = job.started_at.map(|start| terminal::duration(job.ended_at.unwrap_or(now) - start));
     let in_log = job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt));
-    let asks: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let labels: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let mut pairs = vec![
         ("job", TableCell::from(job.job_id.as_str())),
         ("status", status_cell(job.status)),
@@ -55,7 +55,7 @@ pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String 
     pairs.extend(job.resume_from.as_deref().map(|from| ("resume", from.into())));
     pairs.extend([
         ("target", job.target.as_str().into()),
-        ("labels", asks.join(" ").into()),
+        ("labels", labels.join(" ").into()),
         ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
         ("sandbox", job.sandbox.as_str().into()),
         ("user", TableCell::from(&job.submitted_by)),

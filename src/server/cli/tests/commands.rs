@@ -24,8 +24,8 @@ fn arguments(command: &str, program: &str) -> Vec<String> {
     shell.args(["--norc", "-c", &script]).env("LC_ALL", "C.UTF-8").env("SIMPLETUNER_API_TOKEN", "st_secret");
     let ran = shell.output().expect("a bash");
     assert!(ran.status.success() && ran.stderr.is_empty(), "{command}: {}", String::from_utf8_lossy(&ran.stderr));
-    let told = String::from_utf8(ran.stdout).expect("text");
-    told.strip_suffix('\0').unwrap_or_default().split('\0').map(str::to_owned).collect()
+    let output = String::from_utf8(ran.stdout).expect("text");
+    output.strip_suffix('\0').unwrap_or_default().split('\0').map(str::to_owned).collect()
 }
 
 fn at(fingerprint: bool) -> ServerAddress {

@@ -51,10 +51,10 @@ async fn each_error_has_its_exit_code() {
 async fn redirect_does_not_leak_the_token() {
     let harness = CliHarness::start().await;
     let list = ["jobs", "list"];
-    let (asked, seen) = tokio::sync::watch::channel(false);
+    let (received, seen) = tokio::sync::watch::channel(false);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let elsewhere = listener.local_addr().expect("an address");
-    let router = Router::new().fallback(any(async move || asked.send_replace(true).to_string()));
+    let router = Router::new().fallback(any(async move || received.send_replace(true).to_string()));
     tokio::spawn(async move { axum::serve(listener, router).await });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let first = listener.local_addr().expect("an address");
@@ -68,10 +68,10 @@ async fn redirect_does_not_leak_the_token() {
 #[tokio::test]
 async fn a_server_without_accounts_needs_no_token() {
     let harness = CliHarness::with_server(TestServer::start_as(crate::http::access::AuthMode::SingleUser).await).await;
-    let nobody = client(harness.address, None);
-    let check = harness.run_as(&nobody, &["auth", "login-check", "--json"]).await.json();
+    let anonymous = client(harness.address, None);
+    let check = harness.run_as(&anonymous, &["auth", "login-check", "--json"]).await.json();
     assert_eq!(check["name"], "local-user");
-    harness.run_as(&nobody, &["auth", "tokens", "create", "x"]).await.expect_failure(1, "(no_accounts)");
+    harness.run_as(&anonymous, &["auth", "tokens", "create", "x"]).await.expect_failure(1, "(no_accounts)");
 }
 
 #[test]
@@ -85,15 +85,15 @@ fn guide_lists_every_command() {
     }
 
     let nouns = ["workers", "jobs", "configs", "auth", "audit"];
-    let commands = Cli::command();
-    let named = commands.get_subcommands().filter(|noun| nouns.contains(&noun.get_name()));
-    let leaves: Vec<String> = named.flat_map(|noun| leaf_commands(noun, "")).collect();
-    assert!(leaves.len() > 30, "{leaves:?}");
-    for leaf in &leaves {
-        assert!(GUIDE.contains(&format!("| `{leaf}` |")), "docs/CLI.md has no row for `{leaf}`");
+    let root = Cli::command();
+    let named = root.get_subcommands().filter(|noun| nouns.contains(&noun.get_name()));
+    let commands: Vec<String> = named.flat_map(|noun| leaf_commands(noun, "")).collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in &commands {
+        assert!(GUIDE.contains(&format!("| `{command}` |")), "docs/CLI.md has no row for `{command}`");
     }
     let rows = GUIDE.lines().filter(|line| nouns.iter().any(|noun| line.starts_with(&format!("| `{noun} "))));
-    assert_eq!(rows.count(), leaves.len(), "docs/CLI.md has rows of commands that are not there");
+    assert_eq!(rows.count(), commands.len(), "docs/CLI.md has rows of commands that are not there");
 }
 
 #[test]
@@ -130,14 +130,14 @@ async fn unauthenticated_error_names_existing_commands() {
     let answer = server.get(&Actor::Nobody, "/api/queue").await;
     assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "Bearer");
     let problem = answer.expect_problem(401, "not_authenticated");
-    let said = problem["detail"].as_str().expect("text");
+    let detail = problem["detail"].as_str().expect("text");
     for words in ["`Authorization: Bearer …`", "`X-API-Key: …`", "on the account page"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(detail.contains(words), "{words}: {detail}");
     }
-    let quoted = said.split('`').skip(1).step_by(2);
+    let quoted = detail.split('`').skip(1).step_by(2);
     let commands: Vec<&str> = quoted.filter(|words| words.starts_with("simpletuner ")).collect();
-    let [makes, needs_none] = commands[..] else { panic!("two ways: {said}") };
-    assert!(makes.contains("auth tokens create") && needs_none.ends_with("server --single-user"), "{said}");
+    let [makes, needs_none] = commands[..] else { panic!("two ways: {detail}") };
+    assert!(makes.contains("auth tokens create") && needs_none.ends_with("server --single-user"), "{detail}");
     for command in commands {
         Cli::try_parse_from(command.split(' ')).unwrap_or_else(|error| panic!("{command}: {error}"));
     }

@@ -79,15 +79,15 @@ async fn followed_log_survives_disconnects_and_ends_with_the_job() {
     let (job, by) = running(&harness).await;
     let mut relay = TcpRelay::start(harness.address).await;
     let through = client(relay.address, Some(ADMIN));
-    let (shown, said) = (SharedBuffer::default(), SharedBuffer::default());
-    let (mut out, mut err) = (shown.clone(), said.clone());
+    let (shown, messages) = (SharedBuffer::default(), SharedBuffer::default());
+    let (mut out, mut err) = (shown.clone(), messages.clone());
     let args = ["jobs", "logs", &job, "-f"];
     let follow = harness.run_into(&through, &args, &[], &mut out, &mut err);
     let script = async {
         write(&harness, &by, &job, 0, b"one\n").await;
         shown.wait_for("one\n").await;
         relay.cut().await;
-        said.wait_for("; retrying --").await;
+        messages.wait_for("; retrying --").await;
         write(&harness, &by, &job, 4, b"two\n").await;
         relay.listen().await;
         shown.wait_for("two\n").await;
@@ -100,7 +100,7 @@ async fn followed_log_survives_disconnects_and_ends_with_the_job() {
     let (ended, ()) = tokio::join!(follow, script);
     ended.expect("the job completed");
     assert_eq!(shown.text(), "one\ntwo\nthree\n");
-    assert!(said.text().contains("completed --"), "{}", said.text());
+    assert!(messages.text().contains("completed --"), "{}", messages.text());
 }
 
 #[tokio::test]

@@ -105,13 +105,13 @@ impl CliHarness {
         let address = listener.local_addr().expect("an address");
         let router = server.router.clone();
         tokio::spawn(async move {
-            let room = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
+            let connections = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
             serve_with_timeouts(
                 ConnectionTimeouts::default(),
                 listener,
                 router,
                 None,
-                &room,
+                &connections,
                 &CancellationToken::new(),
             )
             .await;
@@ -166,12 +166,12 @@ impl CliHarness {
     ) -> Result<(), ExitError> {
         let cli = Cli::try_parse_from([&["simpletuner"], args].concat());
         let cli = cli.map_err(|error| ExitError::usage(error.to_string()))?;
-        let mut person = ScriptedPrompter(answers.iter().map(|answer| (*answer).to_owned()).collect());
+        let mut prompter = ScriptedPrompter(answers.iter().map(|answer| (*answer).to_owned()).collect());
         let clock = self.server.clock.clone();
         let mut screen = Output {
             out,
             err,
-            prompter: &mut person,
+            prompter: &mut prompter,
             format: OutputFormat::Text,
             use_color: false,
             width: self.width,

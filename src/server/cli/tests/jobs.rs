@@ -92,14 +92,14 @@ async fn pending_reason_is_shown_before_and_after_submit() {
     let harness = CliHarness::start().await;
     harness.server.put_config("digits").await;
     let (_, _, _stream) = harness.server.connect_worker("gpu-1").await;
-    let asked = ["jobs", "submit", "digits", "--gpus", "2", "--label", "room=b"];
-    let preview = harness.run(&[&asked[..], &["--dry-run"]].concat()).await.expect_success();
+    let args = ["jobs", "submit", "digits", "--gpus", "2", "--label", "room=b"];
+    let preview = harness.run(&[&args[..], &["--dry-run"]].concat()).await.expect_success();
     assert!(preview.contains("WORKER  MATCH") && preview.contains("gpu-1") && preview.contains("no"), "{preview}");
-    let document = harness.run(&[&asked[..], &["--dry-run", "--json"]].concat()).await.json();
+    let document = harness.run(&[&args[..], &["--dry-run", "--json"]].concat()).await.json();
     assert_eq!(document["dry_run"], true);
     assert!(harness.run(&["jobs", "list"]).await.expect_success().is_empty(), "nothing was submitted");
 
-    let job = harness.run(&asked).await.single_line();
+    let job = harness.run(&args).await.single_line();
     let explained = harness.run(&["jobs", "explain", &job]).await.expect_success();
     assert_eq!(explained, preview);
     let document = harness.run(&["jobs", "explain", &job, "--json"]).await.json();
@@ -107,7 +107,7 @@ async fn pending_reason_is_shown_before_and_after_submit() {
     let why = document["summary"]["text"].as_str().expect("text");
     assert_eq!(why, "1 worker: 0 have room=b.");
     assert!(explained.contains(&format!("\n{why}\n")), "{explained}");
-    let again = harness.run(&asked).await;
+    let again = harness.run(&args).await;
     assert!(again.err.contains(&format!("no worker matches. {why}")), "{}", again.err);
     let listed = harness.run(&["jobs", "list"]).await.expect_success();
     assert!(listed.contains("no match") && !listed.contains("place 1"), "{listed}");
@@ -143,7 +143,7 @@ async fn submit_with_lost_response_creates_one_job() {
     let lost = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&lost);
     // A proxy that forwards requests but drops the first two responses.
-    let losing = from_fn(move |request: Request, next: Next| {
+    let drop_responses = from_fn(move |request: Request, next: Next| {
         let counted = Arc::clone(&counted);
         async move {
             let answer = next.run(request).await;
@@ -151,13 +151,20 @@ async fn submit_with_lost_response_creates_one_job() {
             if is_lost { StatusCode::BAD_GATEWAY.into_response() } else { answer }
         }
     });
-    let router = Router::new().merge(harness.server.router.clone()).layer(losing);
+    let router = Router::new().merge(harness.server.router.clone()).layer(drop_responses);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move {
-        let room = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
-        serve_with_timeouts(ConnectionTimeouts::default(), listener, router, None, &room, &CancellationToken::new())
-            .await;
+        let connections = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
+        serve_with_timeouts(
+            ConnectionTimeouts::default(),
+            listener,
+            router,
+            None,
+            &connections,
+            &CancellationToken::new(),
+        )
+        .await;
     });
     let through = client(address, Some(ADMIN));
     let job = harness.run_as(&through, &["jobs", "submit", "digits"]).await.single_line();

@@ -30,8 +30,8 @@ async fn lists_and_explanations_are_readable() {
     let failed = harness.server.submit("flux-lora-portraits").await;
     let report = json!({"status": "failed", "attempt": 1, "exit_code": 1, "error": ERROR});
     harness.server.report_status(&key, &failed, report).await.expect_status(200);
-    let asked = ["jobs", "submit", "flux-lora-portraits", "--gpus", "16", "--label", "site=graz"];
-    let waits = harness.run(&asked).await.single_line();
+    let args = ["jobs", "submit", "flux-lora-portraits", "--gpus", "16", "--label", "site=graz"];
+    let waits = harness.run(&args).await.single_line();
     for width in [80, 120] {
         harness.width = Some(width);
         let listed = harness.run(&["jobs", "list"]).await.expect_success();
@@ -52,9 +52,9 @@ async fn lists_and_explanations_are_readable() {
         let document = harness.run(&["jobs", "explain", &waits, "--json"]).await.json();
         for blocker in document["workers"][0]["blockers"].as_array().expect("blockers") {
             for (heading, field) in [("BLOCKER", "text"), ("SUGGESTION", "change")] {
-                let (all, said) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
+                let (all, expected) = (column(&explained, heading), blocker[field].as_str().expect("a sentence"));
                 let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-                assert!(bare(&all).contains(&bare(said)), "{width}: {said}: {all}\n{explained}");
+                assert!(bare(&all).contains(&bare(expected)), "{width}: {expected}: {all}\n{explained}");
             }
         }
         let sentence = document["text"].as_str().expect("a sentence");

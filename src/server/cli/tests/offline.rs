@@ -43,8 +43,8 @@ async fn assert_password_reset(home: &Path, database: Option<&SecretString>) {
     let create = ["auth", "users", "create", "ada", "--role", "admin", "--generate-password", "--json"];
     let made = run(&harness, home, database, &create).await;
     let reset = ["auth", "reset-password", "ada", "--generate-password", "--json"];
-    let mended = run(&harness, home, database, &reset).await;
-    assert!(mended["password"].is_string() && mended["password"] != made["password"], "{mended}");
+    let changed = run(&harness, home, database, &reset).await;
+    assert!(changed["password"].is_string() && changed["password"] != made["password"], "{changed}");
     let listed = run(&harness, home, database, &["auth", "users", "list", "--json"]).await;
     assert_eq!(listed["users"][0]["id"], made["id"]);
     let check = run(&harness, home, database, &["auth", "login-check", "--json"]).await;

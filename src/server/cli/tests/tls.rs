@@ -46,8 +46,9 @@ async fn servers_are_verified_by_key_or_authority() {
     let (router, acceptor) = (harness.server.router.clone(), tls.acceptor());
     tokio::spawn(async move {
         let never = CancellationToken::new();
-        let room = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
-        serve_with_timeouts(ConnectionTimeouts::default(), listener, router, Some(acceptor), &room, &never).await;
+        let connections = Arc::new(ConnectionLimiter::new(64, 64, Vec::new()));
+        serve_with_timeouts(ConnectionTimeouts::default(), listener, router, Some(acceptor), &connections, &never)
+            .await;
     });
 
     let check = ["auth", "login-check", "--quiet"];

@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use crate::http::edge::extractors::Path;
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
-use crate::http::edge::request::{Peer, caller_from_person, peer_ip};
+use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
@@ -51,7 +51,7 @@ async fn change_password(
     Body(change): Body<ChangePassword>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let changed =
-        app.services.access.change_password(caller_from_person(&principal), &principal, &change.old, &change.new);
+        app.services.access.change_password(caller_from_principal(&principal), &principal, &change.old, &change.new);
     count_password_attempt(&app, &principal, peer_ip(peer), changed).await?;
     Ok(Json(ReportResponse { success: true }))
 }
@@ -89,7 +89,7 @@ async fn create_token(
     Extension(principal): Extension<Principal>,
     Body(create): Body<CreateToken>,
 ) -> Result<CreatedJson<CreatedToken>, ApiError> {
-    Ok(CreatedJson(app.services.access.create_token(caller_from_person(&principal), &principal, create).await?))
+    Ok(CreatedJson(app.services.access.create_token(caller_from_principal(&principal), &principal, create).await?))
 }
 
 const REVOKE_TOKEN: OperationDoc = OperationDoc {
@@ -105,7 +105,7 @@ async fn revoke_token(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = TokenId::parse(&id).map_err(|_| ApiError::invalid_id("API token"))?;
-    app.services.access.revoke_token(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.revoke_token(caller_from_principal(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -133,6 +133,6 @@ async fn end_session(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = SessionId::parse(&id).map_err(|_| ApiError::invalid_id("session"))?;
-    app.services.access.end_session(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.end_session(caller_from_principal(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }

@@ -17,7 +17,7 @@ use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::extractors::Path;
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
@@ -67,7 +67,7 @@ async fn begin(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<CreatedJson<TotpEnrollment>, ApiError> {
-    Ok(CreatedJson(app.services.access.begin_totp(caller_from_person(&principal), &principal).await?))
+    Ok(CreatedJson(app.services.access.begin_totp(caller_from_principal(&principal), &principal).await?))
 }
 
 const CONFIRM: OperationDoc = OperationDoc {
@@ -89,7 +89,7 @@ async fn confirm(
     Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmTotp>,
 ) -> Result<Json<RecoveryCodes>, ApiError> {
-    Ok(Json(app.services.access.confirm_totp(caller_from_person(&principal), &principal, &confirm.code).await?))
+    Ok(Json(app.services.access.confirm_totp(caller_from_principal(&principal), &principal, &confirm.code).await?))
 }
 
 const REMOVE: OperationDoc = OperationDoc {
@@ -102,7 +102,7 @@ async fn remove(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.access.remove_totp(caller_from_person(&principal), &principal).await?;
+    app.services.access.remove_totp(caller_from_principal(&principal), &principal).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -122,7 +122,7 @@ async fn begin_passkey(
     Ok(CreatedJson(
         app.services
             .access
-            .begin_passkey(caller_from_person(&principal), &principal, session::passkey_origin(scheme, &headers))
+            .begin_passkey(caller_from_principal(&principal), &principal, session::passkey_origin(scheme, &headers))
             .await?,
     ))
 }
@@ -148,7 +148,7 @@ async fn confirm_passkey(
     Extension(principal): Extension<Principal>,
     Body(confirm): Body<ConfirmPasskey>,
 ) -> Result<CreatedJson<AddedPasskey>, ApiError> {
-    Ok(CreatedJson(app.services.access.confirm_passkey(caller_from_person(&principal), &principal, confirm).await?))
+    Ok(CreatedJson(app.services.access.confirm_passkey(caller_from_principal(&principal), &principal, confirm).await?))
 }
 
 const REMOVE_PASSKEY: OperationDoc = OperationDoc {
@@ -163,7 +163,7 @@ async fn remove_passkey(
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let id = PasskeyId::parse(&id).map_err(|_| ServiceError::from(FactorError::PasskeyNotFound))?;
-    app.services.access.remove_passkey(caller_from_person(&principal), &principal, id).await?;
+    app.services.access.remove_passkey(caller_from_principal(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -177,7 +177,7 @@ async fn renew(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
 ) -> Result<CreatedJson<RecoveryCodes>, ApiError> {
-    Ok(CreatedJson(app.services.access.renew_recovery_codes(caller_from_person(&principal), &principal).await?))
+    Ok(CreatedJson(app.services.access.renew_recovery_codes(caller_from_principal(&principal), &principal).await?))
 }
 
 const NOTICES: OperationDoc = OperationDoc {
@@ -204,6 +204,6 @@ async fn read(
     Extension(principal): Extension<Principal>,
     Body(read): Body<ReadNotices>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.access.read_notices(caller_from_person(&principal), &principal, read.until).await?;
+    app.services.access.read_notices(caller_from_principal(&principal), &principal, read.until).await?;
     Ok(Json(ReportResponse { success: true }))
 }

@@ -26,7 +26,7 @@ use crate::http::agents::worker_actor;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::headers::{bearer_token, is_loopback, text};
 use crate::http::edge::json::OptionalJson;
-use crate::http::edge::request::{Peer, caller_from_actor, with_person};
+use crate::http::edge::request::{Peer, caller_from_actor, with_user};
 use crate::service::access::{AuthGrant, Credential, Principal};
 use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::audit::refusals::printable_name;
@@ -105,28 +105,28 @@ pub async fn identify(
             Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer))
         };
     };
-    let Some(person) = app.services.access.authenticate(&ticket).await? else {
-        let refusal = if matches!(ticket, Credential::Token(_)) {
+    let Some(principal) = app.services.access.authenticate(&ticket).await? else {
+        let error = if matches!(ticket, Credential::Token(_)) {
             ServiceError::WrongToken
         } else {
             ServiceError::NotAuthenticated
         };
-        return Err(limit_unauthenticated(app, refusal, peer));
+        return Err(limit_unauthenticated(app, error, peer));
     };
-    app.services.access.check_caller_rate(&person)?;
-    Ok(person)
+    app.services.access.check_caller_rate(&principal)?;
+    Ok(principal)
 }
 
 /// Returns the error for an unauthenticated client, or 429 after too many requests.
 fn limit_unauthenticated(app: &AppState, error: ServiceError, peer: Option<IpAddr>) -> ServiceError {
-    let once_more = match error {
+    let limited = match error {
         ServiceError::WrongToken | ServiceError::WorkerTokenRejected(..) => {
             app.services.access.charge_wrong_token(peer)
         }
         ServiceError::NotAuthenticated => app.services.access.check_unauthenticated_rate(peer),
         _ => Ok(()),
     };
-    once_more.err().unwrap_or(error)
+    limited.err().unwrap_or(error)
 }
 
 /// A browser that opens the sign-in page with an expired session.
@@ -163,19 +163,19 @@ async fn load_pending_login(
     let Some(cookie) = session_cookie::read_pending(headers, scheme) else { return Ok(None) };
     let Some(found) = app.services.access.pending_login(cookie).await? else { return Ok(None) };
     let enrolment = if enrols { Some(app.services.access.login_enrollment(&found).await?) } else { None };
-    let ways = app
+    let factors = app
         .services
         .access
         .login_factors(&found, cookie, session::passkey_origin(scheme, headers).ok().as_ref())
         .await?;
-    Ok(Some(SecondFactorPrompt { name: found.user.name, enrolment, ways }))
+    Ok(Some(SecondFactorPrompt { name: found.user.name, enrolment, factors }))
 }
 
 /// Applies the rate limit to routes without authentication.
 pub async fn limit_anonymous(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let peer = peer_ip(&request);
     match app.services.access.check_unauthenticated_rate(peer) {
-        Err(refusal) => reject(&app, refusal, ApiError::from, request_target(&request), peer).await,
+        Err(error) => reject(&app, error, ApiError::from, request_target(&request), peer).await,
         Ok(()) => next.run(request).await,
     }
 }
@@ -190,16 +190,16 @@ fn presented_credential(app: &AppState, headers: &HeaderMap, scheme: Scheme) -> 
 }
 
 /// Requires a user or an API token.
-pub async fn require_person(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+pub async fn require_principal(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let (scheme, peer) = (Scheme::from_extensions(request.extensions()), peer_ip(&request));
     match identify(&app, request.headers(), scheme, peer).await {
-        Err(refusal) => reject(&app, refusal, ApiError::from, request_target(&request), peer).await,
-        Ok(person) => {
+        Err(error) => reject(&app, error, ApiError::from, request_target(&request), peer).await,
+        Ok(principal) => {
             // Streams use it to recheck the authorization.
-            if let Some(admission) = AuthGrant::from_principal(&person) {
+            if let Some(admission) = AuthGrant::from_principal(&principal) {
                 request.extensions_mut().insert(admission);
             }
-            request.extensions_mut().insert(person);
+            request.extensions_mut().insert(principal);
             next.run(request).await
         }
     }
@@ -210,17 +210,17 @@ pub async fn require_page_session(State(app): State<AppState>, mut request: Requ
     let (scheme, peer) = (Scheme::from_extensions(request.extensions()), peer_ip(&request));
     match identify(&app, request.headers(), scheme, peer).await {
         // While the database is unavailable, the session cannot be checked.
-        Err(refusal @ (ServiceError::RateLimited { .. } | ServiceError::Store(_))) => {
-            reject(&app, refusal, ApiError::from, request_target(&request), peer).await
+        Err(error @ (ServiceError::RateLimited { .. } | ServiceError::Store(_))) => {
+            reject(&app, error, ApiError::from, request_target(&request), peer).await
         }
         Err(_) => {
             let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
             Redirect::to(&format!("/login?next={}", percent_escaped(wanted))).into_response()
         }
-        Ok(person) => {
-            let name = person.name.clone();
-            request.extensions_mut().insert(person);
-            with_person(name, next.run(request)).await
+        Ok(principal) => {
+            let name = principal.name.clone();
+            request.extensions_mut().insert(principal);
+            with_user(name, next.run(request)).await
         }
     }
 }
@@ -233,7 +233,7 @@ pub async fn require_worker(
 ) -> Response {
     let peer = peer_ip(&request);
     match authenticate_worker(&app, request.headers(), peer, to).await {
-        Err(refusal) => reject(&app, refusal, worker_error, request_target(&request), peer).await,
+        Err(error) => reject(&app, error, worker_error, request_target(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key.worker.clone());
             request.extensions_mut().insert(key);
@@ -248,12 +248,12 @@ pub async fn require_registration(State(app): State<AppState>, mut request: Requ
     let key = load_worker(&app, request.headers(), peer).await;
     // A session does not prove possession of the token that it was obtained with.
     match key.and_then(|key| if key.kind == WorkerAuthKind::Token { Ok(key) } else { Err(ServiceError::WrongToken) }) {
-        Err(refusal @ ServiceError::RateLimited { .. }) => {
-            reject(&app, refusal, worker_error, request_target(&request), peer).await
+        Err(error @ ServiceError::RateLimited { .. }) => {
+            reject(&app, error, worker_error, request_target(&request), peer).await
         }
-        Err(refusal) => {
-            let known = refusal.worker_id().map(ToString::to_string);
-            let error = worker_error(refusal);
+        Err(error) => {
+            let known = error.worker_id().map(ToString::to_string);
+            let error = worker_error(error);
             if error.is_client_error() {
                 let detail = json!({"reason": error.code()});
                 let name = match known {
@@ -296,7 +296,7 @@ pub async fn require_job(State(app): State<AppState>, mut request: Request, next
         }),
     };
     match key {
-        Err(refusal) => reject(&app, refusal, worker_error, request_target(&request), peer).await,
+        Err(error) => reject(&app, error, worker_error, request_target(&request), peer).await,
         Ok(key) => {
             request.extensions_mut().insert(key);
             next.run(request).await
@@ -328,8 +328,8 @@ async fn authenticate_worker(
     to: TokenUse,
 ) -> Result<WorkerAuth, ServiceError> {
     let key = load_worker(app, headers, peer).await?;
-    if let Err(refusal) = app.services.workers.check_holder(&key, to).await {
-        return Err(record_token_conflict(app, &key, refusal).await);
+    if let Err(error) = app.services.workers.check_holder(&key, to).await {
+        return Err(record_token_conflict(app, &key, error).await);
     }
     app.services.workers.record_contact(&key.worker, peer);
     Ok(key)
@@ -380,7 +380,7 @@ async fn load_worker(app: &AppState, headers: &HeaderMap, peer: Option<IpAddr>) 
         .workers
         .authenticate_worker(token, peer)
         .await
-        .map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
+        .map_err(|error| limit_unauthenticated(app, error, peer))?;
     app.services.access.check_worker_rate(&key.worker)?;
     Ok(key)
 }
@@ -392,15 +392,15 @@ async fn load_attempt(app: &AppState, token: &str, peer: Option<IpAddr>) -> Resu
         .agents
         .authenticate_job(token, peer)
         .await
-        .map_err(|refusal| limit_unauthenticated(app, refusal, peer))?;
+        .map_err(|error| limit_unauthenticated(app, error, peer))?;
     app.services.access.check_worker_rate(&subject.worker)?;
     Ok(subject)
 }
 
 /// Returns the method and path of a request as sent, without the query.
 pub fn request_target(request: &Request) -> String {
-    let whole = request.extensions().get::<OriginalUri>().map_or(request.uri(), |OriginalUri(whole)| whole);
-    format!("{} {}", request.method(), whole.path())
+    let uri = request.extensions().get::<OriginalUri>().map_or(request.uri(), |OriginalUri(uri)| uri);
+    format!("{} {}", request.method(), uri.path())
 }
 
 fn peer_ip(request: &Request) -> Option<IpAddr> {

@@ -14,7 +14,7 @@ use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
@@ -56,7 +56,7 @@ async fn create(
     Extension(principal): Extension<Principal>,
     Body(create): Body<CreateUser>,
 ) -> Result<CreatedJson<UserView>, ApiError> {
-    Ok(CreatedJson(app.services.access.create_user(caller_from_person(&principal), create).await?))
+    Ok(CreatedJson(app.services.access.create_user(caller_from_principal(&principal), create).await?))
 }
 
 const SHOW: OperationDoc = OperationDoc {
@@ -83,7 +83,7 @@ async fn edit(
     Path(id): Path<String>,
     Body(edit): Body<EditUser>,
 ) -> Result<Json<UserView>, ApiError> {
-    Ok(Json(app.services.access.edit_user(caller_from_person(&principal), user_id(&id)?, edit).await?))
+    Ok(Json(app.services.access.edit_user(caller_from_principal(&principal), user_id(&id)?, edit).await?))
 }
 
 const RESET_PASSWORD: OperationDoc = OperationDoc {
@@ -98,7 +98,9 @@ async fn reset_password(
     Path(id): Path<String>,
     Body(reset): Body<ResetPassword>,
 ) -> Result<Json<PasswordReset>, ApiError> {
-    Ok(Json(app.services.access.reset_password(caller_from_person(&principal), user_id(&id)?, &reset.password).await?))
+    Ok(Json(
+        app.services.access.reset_password(caller_from_principal(&principal), user_id(&id)?, &reset.password).await?,
+    ))
 }
 
 const REMOVE_FACTORS: OperationDoc = OperationDoc {
@@ -113,7 +115,7 @@ async fn remove_factors(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.access.remove_user_factors(caller_from_person(&principal), &principal, user_id(&id)?).await?;
+    app.services.access.remove_user_factors(caller_from_principal(&principal), &principal, user_id(&id)?).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -139,7 +141,10 @@ async fn create_token(
     Body(create): Body<CreateToken>,
 ) -> Result<CreatedJson<CreatedToken>, ApiError> {
     Ok(CreatedJson(
-        app.services.access.create_token_for(caller_from_person(&principal), &principal, user_id(&id)?, create).await?,
+        app.services
+            .access
+            .create_token_for(caller_from_principal(&principal), &principal, user_id(&id)?, create)
+            .await?,
     ))
 }
 

@@ -41,10 +41,13 @@ pub async fn complete_checkpoint(
     Extension(auth): Extension<JobAuth>,
     Path(id): Path<String>,
     Query(params): Query<AttemptParams>,
-    Body(whole): Body<CompletedCheckpoint>,
+    Body(completed): Body<CompletedCheckpoint>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let subject = auth.subject(&id, params.attempt)?;
-    app.services.artifacts.record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, whole).await?;
+    app.services
+        .artifacts
+        .record_checkpoint(caller_from_actor(worker_actor(&subject.worker)), subject, completed)
+        .await?;
     Ok(Json(ReportResponse { success: true }))
 }
 

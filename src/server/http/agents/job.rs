@@ -165,25 +165,28 @@ pub async fn artifact(
 ) -> Result<Json<UploadResponse>, ApiError> {
     let subject = auth.subject(&id, attempt)?;
     let limit = app.services.context.policy.artifact_limit;
-    let announced_size = HttpBody::size_hint(&content).lower();
-    if announced_size > limit {
+    let expected_size = HttpBody::size_hint(&content).lower();
+    if expected_size > limit {
         let what = format!("larger than {limit} bytes");
         return Err(ServiceError::Upload { message: what, too_large: true, kept: 0 }.into());
     }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let announced =
-        UploadAnnouncement { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: announced_size };
+    let announcement =
+        UploadAnnouncement { path, kind: kind.unwrap_or(ArtifactKind::Other), sha256, size: expected_size };
     let caller = caller_from_actor(worker_actor(&subject.worker));
     let mut slow = false;
     let content = content.into_data_stream().inspect_err(|error| slow |= is_body_too_slow(error));
     let put = match offset {
-        None => {
-            app.services.artifacts.put_artifact(caller, subject, announced, content).await.map(UploadResponse::Stored)
-        }
-        Some(offset) => app.services.artifacts.put_chunk(caller, subject, announced, (offset, size), content).await,
+        None => app
+            .services
+            .artifacts
+            .put_artifact(caller, subject, announcement, content)
+            .await
+            .map(UploadResponse::Stored),
+        Some(offset) => app.services.artifacts.put_chunk(caller, subject, announcement, (offset, size), content).await,
     };
     // The file is valid and may be sent again.
-    put.map(Json).map_err(|refusal| if slow { ApiError::body_too_slow() } else { refusal.into() })
+    put.map(Json).map_err(|error| if slow { ApiError::body_too_slow() } else { error.into() })
 }
 
 /// Query parameters of an upload's state.

@@ -80,19 +80,19 @@ pub async fn next(
     Query(PollParams { wait }): Query<PollParams>,
 ) -> Result<Json<HeartbeatResponse>, ApiError> {
     let worker = auth.worker.clone();
-    let mut bell = app.services.context.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
+    let mut changes = app.services.context.notifier.subscribe_topic(&Topic::Worker(worker.clone()));
     // Without the host: a worker that polls from several addresses uses one slot.
     let stream = format!("{}/{LONG_POLL_STREAM}", app.services.context.server);
     app.services.agents.stream_opened(caller_from_actor(worker_actor(&worker)), worker, stream).await?;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(wait.min(MAX_WAIT_SECONDS));
     loop {
-        bell.mark_unchanged();
+        changes.mark_unchanged();
         let desired = app.services.agents.desired(&auth).await?;
         if !desired.offers.is_empty() || !desired.stop.is_empty() {
             return Ok(Json(HeartbeatResponse { desired }));
         }
         tokio::select! {
-            rung = bell.changed() => if rung.is_err() { return Ok(Json(HeartbeatResponse { desired })) },
+            change = changes.changed() => if change.is_err() { return Ok(Json(HeartbeatResponse { desired })) },
             () = tokio::time::sleep_until(deadline) => return Ok(Json(HeartbeatResponse { desired })),
             () = app.shutdown.cancelled() => return Ok(Json(HeartbeatResponse { desired })),
         }
@@ -129,8 +129,8 @@ impl Drop for OpenStream {
             (self.app.services.clone(), self.key.worker.clone(), std::mem::take(&mut self.stream));
         let caller = Caller { request_id: None, ..caller_from_actor(worker_actor(&worker)) };
         tokio::spawn(async move {
-            if let Err(refusal) = services.agents.stream_closed(caller, worker, stream).await {
-                tracing::debug!(error = ?refusal, "agents: failed to record the end of a stream");
+            if let Err(error) = services.agents.stream_closed(caller, worker, stream).await {
+                tracing::debug!(?error, "agents: failed to record the end of a stream");
             }
         });
     }
@@ -139,11 +139,11 @@ impl Drop for OpenStream {
 fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let services = open.app.services.clone();
-        let mut bell = services.context.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
-        let (mut sent, mut first, mut look, mut end) = (SentState::default(), true, true, None);
+        let mut subscription = services.context.notifier.subscribe_topic(&Topic::Worker(open.key.worker.clone()));
+        let (mut sent, mut first, mut must_read, mut end) = (SentState::default(), true, true, None);
         loop {
-            if look {
-                bell.mark_unchanged();
+            if must_read {
+                subscription.mark_unchanged();
                 // Boxed, so that an idle stream does not hold the memory of the query.
                 match Box::pin(services.agents.desired_for_stream(&open.key, &open.stream)).await {
                     Ok(Some(StreamState { desired, shutdown, expires_at })) => {
@@ -154,9 +154,9 @@ fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible
                     }
                     // Replaced by a newer stream, or the token is invalid.
                     Ok(None) => break,
-                    Err(refusal) => {
+                    Err(error) => {
                         // The agent reconnects and gets the error as the status of that response.
-                        tracing::debug!(error = ?refusal, "agents: closing a stream");
+                        tracing::debug!(?error, "agents: closing a stream");
                         break;
                     }
                 }
@@ -164,8 +164,8 @@ fn event_stream(open: OpenStream) -> impl Stream<Item = Result<Event, Infallible
             }
             // An expiring token sends no change notification.
             let left = end.map_or(PING_INTERVAL, |end| slightly_after(end - services.context.now()));
-            look = tokio::select! {
-                rung = bell.changed() => if rung.is_err() { break } else { true },
+            must_read = tokio::select! {
+                change = subscription.changed() => if change.is_err() { break } else { true },
                 () = tokio::time::sleep(left.min(PING_INTERVAL)) => {
                     if left >= PING_INTERVAL {
                         yield Ok(to_event(&open.app.epoch, services.context.notifier.version(), &WorkerEvent::Ping));
@@ -210,8 +210,8 @@ impl SentState {
                 events.push(WorkerEvent::JobSubmit(Box::new(offer)));
             }
         }
-        let told = std::mem::replace(&mut self.shutdown, shutdown.is_some());
-        events.extend(shutdown.filter(|_| !told).map(|reason| WorkerEvent::Shutdown { reason }));
+        let was_sent = std::mem::replace(&mut self.shutdown, shutdown.is_some());
+        events.extend(shutdown.filter(|_| !was_sent).map(|reason| WorkerEvent::Shutdown { reason }));
         events
     }
 }

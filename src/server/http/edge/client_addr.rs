@@ -104,7 +104,7 @@ mod tests {
     /// Headers by their first letter: `f`or and `p`roto.
     type ForwardedHeaders<'t> = &'t [(char, &'t str)];
 
-    fn came(connected: &str, tls: bool, forwarded: ForwardedHeaders, trusted: &str) -> (String, Scheme) {
+    fn client(connected: &str, tls: bool, forwarded: ForwardedHeaders, trusted: &str) -> (String, Scheme) {
         let mut headers = HeaderMap::new();
         for (what, text) in forwarded {
             let name = if *what == 'f' { "x-forwarded-for" } else { "x-forwarded-proto" };
@@ -153,11 +153,11 @@ mod tests {
             ("10.0.0.1", false, &[('f', "203.0.113.9, ö")], "10.0.0.1", Http),
             ("10.0.0.1", false, &[('f', "1.2.3.4.5:1:2]["), ('f', ",,,")], "10.0.0.1", Http),
         ];
-        for (connected, tls, said, peer, scheme) in cases {
+        for (connected, tls, headers, peer, scheme) in cases {
             let expected = ((*peer).to_owned(), *scheme);
-            assert_eq!(came(connected, *tls, said, NETS), expected, "{connected} {tls} {said:?}");
+            assert_eq!(client(connected, *tls, headers, NETS), expected, "{connected} {tls} {headers:?}");
         }
-        let nobody = came("10.0.0.1", false, &[('f', "203.0.113.9"), ('p', "https")], "");
-        assert_eq!(nobody, ("10.0.0.1".to_owned(), Http));
+        let untrusted = client("10.0.0.1", false, &[('f', "203.0.113.9"), ('p', "https")], "");
+        assert_eq!(untrusted, ("10.0.0.1".to_owned(), Http));
     }
 }

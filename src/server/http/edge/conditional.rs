@@ -109,10 +109,10 @@ impl IfNoneMatch {
     /// Returns a page of a list with its tag.
     pub fn listed<T: ListView>(&self, mut page: T) -> ListResponse<T> {
         let tag = (page.len() <= MAX_TAGGED_ITEMS).then(|| {
-            let told = page.server_time().map(|time| std::mem::replace(time, Timestamp(0)));
+            let server_time = page.server_time().map(|time| std::mem::replace(time, Timestamp(0)));
             let tag = state_digest(&page);
-            if let (Some(time), Some(told)) = (page.server_time(), told) {
-                *time = told;
+            if let (Some(time), Some(server_time)) = (page.server_time(), server_time) {
+                *time = server_time;
             }
             tag
         });
@@ -134,10 +134,10 @@ fn state_digest(view: &impl Serialize) -> String {
 
 /// Returns the requested URI with another cursor.
 fn next_page_link(uri: &Uri, cursor: &str) -> String {
-    let kept =
+    let other_parameters =
         uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
     let cursor = format!("cursor={}", percent_escaped(cursor));
-    let query = kept.chain([cursor.as_str()]).collect::<Vec<_>>().join("&");
+    let query = other_parameters.chain([cursor.as_str()]).collect::<Vec<_>>().join("&");
     format!("</api{}?{query}>; rel=\"next\"", uri.path().trim_start_matches("/api"))
 }
 
@@ -161,11 +161,11 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let asked = parts.headers.contains_key(header::IF_MATCH);
+        let is_present = parts.headers.contains_key(header::IF_MATCH);
         let names = parse_etags(&parts.headers, header::IF_MATCH);
         let revision = |name: String| name.split('.').next().unwrap_or_default().to_owned();
         let any = names.iter().any(|name| name == "*");
-        Ok(Self((asked && !any).then(|| names.into_iter().map(revision).collect())))
+        Ok(Self((is_present && !any).then(|| names.into_iter().map(revision).collect())))
     }
 }
 

@@ -30,7 +30,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
     static CURRENT: RequestIds;
-    static PERSON: String;
+    static CURRENT_USER: String;
 }
 
 /// The ids of a request, available to everything that handles it.
@@ -56,13 +56,13 @@ pub fn current_id() -> Option<String> {
 }
 
 /// Handles a request of this user.
-pub async fn with_person<T>(name: String, work: impl Future<Output = T>) -> T {
-    PERSON.scope(name, work).await
+pub async fn with_user<T>(name: String, work: impl Future<Output = T>) -> T {
+    CURRENT_USER.scope(name, work).await
 }
 
 /// Returns the user of the current request, if authenticated.
-pub fn current_person() -> Option<String> {
-    PERSON.try_with(String::clone).ok()
+pub fn current_user() -> Option<String> {
+    CURRENT_USER.try_with(String::clone).ok()
 }
 
 /// Returns the trace of the current request.
@@ -86,15 +86,15 @@ pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> 
 
 /// Returns the log fields of the current request.
 pub fn log_context() -> Vec<(&'static str, String)> {
-    let told = |ids: &RequestIds| {
+    let fields = |ids: &RequestIds| {
         let trace = ids.trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
         [("request_id", ids.request.clone())].into_iter().chain(trace).collect()
     };
-    CURRENT.try_with(told).unwrap_or_default()
+    CURRENT.try_with(fields).unwrap_or_default()
 }
 
 /// Returns a user as the caller of a change, with the request's id.
-pub fn caller_from_person(principal: &Principal) -> Caller {
+pub fn caller_from_principal(principal: &Principal) -> Caller {
     Caller {
         owner: principal.name.clone(),
         grant: AuthGrant::from_principal(principal),
@@ -124,7 +124,7 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
         let refused = &app.services.context.metrics.refused;
-        let of = if path.starts_with("/api/workers/") { &refused.unknown_workers } else { &refused.unknown_people };
+        let of = if path.starts_with("/api/workers/") { &refused.unknown_workers } else { &refused.unknown_users };
         of.fetch_add(1, Ordering::Relaxed);
     }
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -185,8 +185,8 @@ fn hide_secrets(headers: &mut HeaderMap) {
 
 /// Returns whether a user, or a script, requests a change.
 fn is_user_change(method: &Method, path: &str) -> bool {
-    let by_people = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
-    by_people && !method.is_safe()
+    let by_user = path.starts_with("/ui/") || (path.starts_with("/api/") && !path.starts_with("/api/workers/"));
+    by_user && !method.is_safe()
 }
 
 /// Stores the client's address and scheme in the request.

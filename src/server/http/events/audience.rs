@@ -15,7 +15,7 @@ use crate::service::error::ServiceError;
 const MAX_REMEMBERED_JOBS: usize = 10_000;
 
 pub struct Audience {
-    person: Principal,
+    principal: Principal,
     /// The requested topics; `None` for all.
     topics: Option<BTreeSet<Topic>>,
     /// Whether the listener may see a job. The owner of a job never changes.
@@ -24,7 +24,7 @@ pub struct Audience {
 
 impl Audience {
     pub fn new(principal: Principal, wanted: Option<BTreeSet<Topic>>) -> Self {
-        Self { person: principal, topics: wanted, visible_jobs: HashMap::new() }
+        Self { principal, topics: wanted, visible_jobs: HashMap::new() }
     }
 
     /// Returns the changes that the listener may see. If this cannot be determined, the listener is asked to reload everything.
@@ -47,13 +47,13 @@ impl Audience {
     /// Returns the topic as this listener knows it.
     fn as_visible(&self, topic: Topic) -> Topic {
         match topic {
-            Topic::Access(user) if self.person.user.as_ref() == Some(&user) => Topic::Account,
+            Topic::Access(user) if self.principal.user.as_ref() == Some(&user) => Topic::Account,
             other => other,
         }
     }
 
     async fn can_hear(&mut self, services: &Services, topic: &Topic) -> Result<bool, ServiceError> {
-        let may = |permission| self.person.permissions.contains(permission);
+        let may = |permission| self.principal.permissions.contains(permission);
         Ok(match topic {
             // A change of the fleet also changes why jobs are pending.
             Topic::Workers => may(P::FleetView) || may(P::JobViewOwn),
@@ -80,7 +80,7 @@ impl Audience {
             .await?
             .job(job)
             .await?
-            .is_some_and(|job| job.submitted_by == self.person.name);
+            .is_some_and(|job| job.submitted_by == self.principal.name);
         if self.visible_jobs.len() >= MAX_REMEMBERED_JOBS {
             self.visible_jobs.clear();
         }

@@ -102,15 +102,15 @@ fn change_stream(
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;
-        let hub = &app.services.context.notifier;
+        let notifier = &app.services.context.notifier;
         let admitted = grant.clone();
-        let mut shut = pin!(until_revoked(&app, grant));
-        let mut bell = hub.subscribe();
-        let mut version = hub.version();
+        let mut revoked = pin!(until_revoked(&app, grant));
+        let mut subscription = notifier.subscribe();
+        let mut version = notifier.version();
         let missed = match after.as_deref().map(|after| parse_resume_version(&app.epoch, after)) {
             None => ChangeSet { version, topics: Vec::new(), resync: false },
             Some(None) => ChangeSet { version, topics: Vec::new(), resync: true },
-            Some(Some(from)) => hub.changes_since(from),
+            Some(Some(from)) => notifier.changes_since(from),
         };
         version = version.max(missed.version);
         // The first message is always sent: it contains the version to resume from.
@@ -118,15 +118,15 @@ fn change_stream(
         yield Ok(changes_event(&app.epoch, &missed));
         loop {
             tokio::select! {
-                () = &mut shut => break,
-                rung = bell.changed() => if rung.is_err() { break },
+                () = &mut revoked => break,
+                change = subscription.changed() => if change.is_err() { break },
                 () = app.shutdown.cancelled() => {
                     yield Ok(shutdown_event());
                     break;
                 }
             }
             tokio::time::sleep(BATCH_WINDOW).await;
-            let changes = audience.visible_changes(&app.services, hub.changes_since(version)).await;
+            let changes = audience.visible_changes(&app.services, notifier.changes_since(version)).await;
             version = changes.version;
             if changes.topics.is_empty() && !changes.resync {
                 continue;

@@ -46,11 +46,11 @@ fn chunk_stream(
     async_stream::stream! {
         let _share = share;
         let services = &app.services;
-        let mut shut = pin!(until_revoked(&app, grant));
-        let (mut log, mut life) = (services.context.notifier.subscribe_topic(&Topic::Log(job.clone())), services.context.notifier.subscribe_topic(&Topic::Job(job.clone())));
+        let mut revoked = pin!(until_revoked(&app, grant));
+        let (mut log_changes, mut status_changes) = (services.context.notifier.subscribe_topic(&Topic::Log(job.clone())), services.context.notifier.subscribe_topic(&Topic::Job(job.clone())));
         loop {
-            log.mark_unchanged();
-            life.mark_unchanged();
+            log_changes.mark_unchanged();
+            status_changes.mark_unchanged();
             // Checked before the log is read, so that everything before the end is included.
             let Ok(over) = services.logs.is_attempt_over(&job, attempt).await else { break };
             while let Ok(piece) = services.logs.read_log(&job, Some(attempt), Some(offset), MAX_READ_BYTES).await
@@ -63,9 +63,9 @@ fn chunk_stream(
                 break;
             }
             tokio::select! {
-                () = &mut shut => break,
-                rung = log.changed() => if rung.is_err() { break },
-                rung = life.changed() => if rung.is_err() { break },
+                () = &mut revoked => break,
+                change = log_changes.changed() => if change.is_err() { break },
+                change = status_changes.changed() => if change.is_err() { break },
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = app.shutdown.cancelled() => {
                     yield Ok(shutdown_event());

@@ -30,7 +30,7 @@ use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::language::ClientLanguage;
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::{Principal, Requirement};
 use crate::service::jobs::views::SubmitWarning;
 use crate::state::AppState;
@@ -135,7 +135,7 @@ async fn submit(
         write_explanation(&mut preview.explanation, language);
         return Ok(Json(preview).into_response());
     }
-    let job = app.services.jobs.submit(caller_from_person(&principal), submit, idempotency_key(&headers)).await?;
+    let job = app.services.jobs.submit(caller_from_principal(&principal), submit, idempotency_key(&headers)).await?;
     submitted_response(&app, &job, language).await
 }
 
@@ -168,8 +168,11 @@ async fn retry(
     headers: HeaderMap,
     OptionalJson(retry): OptionalJson<RetryJob>,
 ) -> Result<Response, ApiError> {
-    let job =
-        app.services.jobs.retry(caller_from_person(&principal), job_id(&id)?, retry, idempotency_key(&headers)).await?;
+    let job = app
+        .services
+        .jobs
+        .retry(caller_from_principal(&principal), job_id(&id)?, retry, idempotency_key(&headers))
+        .await?;
     submitted_response(&app, &job, language).await
 }
 
@@ -201,7 +204,7 @@ async fn set_priority(
     Body(SetPriority { priority }): Body<SetPriority>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.services.jobs.set_priority(caller_from_person(&principal), id.clone(), priority).await?;
+    app.services.jobs.set_priority(caller_from_principal(&principal), id.clone(), priority).await?;
     Ok(Json(app.services.jobs.job_view(&id).await?))
 }
 
@@ -246,7 +249,7 @@ async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let id = job_id(&id)?;
-    app.services.jobs.cancel(caller_from_person(&principal), id.clone()).await?;
+    app.services.jobs.cancel(caller_from_principal(&principal), id.clone()).await?;
     Ok(Json(app.services.jobs.job_view(&id).await?))
 }
 

@@ -45,22 +45,22 @@ fn describe_access(detail: &str, access: RouteAccess, permissions: &[&str]) -> S
         RouteAccess::Registration => "Requires a worker token.".to_owned(),
         RouteAccess::Worker(_) => "Requires a worker's session; for older agents, its token.".to_owned(),
         RouteAccess::Job => "Requires the job token; for older agents, the worker token.".to_owned(),
-        RouteAccess::Person(Requirement::Login) => "Requires authentication, but no permission.".to_owned(),
-        RouteAccess::Person(Requirement::AnyOf(any)) => format!("Requires {}.", one_of(any)),
-        RouteAccess::Person(Requirement::OwnTokenOr(any)) => {
+        RouteAccess::Principal(Requirement::Login) => "Requires authentication, but no permission.".to_owned(),
+        RouteAccess::Principal(Requirement::AnyOf(any)) => format!("Requires {}.", one_of(any)),
+        RouteAccess::Principal(Requirement::OwnTokenOr(any)) => {
             format!("Requires {}; a token needs none for itself.", one_of(any))
         }
-        RouteAccess::Person(Requirement::CancelJob) => {
+        RouteAccess::Principal(Requirement::CancelJob) => {
             format!(
                 "Requires the permissions {}; for jobs of other users `job.view.all` and `job.cancel.all`.",
                 named()
             )
         }
-        RouteAccess::Person(Requirement::SeeJobs | Requirement::SeeJob | Requirement::SeeJobAnd(_)) => {
+        RouteAccess::Principal(Requirement::SeeJobs | Requirement::SeeJob | Requirement::SeeJobAnd(_)) => {
             format!("Requires {}; for jobs of other users `job.view.all`.", named())
         }
-        RouteAccess::Person(Requirement::Permission(_)) => format!("Requires {}.", named()),
-        RouteAccess::Person(Requirement::RecentlyAuthenticated(_)) => {
+        RouteAccess::Principal(Requirement::Permission(_)) => format!("Requires {}.", named()),
+        RouteAccess::Principal(Requirement::RecentlyAuthenticated(_)) => {
             format!("Requires {}. {RECENT_PASSWORD_NOTE}", named())
         }
     };
@@ -74,7 +74,7 @@ fn one_of(permissions: &[Permission]) -> String {
 fn security(access: RouteAccess) -> Value {
     match access {
         RouteAccess::Anyone => json!([]),
-        RouteAccess::Person(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
+        RouteAccess::Principal(_) => json!([{"bearer": []}, {"apiKey": []}, {"session": []}]),
         RouteAccess::Registration | RouteAccess::Worker(_) => json!([{"workerToken": []}]),
         RouteAccess::Job => json!([{"workerToken": []}, {"jobToken": []}]),
     }
@@ -250,7 +250,7 @@ impl RouteAccess {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anyone => "anyone",
-            Self::Person(_) => "person",
+            Self::Principal(_) => "person",
             Self::Registration | Self::Worker(_) => "worker",
             Self::Job => "job",
         }
@@ -260,14 +260,14 @@ impl RouteAccess {
     pub fn permissions(self) -> Vec<&'static str> {
         use Permission as P;
         let needed = match self {
-            Self::Person(Requirement::Permission(permission) | Requirement::RecentlyAuthenticated(permission)) => {
+            Self::Principal(Requirement::Permission(permission) | Requirement::RecentlyAuthenticated(permission)) => {
                 vec![permission]
             }
-            Self::Person(Requirement::SeeJobs | Requirement::SeeJob) => vec![P::JobViewOwn],
-            Self::Person(Requirement::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
-            Self::Person(Requirement::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
+            Self::Principal(Requirement::SeeJobs | Requirement::SeeJob) => vec![P::JobViewOwn],
+            Self::Principal(Requirement::CancelJob) => vec![P::JobCancelOwn, P::JobViewOwn],
+            Self::Principal(Requirement::SeeJobAnd(permission)) => vec![permission, P::JobViewOwn],
             // No permission that all callers must have.
-            Self::Person(Requirement::Login | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_))
+            Self::Principal(Requirement::Login | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_))
             | Self::Anyone
             | Self::Registration
             | Self::Worker(_)
@@ -279,14 +279,14 @@ impl RouteAccess {
     fn problems(self) -> &'static [&'static str] {
         match self {
             Self::Anyone => &[],
-            Self::Person(Requirement::Login) => &["not_authenticated", "wrong_token"],
-            Self::Person(
+            Self::Principal(Requirement::Login) => &["not_authenticated", "wrong_token"],
+            Self::Principal(
                 Requirement::Permission(_) | Requirement::SeeJobs | Requirement::AnyOf(_) | Requirement::OwnTokenOr(_),
             ) => &["not_authenticated", "wrong_token", "permission_denied"],
-            Self::Person(Requirement::RecentlyAuthenticated(_)) => {
+            Self::Principal(Requirement::RecentlyAuthenticated(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "password_needed"]
             }
-            Self::Person(Requirement::SeeJob | Requirement::CancelJob | Requirement::SeeJobAnd(_)) => {
+            Self::Principal(Requirement::SeeJob | Requirement::CancelJob | Requirement::SeeJobAnd(_)) => {
                 &["not_authenticated", "wrong_token", "permission_denied", "job_not_found"]
             }
             Self::Registration => &[

@@ -53,12 +53,12 @@ impl Schemas {
     pub fn query_fields(&mut self, of: SchemaOf) -> Vec<(String, Value, bool)> {
         let referred = of(&mut self.request_types).to_value();
         let name = referred["$ref"].as_str().and_then(|path| path.strip_prefix(SCHEMA_PREFIX));
-        let whole = match name {
+        let query_schema = match name {
             Some(name) => self.request_types.definitions_mut().remove(name).unwrap_or_default(),
             None => referred,
         };
-        let required = |field: &str| whole["required"].as_array().is_some_and(|all| all.contains(&json!(field)));
-        let fields = whole["properties"].as_object().into_iter().flatten();
+        let required = |field: &str| query_schema["required"].as_array().is_some_and(|all| all.contains(&json!(field)));
+        let fields = query_schema["properties"].as_object().into_iter().flatten();
         let field = |(field, schema): (&String, &Value)| {
             let mut schema = without_null(schema.clone());
             rename_references(&mut schema, &|name| format!("{name}{REQUEST_MARK}"));

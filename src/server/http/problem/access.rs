@@ -23,7 +23,7 @@ pub fn access_problem(service_error: &ServiceError) -> ApiError {
             "wrong_token",
             "Invalid token or code. Check it for typing errors.".to_owned(),
         ),
-        ServiceError::Factor(refusal) => return factor_problem(*refusal),
+        ServiceError::Factor(error) => return factor_problem(*error),
         ServiceError::RecentAuthRequired => (
             S::FORBIDDEN,
             "password_needed",

@@ -31,9 +31,10 @@ pub fn config_problem(error: ServiceError) -> ApiError {
 
 /// The configuration belongs to another user.
 fn not_yours(name: &str, owner: Option<String>) -> ApiError {
-    let whose = owner.as_ref().map_or_else(|| "has no known owner".to_owned(), |owner| format!("belongs to {owner}"));
+    let ownership =
+        owner.as_ref().map_or_else(|| "has no known owner".to_owned(), |owner| format!("belongs to {owner}"));
     let detail = format!(
-        "The configuration {name:?} {whose}, and changing it requires `config.manage`. Use another name for yours."
+        "The configuration {name:?} {ownership}, and changing it requires `config.manage`. Use another name for yours."
     );
     let mut error = ApiError::new(StatusCode::FORBIDDEN, "config_not_yours", detail);
     error.extra.insert("owner".to_owned(), owner.into());

@@ -28,7 +28,7 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 fn metrics_routes(app: &AppState) -> Routes {
-    let known = from_fn_with_state(app.clone(), access::require_person);
+    let known = from_fn_with_state(app.clone(), access::require_principal);
     let routes =
         Routes::new(app, "Health").get("/metrics", Requirement::Permission(Permission::OpsMetrics), METRICS, metrics);
     routes.layer(|router| router.route_layer(known))

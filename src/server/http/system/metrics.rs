@@ -51,7 +51,7 @@ async fn build_page(app: &AppState) -> MetricsPage {
     // The other metrics are available without the database.
     match app.services.system.fleet_metrics().await {
         Ok(measured) => add_fleet(&mut page, &measured),
-        Err(refusal) => tracing::warn!(error = ?refusal, "metrics: fleet metrics unavailable"),
+        Err(error) => tracing::warn!(?error, "metrics: fleet metrics unavailable"),
     }
     add_connections(&mut page, &app.services);
     add_counters(&mut page, &app.services.context.metrics);
@@ -147,11 +147,11 @@ fn add_requests(page: &mut MetricsPage, metrics: &Metrics) {
     page.counters("http_requests", "Requests by route and status class.", answers);
     let times = routes.iter().map(|(route, counts)| (single_label("route", route), counts.latency.snapshot()));
     page.histograms("http_request_seconds", "Time to the start of a response.", times);
-    let (workers, people) = (&metrics.refused.unknown_workers, &metrics.refused.unknown_people);
+    let (workers, users) = (&metrics.refused.unknown_workers, &metrics.refused.unknown_users);
     page.counters(
         "unauthenticated_requests",
         "Requests without a valid token.",
-        [(single_label("of", "workers"), workers.load(Relaxed)), (single_label("of", "people"), people.load(Relaxed))],
+        [(single_label("of", "workers"), workers.load(Relaxed)), (single_label("of", "people"), users.load(Relaxed))],
     );
     let refused = metrics.refused.recorded().map(|(kind, number)| (single_label("kind", kind.as_str()), number));
     page.counters("refusals", "Rejected sign-ins, registrations and requests.", refused);

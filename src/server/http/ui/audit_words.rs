@@ -16,10 +16,16 @@ const _: () = {
     assert!(ACTIONS.len() == AuditAction::ALL.len(), "app/locales/en.json: overview.actions has an unknown action");
     place = 0;
     while place < FaultKind::ALL.len() {
-        assert!(has(FAULTS, FaultKind::ALL[place].as_str()), "app/locales/en.json: plain.audit.faults lacks a fault");
+        assert!(
+            has(FAULTS, FaultKind::ALL[place].as_str()),
+            "app/locales/en.json: server_pages.audit.faults lacks a fault"
+        );
         place += 1;
     }
-    assert!(FAULTS.len() == FaultKind::ALL.len(), "app/locales/en.json: plain.audit.faults has an unknown fault");
+    assert!(
+        FAULTS.len() == FaultKind::ALL.len(),
+        "app/locales/en.json: server_pages.audit.faults has an unknown fault"
+    );
 };
 
 const fn has(words: &[&str], word: &str) -> bool {

@@ -60,7 +60,7 @@ const SUBMIT_JOBS: Requirement = Requirement::Permission(Permission::JobSubmit);
 /// Reads through the use cases.
 pub struct InProcessBackend {
     app: AppState,
-    person: Principal,
+    principal: Principal,
     session: SessionView,
     locale: Locale,
     zone: Option<TimeZone>,
@@ -70,9 +70,9 @@ pub struct InProcessBackend {
 impl InProcessBackend {
     /// Creates the backend for one user and one page. It stores what it needs, because
     /// its reads can run in other tasks.
-    pub fn new(app: AppState, person: Principal, session: SessionView, prefs: &Prefs) -> Self {
+    pub fn new(app: AppState, principal: Principal, session: SessionView, prefs: &Prefs) -> Self {
         let zone = prefs.time_zone.as_deref().and_then(TimeZone::from_name);
-        Self { app, person, session, locale: prefs.locale, zone, request_id: current_id() }
+        Self { app, principal, session, locale: prefs.locale, zone, request_id: current_id() }
     }
 
     /// Runs a use case if the user is authorized for it, by the same rules as the API.
@@ -80,20 +80,20 @@ impl InProcessBackend {
         &self,
         needs: Requirement,
         job: Option<JobId>,
-        question: impl FnOnce(Arc<Services>, Principal) -> F + Send + 'static,
+        read: impl FnOnce(Arc<Services>, Principal) -> F + Send + 'static,
     ) -> BackendFuture<T>
     where
         F: Future<Output = Result<T, ServiceError>> + Send,
     {
-        let (services, person, locale) = (self.app.services.clone(), self.person.clone(), self.locale);
+        let (services, principal, locale) = (self.app.services.clone(), self.principal.clone(), self.locale);
         let request_id = self.request_id.clone();
         Box::pin(async move {
             let answer = async {
-                services.access.authorize(&person, needs, job.as_ref()).await?;
-                question(services, person).await
+                services.access.authorize(&principal, needs, job.as_ref()).await?;
+                read(services, principal).await
             };
-            answer.await.map_err(|refusal| {
-                let problem = ApiError::from(refusal).to_problem();
+            answer.await.map_err(|error| {
+                let problem = ApiError::from(error).to_problem();
                 localize(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
             })
         })
@@ -107,15 +107,19 @@ impl Backend for InProcessBackend {
     }
 
     fn workers(&self, query: WorkersQuery) -> BackendFuture<WorkersPage> {
-        self.query(FLEET, None, |services, person| async move { services.workers.workers_page(&person, &query).await })
+        self.query(
+            FLEET,
+            None,
+            |services, principal| async move { services.workers.workers_page(&principal, &query).await },
+        )
     }
 
     fn gpus(&self, query: GpusQuery) -> BackendFuture<GpusPage> {
-        self.query(FLEET, None, |services, person| async move { services.gpus.gpus_page(&person, &query).await })
+        self.query(FLEET, None, |services, principal| async move { services.gpus.gpus_page(&principal, &query).await })
     }
 
     fn overview(&self) -> BackendFuture<OverviewView> {
-        self.query(WORKERS, None, |services, person| async move { services.system.overview(&person).await })
+        self.query(WORKERS, None, |services, principal| async move { services.system.overview(&principal).await })
     }
 
     fn latest_events(&self, limit: u32) -> BackendFuture<AuditPage> {
@@ -124,18 +128,18 @@ impl Backend for InProcessBackend {
     }
 
     fn worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
-        self.query(FLEET, None, |services, person| async move { services.workers.worker_for(&person, &id).await })
+        self.query(FLEET, None, |services, principal| async move { services.workers.worker_for(&principal, &id).await })
     }
 
     fn jobs(&self, query: JobsQuery) -> BackendFuture<JobsPage> {
-        self.query(Requirement::SeeJobs, None, |services, person| async move {
-            services.jobs.jobs_page(&person, &query).await
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.jobs_page(&principal, &query).await
         })
     }
 
     fn job(&self, id: JobId) -> BackendFuture<JobView> {
-        self.query(Requirement::SeeJob, Some(id.clone()), |services, person| async move {
-            services.jobs.job_detail(&person, &id).await
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, principal| async move {
+            services.jobs.job_detail(&principal, &id).await
         })
     }
 
@@ -152,14 +156,14 @@ impl Backend for InProcessBackend {
     }
 
     fn job_log_lines(&self, id: JobId, query: LogLinesQuery) -> BackendFuture<LogLines> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |services, person| async move {
-            services.logs.log_lines(&person.name, &id, query).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, principal| async move {
+            services.logs.log_lines(&principal.name, &id, query).await
         })
     }
 
     fn job_log_search(&self, id: JobId, query: LogSearchQuery) -> BackendFuture<LogMatches> {
-        self.query(Requirement::SeeJob, Some(id.clone()), move |services, person| async move {
-            services.logs.search_log(&person.name, &id, query).await
+        self.query(Requirement::SeeJob, Some(id.clone()), move |services, principal| async move {
+            services.logs.search_log(&principal.name, &id, query).await
         })
     }
 
@@ -196,55 +200,61 @@ impl Backend for InProcessBackend {
     }
 
     fn search(&self, query: SearchQuery) -> BackendFuture<SearchPage> {
-        self.query(Requirement::AnyOf(SEARCH_PERMISSIONS), None, |services, person| async move {
-            services.search.search(&person, &query).await
+        self.query(Requirement::AnyOf(SEARCH_PERMISSIONS), None, |services, principal| async move {
+            services.search.search(&principal, &query).await
         })
     }
 }
 
 impl ServerPageBackend for InProcessBackend {
     fn tokens(&self) -> BackendFuture<TokensPage> {
-        self.query(ACCOUNT, None, |services, person| async move {
-            let user = person.account_id()?;
+        self.query(ACCOUNT, None, |services, principal| async move {
+            let user = principal.account_id()?;
             Ok(TokensPage { tokens: services.access.user_tokens(&user).await? })
         })
     }
 
     fn sessions(&self) -> BackendFuture<SessionsPage> {
-        self.query(ACCOUNT, None, |services, person| async move { services.access.sessions_page(&person).await })
+        self.query(ACCOUNT, None, |services, principal| async move { services.access.sessions_page(&principal).await })
     }
 
     fn factors(&self) -> BackendFuture<FactorsView> {
-        self.query(ACCOUNT, None, |services, person| async move {
-            services.access.user_factors(&person.account_id()?).await
+        self.query(ACCOUNT, None, |services, principal| async move {
+            services.access.user_factors(&principal.account_id()?).await
         })
     }
 
     fn totp_enrollment(&self) -> BackendFuture<TotpEnrollment> {
-        self.query(ACCOUNT, None, |services, person| async move { services.access.own_totp_enrollment(&person).await })
+        self.query(
+            ACCOUNT,
+            None,
+            |services, principal| async move { services.access.own_totp_enrollment(&principal).await },
+        )
     }
 
     fn second_factor_methods(&self) -> BackendFuture<Option<AvailableFactors>> {
         let origin = PasskeyOrigin::from_url(&self.session.base_url).ok();
-        self.query(Requirement::Login, None, |services, person| async move {
-            services.access.reauth_factors(&person, origin).await
+        self.query(Requirement::Login, None, |services, principal| async move {
+            services.access.reauth_factors(&principal, origin).await
         })
     }
 
     fn passkey_enrollment(&self) -> BackendFuture<PasskeyEnrollment> {
-        self.query(
-            ACCOUNT,
-            None,
-            |services, person| async move { services.access.own_passkey_enrolment(&person).await },
-        )
+        self.query(ACCOUNT, None, |services, principal| async move {
+            services.access.own_passkey_enrolment(&principal).await
+        })
     }
 
     fn notices(&self) -> BackendFuture<NoticesPage> {
-        self.query(ACCOUNT, None, |services, person| async move { services.access.notices_page(&person).await })
+        self.query(ACCOUNT, None, |services, principal| async move { services.access.notices_page(&principal).await })
     }
 
     fn editable_worker(&self, id: WorkerId) -> BackendFuture<WorkerView> {
-        self.query(WORKERS, None, |services, person| async move { services.workers.worker_for(&person, &id).await })
+        self.query(
+            WORKERS,
+            None,
+            |services, principal| async move { services.workers.worker_for(&principal, &id).await },
+        )
     }
 
     fn workers_by_ids(&self, ids: Vec<WorkerId>) -> BackendFuture<Vec<WorkerView>> {
@@ -252,8 +262,8 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn jobs_by_ids(&self, ids: Vec<JobId>) -> BackendFuture<Vec<JobView>> {
-        self.query(Requirement::SeeJobs, None, |services, person| async move {
-            services.jobs.jobs_by_id(&person, &ids).await
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
+            services.jobs.jobs_by_id(&principal, &ids).await
         })
     }
 
@@ -280,11 +290,9 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn revisions(&self, name: String) -> BackendFuture<RevisionsPage> {
-        self.query(
-            CONFIGS,
-            None,
-            move |services, person| async move { services.configs.revisions(&person, &name).await },
-        )
+        self.query(CONFIGS, None, move |services, principal| async move {
+            services.configs.revisions(&principal, &name).await
+        })
     }
 
     fn labels_for_worker_form(&self) -> BackendFuture<FleetLabels> {
@@ -298,7 +306,7 @@ impl ServerPageBackend for InProcessBackend {
     fn draft(&self, query: String, typed: Option<FormFields>) -> BackendFuture<SubmitDraft> {
         let locale = self.locale;
         let at = ServerAddress { base_url: self.session.base_url.clone(), fingerprint: self.session.fingerprint };
-        self.query(SUBMIT_JOBS, None, move |services, person| async move {
+        self.query(SUBMIT_JOBS, None, move |services, principal| async move {
             let mut fields = typed.unwrap_or_else(|| merge_fields(query_pairs(&query)));
             if forms::field(&fields, "config").is_none()
                 && let Some(first) = services.configs.configs().await?.configs.into_iter().next()
@@ -307,19 +315,22 @@ impl ServerPageBackend for InProcessBackend {
             }
             let named = forms::field(&fields, "config").unwrap_or_default();
             let pinned = forms::jobs::pinned_revision(&fields);
-            let unseen =
-                if pinned.is_some() { None } else { services.configs.unreviewed_change(&person.name, named).await? };
+            let unseen = if pinned.is_some() {
+                None
+            } else {
+                services.configs.unreviewed_change(&principal.name, named).await?
+            };
             let unseen = unseen.map(|(last_run, newest, changed_by)| UnseenChange { last_run, newest, changed_by });
             let drafted = async {
-                let submit = forms::jobs::parse_submit(&person, &fields)?;
+                let submit = forms::jobs::parse_submit(&principal, &fields)?;
                 // The form shows an unseen change for review, so the preview uses the newest revision.
                 let newest = unseen.as_ref().map(|unseen| unseen.newest).or(submit.config_revision);
-                let looked_at = SubmitJob { config_revision: newest, ..submit.clone() };
-                let preview = services.jobs.preview(&person, &looked_at).await?;
+                let reviewed_submit = SubmitJob { config_revision: newest, ..submit.clone() };
+                let preview = services.jobs.preview(&principal, &reviewed_submit).await?;
                 Ok(DraftPreview { preview, commands: submit_commands(&submit, &at) })
             };
             let outcome =
-                drafted.await.map_err(|refusal: ServiceError| localize(ApiError::from(refusal).to_problem(), locale));
+                drafted.await.map_err(|error: ServiceError| localize(ApiError::from(error).to_problem(), locale));
             Ok(SubmitDraft {
                 retried_revision: forms::jobs::revision_from_field(&fields, "ran"),
                 pinned_revision: pinned,
@@ -335,7 +346,7 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn user(&self, id: UserId) -> BackendFuture<UserDetail> {
-        self.query(USERS, None, |services, person| async move { services.access.user_detail(&person, &id).await })
+        self.query(USERS, None, |services, principal| async move { services.access.user_detail(&principal, &id).await })
     }
 
     fn worker_attempts(&self, id: WorkerId, query: PageQuery) -> BackendFuture<WorkerAttempts> {
@@ -347,8 +358,8 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn job_events(&self, id: JobId) -> BackendFuture<JobEvents> {
-        self.query(Requirement::SeeJob, Some(id.clone()), |services, person| async move {
-            services.jobs.job_events(&person, &id).await
+        self.query(Requirement::SeeJob, Some(id.clone()), |services, principal| async move {
+            services.jobs.job_events(&principal, &id).await
         })
     }
 
@@ -359,9 +370,9 @@ impl ServerPageBackend for InProcessBackend {
 
     fn usage(&self, query: UsageQuery) -> BackendFuture<UsageReport> {
         let zone = self.zone.clone();
-        self.query(Requirement::SeeJobs, None, |services, person| async move {
+        self.query(Requirement::SeeJobs, None, |services, principal| async move {
             let ahead = move |at| zone.as_ref().map_or(Millis(0), |zone| zone.utc_offset(at));
-            services.usage.usage(&person, &query, &ahead).await
+            services.usage.usage(&principal, &query, &ahead).await
         })
     }
 
@@ -379,7 +390,11 @@ impl ServerPageBackend for InProcessBackend {
     }
 
     fn secrets(&self) -> BackendFuture<SecretsPage> {
-        self.query(SUBMIT_JOBS, None, |services, person| async move { services.secrets.secrets_page(&person).await })
+        self.query(
+            SUBMIT_JOBS,
+            None,
+            |services, principal| async move { services.secrets.secrets_page(&principal).await },
+        )
     }
 }
 

@@ -36,13 +36,13 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
         return if let Some(locale) = locale { localize_response(response, locale).await } else { response };
     }
     let (parts, body) = request.into_parts();
-    let asked = parts.clone();
+    let page_request = parts.clone();
     let response = next.run(Request::from_parts(parts, body)).await;
     let is_document = has_content_type(response.headers(), "application/problem+json");
     // A page that does not accept the method returns an empty response.
     let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
     if says_nothing {
-        return render_page(&app, asked, method_not_allowed().to_problem(), response).await;
+        return render_page(&app, page_request, method_not_allowed().to_problem(), response).await;
     }
     if !is_document {
         return response;
@@ -50,7 +50,7 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
     let Some(problem) = parse_problem(&bytes) else { return Response::from_parts(head, Body::from(bytes)) };
-    render_page(&app, asked, problem, Response::from_parts(head, Body::empty())).await
+    render_page(&app, page_request, problem, Response::from_parts(head, Body::empty())).await
 }
 
 /// Returns the language that a client of the API asks for, unless it is English.
@@ -67,15 +67,15 @@ async fn localize_response(response: Response, locale: Locale) -> Response {
     let (mut head, body) = response.into_parts();
     let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
     let localized = parse_problem(&bytes).map(|problem| (problem.clone(), localize(problem, locale)));
-    let (Some((before, said)), Ok(mut document)) = (localized, serde_json::from_slice::<Value>(&bytes)) else {
+    let (Some((before, localized)), Ok(mut document)) = (localized, serde_json::from_slice::<Value>(&bytes)) else {
         return Response::from_parts(head, Body::from(bytes));
     };
-    if said == before {
+    if localized == before {
         return Response::from_parts(head, Body::from(bytes));
     }
-    document["detail"] = said.detail.into();
-    if !said.errors.is_empty() {
-        document["errors"] = json!(said.errors);
+    document["detail"] = localized.detail.into();
+    if !localized.errors.is_empty() {
+        document["errors"] = json!(localized.errors);
     }
     head.headers.remove(header::CONTENT_LENGTH);
     head.headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(locale.tag()));
@@ -103,26 +103,29 @@ fn parse_problem(document: &[u8]) -> Option<Problem> {
 }
 
 /// Renders the error page, with the status and the headers of the response that it replaces.
-async fn render_page(app: &AppState, mut asked: Parts, problem: Problem, answer: Response) -> Response {
-    let peer = asked.extensions.get::<Peer>().map(|Peer(host)| *host);
-    let scheme = Scheme::from_extensions(&asked.extensions);
-    if let Ok(person) = access::identify(app, &asked.headers, scheme, peer).await {
-        asked.extensions.insert(person);
+async fn render_page(app: &AppState, mut page_request: Parts, problem: Problem, answer: Response) -> Response {
+    let peer = page_request.extensions.get::<Peer>().map(|Peer(host)| *host);
+    let scheme = Scheme::from_extensions(&page_request.extensions);
+    if let Ok(principal) = access::identify(app, &page_request.headers, scheme, peer).await {
+        page_request.extensions.insert(principal);
     }
-    asked.method = Method::GET;
+    page_request.method = Method::GET;
     let away_since = (problem.code == "database_unavailable")
         .then(|| app.services.context.leadership.database_away_since())
         .flatten();
-    let again = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let trouble = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };
+    let again = page_request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let page_error = PageError { problem, database_down_since: away_since, path: local_path(again).to_owned() };
     let (context, options) = (app.clone(), app.leptos_options.clone());
     let provided = move || {
         provide_page_context(&context, ScriptPolicy::None);
-        provide_context(trouble.clone());
+        provide_context(page_error.clone());
     };
     let render = render_app_async_with_context(provided, move || error_shell(options.clone()));
-    let mut shown =
-        app.render_limiter.run_to_completion(render(Request::from_parts(asked, Body::empty()))).await.into_response();
+    let mut shown = app
+        .render_limiter
+        .run_to_completion(render(Request::from_parts(page_request, Body::empty())))
+        .await
+        .into_response();
     *shown.status_mut() = answer.status();
     for (name, value) in answer.headers() {
         if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH && !shown.headers().contains_key(name) {

@@ -75,20 +75,20 @@ enum ScriptPolicy {
 
 /// Returns the routes of pages and forms for signed-in users, and of the sign-in without a session.
 pub fn routes(app: &AppState) -> Router<AppState> {
-    let (login, plain): (Vec<_>, Vec<_>) =
+    let (login, server_pages): (Vec<_>, Vec<_>) =
         PAGE_ROUTES.server_rendered.iter().cloned().partition(|route| route.path().starts_with("/login"));
     let guard = || from_fn_with_state(app.clone(), access::require_page_session);
     let scripts = from_fn_with_state(app.clone(), forms::script_response::answer_scripts);
     let forms = form_routes(app).into_router().route_layer(scripts).route_layer(guard());
-    let strangers = || from_fn_with_state(app.clone(), access::limit_anonymous);
+    let limited = || from_fn_with_state(app.clone(), access::limit_anonymous);
     let open = login_routes(app).into_router();
     let login = page_routes(app, login, ScriptPolicy::None, login_shell)
         .route_layer(from_fn_with_state(app.clone(), access::detect_expired_session));
     let routes = page_routes(app, PAGE_ROUTES.client_rendered.clone(), ScriptPolicy::Bundle, shell)
-        .merge(page_routes(app, plain, ScriptPolicy::Bundle, server_rendered_shell))
+        .merge(page_routes(app, server_pages, ScriptPolicy::Bundle, server_rendered_shell))
         .route_layer(from_fn(utc_redirect::redirect_to_utc))
         .route_layer(guard())
-        .merge(login.merge(open).route_layer(strangers()))
+        .merge(login.merge(open).route_layer(limited()))
         .merge(forms);
     limits::limit_body(routes, limits::API).fallback(file_or_not_found)
 }
@@ -106,9 +106,9 @@ pub fn login_routes(app: &AppState) -> Routes {
 
 /// Returns the routes to which forms and buttons of pages post.
 pub fn form_routes(app: &AppState) -> Routes {
-    let (workers, people) =
+    let (workers, users) =
         (Requirement::Permission(Permission::AdminWorkers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
-    let taking = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
+    let with_recent_auth = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
     let (own, own_proved) = (
         Requirement::Permission(Permission::AccountManage),
         Requirement::RecentlyAuthenticated(Permission::AccountManage),
@@ -130,24 +130,24 @@ pub fn form_routes(app: &AppState) -> Routes {
         .form("/ui/account/passkeys/{id}/remove", own_proved, forms::factors::remove_passkey)
         .form("/ui/account/recovery-codes", own_proved, forms::factors::renew_recovery_codes)
         .form("/ui/account/notices/read", own, forms::factors::mark_notices_read)
-        .form("/ui/users/{id}/factors/remove", people, forms::factors::remove_user_factors)
-        .form("/ui/users", people, forms::users::create)
-        .form("/ui/users/{id}", people, forms::users::edit)
-        .form("/ui/users/{id}/password", people, forms::users::reset_password)
+        .form("/ui/users/{id}/factors/remove", users, forms::factors::remove_user_factors)
+        .form("/ui/users", users, forms::users::create)
+        .form("/ui/users/{id}", users, forms::users::edit)
+        .form("/ui/users/{id}/password", users, forms::users::reset_password)
         .form("/ui/secrets", submits, forms::secrets::put)
         .form("/ui/secrets/{name}/remove", submits, forms::secrets::remove)
         .form("/ui/configs", edits, forms::configs::create)
         .form("/ui/configs/{name}", edits, forms::configs::edit)
-        .form("/ui/workers", taking, forms::workers::create)
+        .form("/ui/workers", with_recent_auth, forms::workers::create)
         .form("/ui/workers/bulk/drain", workers, forms::bulk::handler(BulkAction::Drain))
         .form("/ui/workers/bulk/resume", workers, forms::bulk::handler(BulkAction::Resume))
-        .form("/ui/workers/bulk/delete", taking, forms::bulk::handler(BulkAction::Delete))
+        .form("/ui/workers/bulk/delete", with_recent_auth, forms::bulk::handler(BulkAction::Delete))
         .form("/ui/workers/{id}/edit", workers, forms::workers::edit)
         .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
-        .form("/ui/workers/{id}/token", taking, forms::workers::rotate_token)
+        .form("/ui/workers/{id}/token", with_recent_auth, forms::workers::rotate_token)
         .form("/ui/workers/{id}/settle", workers, forms::workers::settle_token_conflict)
-        .form("/ui/workers/{id}/delete", taking, forms::workers::delete)
+        .form("/ui/workers/{id}/delete", with_recent_auth, forms::workers::delete)
         .form("/ui/jobs", submits, forms::jobs::submit)
         .form("/ui/jobs/bulk/cancel", Requirement::CancelJob, forms::bulk::handler(BulkAction::Cancel))
         .form(
@@ -185,13 +185,13 @@ async fn limit_rendering(State(app): State<AppState>, request: Request, next: Ne
 /// Provides the context of a page: preferences, session, backend and flash message.
 fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     let Some(parts) = use_context::<Parts>() else { return };
-    let person = parts.extensions.get::<Principal>().cloned();
+    let principal = parts.extensions.get::<Principal>().cloned();
     let mut prefs = prefs_from_headers(&parts.headers, app.services.context.now());
     prefs.version = Some(format!("{}-{}", app.epoch, app.services.context.notifier.version()));
     prefs.unclaimed = app.services.access.authenticator.setup_pending.load(Ordering::Relaxed);
-    prefs.session = person
-        .as_ref()
-        .map(|person| session::session_view(app, person, Scheme::from_extensions(&parts.extensions), &parts.headers));
+    prefs.session = principal.as_ref().map(|principal| {
+        session::session_view(app, principal, Scheme::from_extensions(&parts.extensions), &parts.headers)
+    });
     // Fragments are fetched in the background; the message is for the next page that is opened.
     let is_opened = !parts.headers.contains_key(FRAGMENTS_HEADER);
     let flash = cookie(&parts.headers, FLASH_COOKIE).filter(|_| is_opened);
@@ -201,10 +201,10 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
     }
     let over = parts.extensions.get::<ExpiredSession>().map(|ExpiredSession| session_expired_flash());
     let flash = flash.or(over).map(|flash| flash.localized(prefs.locale));
-    if let (Some(person), Some(session)) = (person, prefs.session.clone()) {
-        let port = Arc::new(InProcessBackend::new(app.clone(), person, session, &prefs));
-        provide_context::<SharedBackend>(port.clone());
-        provide_context::<SharedServerPageBackend>(port);
+    if let (Some(principal), Some(session)) = (principal, prefs.session.clone()) {
+        let backend = Arc::new(InProcessBackend::new(app.clone(), principal, session, &prefs));
+        provide_context::<SharedBackend>(backend.clone());
+        provide_context::<SharedServerPageBackend>(backend);
     }
     if let Some(pending) = parts.extensions.get::<SecondFactorPrompt>() {
         provide_context(pending.clone());
@@ -245,8 +245,8 @@ fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_tak
     // Pages show the current state, and a token at most once.
     response.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if flash_taken {
-        let gone = HeaderValue::from_static("flash=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
-        response.append_header(header::SET_COOKIE, gone);
+        let expired_cookie = HeaderValue::from_static("flash=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+        response.append_header(header::SET_COOKIE, expired_cookie);
     }
 }
 
@@ -256,8 +256,8 @@ async fn file_or_not_found(State(app): State<AppState>, request: Request) -> Res
         return file;
     }
     let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
-    if let Err(refusal) = app.services.access.check_unauthenticated_rate(peer) {
-        return ApiError::from(refusal).into_response();
+    if let Err(error) = app.services.access.check_unauthenticated_rate(peer) {
+        return ApiError::from(error).into_response();
     }
     // For a browser, [`error_page`] replaces this document.
     no_such_route(request.uri().path()).into_response()

@@ -25,12 +25,12 @@ impl RenderLimiter {
     /// disconnects earlier costs nothing.
     pub async fn run_to_completion<T: Send + 'static>(&self, page: impl Future<Output = T> + Send + 'static) -> T {
         let place = Arc::clone(&self.0).acquire_owned().await;
-        let made = async move {
-            let made = page.await;
+        let rendered = async move {
+            let rendered = page.await;
             drop(place);
-            made
+            rendered
         };
-        run_to_completion(made).await
+        run_to_completion(rendered).await
     }
 }
 
@@ -42,18 +42,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_has_begun_is_made_to_its_end_and_nothing_else_is() {
-        let making = RenderLimiter::default();
+    async fn started_renderings_finish_and_waiting_ones_never_start() {
+        let limiter = RenderLimiter::default();
         let (mut endings, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..=MAX_CONCURRENT {
-            let (go_on, goes_on) = oneshot::channel::<()>();
+            let (release, released) = oneshot::channel::<()>();
             let (end, ended) = oneshot::channel();
             let page = async move {
-                drop(goes_on.await);
-                let _told = end.send(());
+                drop(released.await);
+                let _finished = end.send(());
             };
-            assert!(poll!(Box::pin(making.run_to_completion(page))).is_pending(), "its reader leaves");
-            endings.push(go_on);
+            assert!(poll!(Box::pin(limiter.run_to_completion(page))).is_pending(), "its reader leaves");
+            endings.push(release);
             ends.push(ended);
         }
         assert!(ends.pop().expect("one more than there are places").await.is_err(), "it never began");
@@ -61,6 +61,6 @@ mod tests {
         for ended in ends {
             ended.await.expect("it was made");
         }
-        assert_eq!(making.run_to_completion(async { 7 }).await, 7, "there is a place again");
+        assert_eq!(limiter.run_to_completion(async { 7 }).await, 7, "there is a place again");
     }
 }

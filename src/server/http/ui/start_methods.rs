@@ -1,4 +1,4 @@
-//! The ways to start a new worker's agent: complete texts with this server's address and our files. They pass the token
+//! The methods to start a new worker's agent: complete texts with this server's address and our files. They pass the token
 //! in a file or environment variable, never in an address or on a command line.
 
 use app::protocol::workers::CreatedWorker;
@@ -14,15 +14,15 @@ const VAST_SCRIPT: &str = include_str!("../../../../deploy/start/vast.sh");
 /// Returns all methods.
 pub fn start_methods(created: &CreatedWorker, persistent: bool, at: &ServerAddress) -> Vec<StartMethod> {
     let token = &created.token;
-    let way = |kind, text: String| StartMethod { kind, text };
+    let method = |kind, text: String| StartMethod { kind, text };
     let settings = agent_settings(persistent, at);
     vec![
-        way(StartMethodKind::Shell, created.connection_command.clone()),
-        way(StartMethodKind::Systemd, systemd_script(token, &settings)),
-        way(StartMethodKind::Docker, docker_script(token, persistent, at)),
-        way(StartMethodKind::Runpod, cloud_script(RUNPOD_SCRIPT, &settings)),
-        way(StartMethodKind::Vast, cloud_script(VAST_SCRIPT, &settings)),
-        way(StartMethodKind::Environment, format!("{}\nSIMPLETUNER_WORKER_TOKEN={token}", settings.join("\n"))),
+        method(StartMethodKind::Shell, created.connection_command.clone()),
+        method(StartMethodKind::Systemd, systemd_script(token, &settings)),
+        method(StartMethodKind::Docker, docker_script(token, persistent, at)),
+        method(StartMethodKind::Runpod, cloud_script(RUNPOD_SCRIPT, &settings)),
+        method(StartMethodKind::Vast, cloud_script(VAST_SCRIPT, &settings)),
+        method(StartMethodKind::Environment, format!("{}\nSIMPLETUNER_WORKER_TOKEN={token}", settings.join("\n"))),
     ]
 }
 
@@ -107,31 +107,31 @@ mod tests {
 
     #[test]
     fn every_shell_reads_them() {
-        for way in all(true).into_iter().chain(all(false)) {
-            let rented = matches!(way.kind, StartMethodKind::Runpod | StartMethodKind::Vast);
+        for method in all(true).into_iter().chain(all(false)) {
+            let rented = matches!(method.kind, StartMethodKind::Runpod | StartMethodKind::Vast);
             for shell in if rented { ["sh", "bash"] } else { ["bash", "bash"] } {
                 let mut child = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn().expect("a shell");
-                child.stdin.take().expect("a pipe").write_all(way.text.as_bytes()).expect("it reads");
-                assert!(child.wait().expect("it ends").success(), "{shell} {:?}:\n{}", way.kind, way.text);
+                child.stdin.take().expect("a pipe").write_all(method.text.as_bytes()).expect("it reads");
+                assert!(child.wait().expect("it ends").success(), "{shell} {:?}:\n{}", method.kind, method.text);
             }
         }
     }
 
     #[test]
-    fn each_knows_the_way_and_no_token_is_an_argument() {
-        for way in all(true) {
-            if way.kind != StartMethodKind::Shell {
+    fn each_names_the_server_and_no_token_is_an_argument() {
+        for method in all(true) {
+            if method.kind != StartMethodKind::Shell {
                 assert!(
-                    way.text.contains("https://gpu.example:8001") && way.text.contains("sha256:abab"),
+                    method.text.contains("https://gpu.example:8001") && method.text.contains("sha256:abab"),
                     "{}",
-                    way.text
+                    method.text
                 );
             }
             // The token is alone on its line, as the content of a file, or a variable.
-            for line in way.text.lines().filter(|line| line.contains("wt_secret")) {
+            for line in method.text.lines().filter(|line| line.contains("wt_secret")) {
                 assert!(line == "wt_secret" || line.starts_with("SIMPLETUNER_WORKER_TOKEN=wt_secret"), "{line}");
             }
-            assert!(!way.text.contains("dirname"), "it needs no other file");
+            assert!(!method.text.contains("dirname"), "it needs no other file");
         }
     }
 

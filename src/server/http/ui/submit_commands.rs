@@ -38,25 +38,25 @@ fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
         overrides,
         dry_run: _,
     } = job;
-    let usual = SubmitJob::new("");
+    let default_fields = SubmitJob::new("");
     let mut words = vec!["simpletuner jobs submit".to_owned()];
     let mut say = |flag: &str, value: Option<String>| {
         // The value may look like a flag.
         let link = |value: &str| if value.starts_with('-') { "=" } else { " " };
         words.extend(value.map(|value| format!("--{flag}{}{}", link(&value), shell_quoted(&value))));
     };
-    say("target", (*target != usual.target).then(|| target.as_str().to_owned()));
+    say("target", (*target != default_fields.target).then(|| target.as_str().to_owned()));
     for (key, value) in labels {
         say("label", Some(format!("{key}={value}")));
     }
     say("gpus", gpu_count.map(|count| count.to_string()));
     say("min-vram", min_vram_gb.map(|gb| gb.to_string()));
     say("accelerator", accelerator_type.clone());
-    say("priority", (*priority != usual.priority).then(|| priority.to_string()));
-    say("max-retries", (*max_retries != usual.max_retries).then(|| max_retries.to_string()));
+    say("priority", (*priority != default_fields.priority).then(|| priority.to_string()));
+    say("max-retries", (*max_retries != default_fields.max_retries).then(|| max_retries.to_string()));
     say("max-runtime", max_runtime_seconds.map(|seconds| seconds.to_string()));
-    say("sandbox", (*sandbox != usual.sandbox).then(|| sandbox.as_str().to_owned()));
-    say("checkpoints", (*checkpoints != usual.checkpoints).then(|| checkpoints.as_str().to_owned()));
+    say("sandbox", (*sandbox != default_fields.sandbox).then(|| sandbox.as_str().to_owned()));
+    say("checkpoints", (*checkpoints != default_fields.checkpoints).then(|| checkpoints.as_str().to_owned()));
     say("config-revision", config_revision.map(|revision| revision.to_string()));
     for line in to_lines(overrides) {
         say("set", Some(line));
@@ -92,8 +92,8 @@ fn curl_command(job: &SubmitJob, at: &ServerAddress) -> String {
 
 /// Returns the API's request without default values.
 fn request_body(job: &SubmitJob) -> Value {
-    let [said, usual] = [job, &SubmitJob::new("")].map(|job| json!(job));
-    let fields = said.as_object().into_iter().flatten().filter(|(name, value)| usual[name] != **value);
+    let [job_fields, default_fields] = [job, &SubmitJob::new("")].map(|job| json!(job));
+    let fields = job_fields.as_object().into_iter().flatten().filter(|(name, value)| default_fields[name] != **value);
     Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
 }
 

@@ -26,7 +26,7 @@ use crate::http::edge::conditional::{IfMatch, IfNoneMatch, ListResponse, TaggedR
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::limits;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::{Principal, Requirement};
 use crate::state::AppState;
 use crate::text::shell_quoted;
@@ -34,11 +34,11 @@ use crate::text::shell_quoted;
 pub fn routes(app: &AppState) -> Routes {
     let (sees, workers) =
         (Requirement::Permission(Permission::FleetView), Requirement::Permission(Permission::AdminWorkers));
-    let taking = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
+    let with_recent_auth = Requirement::RecentlyAuthenticated(Permission::AdminWorkers);
     Routes::new(app, "Workers")
         .get("/admin/workers", sees, LIST, list)
         .get("/admin/workers/export", sees, export::EXPORT, export::export)
-        .post("/admin/workers", taking, CREATE, create)
+        .post("/admin/workers", with_recent_auth, CREATE, create)
         .get("/admin/workers/{id}", sees, SHOW, show)
         .get("/admin/workers/{id}/attempts", workers, history::ATTEMPTS, history::attempts)
         .get("/admin/workers/{id}/events", workers, history::EVENTS, history::events)
@@ -46,13 +46,13 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/admin/gpus", sees, GPUS, gpus)
         .get("/admin/gpus/history", sees, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
-        .delete("/admin/workers/{id}", taking, DELETE, delete)
+        .delete("/admin/workers/{id}", with_recent_auth, DELETE, delete)
         .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::drain)
         .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::handler(BulkAction::Resume))
-        .post("/admin/workers/bulk/delete", taking, bulk::DELETE, bulk::handler(BulkAction::Delete))
+        .post("/admin/workers/bulk/delete", with_recent_auth, bulk::DELETE, bulk::handler(BulkAction::Delete))
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
         .post("/admin/workers/{id}/resume", workers, RESUME, resume)
-        .post("/admin/workers/{id}/token", taking, ROTATE, rotate)
+        .post("/admin/workers/{id}/token", with_recent_auth, ROTATE, rotate)
         .layer(|router| limits::limit_body(router, limits::API))
 }
 
@@ -89,7 +89,7 @@ async fn create(
     headers: HeaderMap,
     Body(create): Body<CreateWorker>,
 ) -> Result<CreatedJson<CreatedWorker>, ApiError> {
-    let created = app.services.workers.create_worker(caller_from_person(&principal), create).await?;
+    let created = app.services.workers.create_worker(caller_from_principal(&principal), create).await?;
     Ok(CreatedJson(created_worker_view(&server_address(&app, scheme, &headers), created)))
 }
 
@@ -160,7 +160,7 @@ async fn delete(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.workers.delete_worker(caller_from_person(&principal), worker_id(&id)?).await?;
+    app.services.workers.delete_worker(caller_from_principal(&principal), worker_id(&id)?).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -189,7 +189,7 @@ async fn edit(
     if edit.allowed_networks.is_some() {
         app.services.access.require_recent_auth(&principal)?;
     }
-    app.services.workers.edit_worker(caller_from_person(&principal), id.clone(), edit, seen).await?;
+    app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, seen).await?;
     Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
@@ -205,7 +205,7 @@ async fn drain(
     OptionalJson(drain): OptionalJson<DrainWorker>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.services.workers.drain_worker(caller_from_person(&principal), id.clone(), drain).await?;
+    app.services.workers.drain_worker(caller_from_principal(&principal), id.clone(), drain).await?;
     Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
@@ -218,7 +218,7 @@ async fn resume(
     Path(id): Path<String>,
 ) -> Result<Json<WorkerView>, ApiError> {
     let id = worker_id(&id)?;
-    app.services.workers.resume_worker(caller_from_person(&principal), id.clone()).await?;
+    app.services.workers.resume_worker(caller_from_principal(&principal), id.clone()).await?;
     Ok(Json(app.services.workers.worker_for(&principal, &id).await?))
 }
 
@@ -237,7 +237,7 @@ async fn rotate(
     Path(id): Path<String>,
     OptionalJson(rotate): OptionalJson<RotateToken>,
 ) -> Result<Json<CreatedWorker>, ApiError> {
-    let rotated = app.services.workers.rotate_token(caller_from_person(&principal), worker_id(&id)?, rotate).await?;
+    let rotated = app.services.workers.rotate_token(caller_from_principal(&principal), worker_id(&id)?, rotate).await?;
     Ok(Json(created_worker_view(&server_address(&app, scheme, &headers), rotated)))
 }
 

@@ -11,7 +11,7 @@ use app::protocol::access::factors::{FactorsView, RecoveryCodes, TotpEnrollment}
 use serde_json::json;
 use totp_rs::{Builder, Secret, Totp};
 
-use super::notices::{ChangeAuthor, notify_change};
+use super::notices::{ChangeAuthor, add_change_notice};
 use super::{AuthMethod, Principal, passkeys};
 use crate::random::Random;
 use crate::service::ServiceContext;
@@ -132,7 +132,7 @@ impl AccessService {
                         return Err(FactorError::NotFound.into());
                     }
                     unit.tx.put_recovery_codes(id, digests).await?;
-                    notify_change(unit, id, NoticeKind::RecoveryCodesRenewed, by).await?;
+                    add_change_notice(unit, id, NoticeKind::RecoveryCodesRenewed, by).await?;
                     unit.record(AuditAction::RecoveryCodesRenewed, name, &json!({})).await
                 })
             })
@@ -154,7 +154,7 @@ impl AccessService {
                     }
                     unit.tx.delete_totp(id).await?;
                     remove_orphaned_codes(unit.tx, id).await?;
-                    notify_change(unit, id, NoticeKind::FactorRemoved, by).await?;
+                    add_change_notice(unit, id, NoticeKind::FactorRemoved, by).await?;
                     unit.record(AuditAction::FactorRemoved, name, &json!({"factor": TOTP_SECRET_NAME})).await
                 })
             })
@@ -181,7 +181,7 @@ impl AccessService {
                         return Err(FactorError::NotFound.into());
                     }
                     unit.tx.delete_factors(&id).await?;
-                    notify_change(unit, &id, NoticeKind::FactorsRemoved, &by).await?;
+                    add_change_notice(unit, &id, NoticeKind::FactorsRemoved, &by).await?;
                     let detail = json!({"factor": "all", "totp": totp, "passkeys": passkeys});
                     unit.record(AuditAction::FactorRemoved, &user.name, &detail).await
                 })
@@ -239,7 +239,7 @@ pub(super) async fn confirm_first_code(
     if is_first {
         unit.tx.put_recovery_codes(&user.id, digests).await?;
     }
-    notify_change(unit, &user.id, NoticeKind::FactorAdded, &ChangeAuthor::named(&user.name)).await?;
+    add_change_notice(unit, &user.id, NoticeKind::FactorAdded, &ChangeAuthor::named(&user.name)).await?;
     unit.record(AuditAction::FactorAdded, &user.name, &json!({"factor": TOTP_SECRET_NAME})).await?;
     Ok(is_first)
 }
@@ -259,7 +259,7 @@ pub(super) async fn use_code(unit: &mut UnitOfWork<'_>, user: &StoredUser, code:
                 other => other?,
             }
             let left = unused_code_count(unit.tx, &user.id).await?;
-            notify_change(unit, &user.id, NoticeKind::RecoveryCodeUsed, &ChangeAuthor::named(&user.name)).await?;
+            add_change_notice(unit, &user.id, NoticeKind::RecoveryCodeUsed, &ChangeAuthor::named(&user.name)).await?;
             unit.record(AuditAction::RecoveryCodeUsed, &user.name, &json!({"left": left})).await
         }
     }

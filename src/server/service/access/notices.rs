@@ -65,8 +65,8 @@ pub(super) async fn add_notice(unit: &mut UnitOfWork<'_>, notice: &StoredNotice)
     Ok(())
 }
 
-/// Notifies a user of a change of their account, by themselves or by an admin.
-pub(super) async fn notify_change(
+/// Adds a notice for a user about a change of their account, by themselves or by an admin.
+pub(super) async fn add_change_notice(
     unit: &mut UnitOfWork<'_>,
     user: &UserId,
     kind: NoticeKind,

@@ -22,7 +22,7 @@ use webauthn_rs::prelude::{
 };
 
 use super::factors::{code_digests, generate_codes, has_factor, has_totp, remove_orphaned_codes, unused_code_count};
-use super::notices::{ChangeAuthor, notify_change};
+use super::notices::{ChangeAuthor, add_change_notice};
 use super::{AuthMethod, PENDING_LOGIN_LIFETIME, Principal};
 use crate::service::access::AccessService;
 use crate::service::error::{FactorError, InvalidInput, ServiceError};
@@ -138,7 +138,7 @@ impl AccessService {
                     let passkey = found.ok_or(FactorError::PasskeyNotFound)?;
                     unit.tx.delete_passkey(id).await?;
                     remove_orphaned_codes(unit.tx, user).await?;
-                    notify_change(unit, user, NoticeKind::PasskeyRemoved, by).await?;
+                    add_change_notice(unit, user, NoticeKind::PasskeyRemoved, by).await?;
                     unit.record(AuditAction::FactorRemoved, name, &json!({"factor": FACTOR_NAME, "name": passkey.name}))
                         .await
                 })
@@ -292,7 +292,7 @@ async fn add_passkey(
     if is_first {
         unit.tx.put_recovery_codes(&passkey.user, digests).await?;
     }
-    notify_change(unit, &passkey.user, NoticeKind::PasskeyAdded, by).await?;
+    add_change_notice(unit, &passkey.user, NoticeKind::PasskeyAdded, by).await?;
     unit.record(AuditAction::FactorAdded, name, &json!({"factor": FACTOR_NAME, "name": passkey.name})).await?;
     Ok(is_first)
 }

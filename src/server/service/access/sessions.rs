@@ -11,7 +11,7 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::factors::{has_factor, use_code};
-use super::notices::{ChangeAuthor, notify_change};
+use super::notices::{ChangeAuthor, add_change_notice};
 use super::passkeys::{VerifiedPasskey, use_passkey};
 use super::{AuthMethod, Principal};
 use crate::service::access::AccessService;
@@ -102,9 +102,9 @@ impl AccessService {
             return Ok(None);
         }
         let (holder, origin) = (session.as_str(), origin.as_ref());
-        let ways = self.available_factors(user, ChallengePurpose::Reauthentication, holder, origin).await?;
-        if ways.passkey.is_some() {
-            return Ok(Some(ways));
+        let factors = self.available_factors(user, ChallengePurpose::Reauthentication, holder, origin).await?;
+        if factors.passkey.is_some() {
+            return Ok(Some(factors));
         }
         self.request_passkey(user, ChallengePurpose::Reauthentication, holder, origin).await?;
         self.available_factors(user, ChallengePurpose::Reauthentication, holder, origin).await.map(Some)
@@ -199,7 +199,7 @@ impl AccessService {
                     let user = unit.tx.user(&user).await?.filter(|_| same).ok_or(ServiceError::WrongPassword)?;
                     unit.tx.put_password(&user.id, &hash).await?;
                     unit.record(AuditAction::PasswordChanged, &user.name, &json!({})).await?;
-                    notify_change(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
+                    add_change_notice(unit, &user.id, NoticeKind::PasswordChanged, &by).await?;
                     end_sessions(unit, &user, stays.as_ref()).await.map(|_| ())
                 })
             })

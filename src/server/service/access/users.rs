@@ -15,7 +15,7 @@ use app::protocol::topic::Topic;
 use serde_json::json;
 
 use super::Principal;
-use super::notices::{ChangeAuthor, notify_change};
+use super::notices::{ChangeAuthor, add_change_notice};
 use super::sessions::end_sessions;
 use super::setup::SETUP_CODE_SETTING;
 use super::tokens::revoke_tokens;
@@ -133,7 +133,7 @@ impl AccessService {
                     unit.require_covered(user.role.permissions())?;
                     unit.tx.put_password(&id, &hash).await?;
                     unit.record(AuditAction::PasswordReset, &user.name, &json!({})).await?;
-                    notify_change(unit, &id, NoticeKind::PasswordReset, &by).await?;
+                    add_change_notice(unit, &id, NoticeKind::PasswordReset, &by).await?;
                     let sessions_ended = end_sessions(unit, &user, None).await?;
                     let tokens_revoked = revoke_tokens(unit, &user).await?;
                     Ok(PasswordReset { success: true, sessions_ended, tokens_revoked })

@@ -70,7 +70,7 @@ impl AgentService {
         };
         let (matter, stops) = self.context.read_recent().await?.with_state(find).await?;
         for worker in stops {
-            self.notify(Topic::Worker(worker)).await?;
+            self.notify_worker(worker).await?;
         }
         for worker in matter {
             let id = worker.clone();
@@ -99,13 +99,13 @@ impl AgentService {
         Ok(checked)
     }
 
-    /// Sends a change notification, on every server.
-    pub(in crate::service) async fn notify(self: &Arc<Self>, topic: Topic) -> Result<(), ServiceError> {
-        let rung = self.context.change(Caller::system(), move |unit| {
-            unit.notify(topic.clone());
+    /// Sends a change notification about a worker, on every server, although nothing is stored.
+    pub(in crate::service) async fn notify_worker(self: &Arc<Self>, worker: WorkerId) -> Result<(), ServiceError> {
+        let notified = self.context.change(Caller::system(), move |unit| {
+            unit.notify(Topic::Worker(worker.clone()));
             Box::pin(async { Ok(()) })
         });
-        rung.await
+        notified.await
     }
 }
 

@@ -8,7 +8,6 @@ use app::domain::job::AttemptReport;
 use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned_run, find_unassigned_run};
 use app::domain::worker::Worker;
 use app::protocol::agents::HeartbeatRequest;
-use app::protocol::topic::Topic;
 use serde_json::json;
 
 use crate::service::agents::AgentService;
@@ -35,7 +34,7 @@ impl AgentService {
         claim: &AgentClaim,
     ) -> Result<(), ServiceError> {
         match (&worker.unassigned_run, claim) {
-            (Some(_), AgentClaim::Running(_)) => self.notify(Topic::Worker(worker.id.clone())).await,
+            (Some(_), AgentClaim::Running(_)) => self.notify_worker(worker.id.clone()).await,
             _ => Ok(()),
         }
     }

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use app::domain::time::Timestamp;
-use app::protocol::topic::Topic;
 
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
-use crate::store::{ExternalChange, TransactionWork};
+use crate::store::TransactionWork;
 
 /// Since when this server is leader, and since when the database has not answered.
 #[derive(Default)]
@@ -74,15 +73,5 @@ impl SystemService {
     /// Gives up the leadership at shutdown, so that another server can take over immediately.
     pub async fn resign(&self) -> Result<(), ServiceError> {
         Ok(self.context.store.write(Box::new(|tx| Box::pin(async move { tx.remove_server().await }))).await?)
-    }
-
-    /// Waits for changes by other servers, and notifies the clients of this one.
-    pub async fn follow_changes(&self) {
-        match self.context.store.next_external_change().await {
-            ExternalChange::Unknown => self.context.notifier.notify_all(),
-            ExternalChange::Topics(topics) => {
-                self.context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
-            }
-        }
     }
 }

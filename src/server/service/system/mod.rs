@@ -1,5 +1,6 @@
 pub(super) mod clock_sync;
 pub mod disk_space;
+mod external_changes;
 pub mod fleet_metrics;
 pub mod leadership;
 pub(super) mod overview;

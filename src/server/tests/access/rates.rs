@@ -37,8 +37,8 @@ async fn log_in(server: &TestServer, host: &str, name: &str, password: &str) -> 
     answer.headers.get_all(header::SET_COOKIE).iter().any(|cookie| cookie.as_bytes().starts_with(b"sid="))
 }
 
-async fn limited(caller: u32, stranger: u32, wrong_passwords: u32) -> TestServer {
-    TestServer::start_with(|policy| policy.quotas = RateQuotas::new(caller, stranger, wrong_passwords)).await
+async fn limited(caller: u32, unauthenticated: u32, wrong_passwords: u32) -> TestServer {
+    TestServer::start_with(|policy| policy.quotas = RateQuotas::new(caller, unauthenticated, wrong_passwords)).await
 }
 
 fn refused(server: &TestServer, kind: RateLimitKind) -> u64 {

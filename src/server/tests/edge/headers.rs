@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, Method, Request, header};
 use serde_json::json;
 
 use crate::http::edge::request::Peer;
-use crate::http::people_routes;
 use crate::http::ui::form_routes;
+use crate::http::user_routes;
 use crate::tests::harness::{ADMIN, Actor, PASSWORD, TestResponse, TestServer, read_response};
 
 /// Headers of every response with their values.
@@ -149,7 +149,7 @@ const FROM: [(&[(&str, &str)], bool); 11] = [
 async fn changing_routes_reject_cross_site_forms() {
     let server = TestServer::start().await;
     let Actor::Cookie(cookie) = server.add_user("ada", "admin").await else { panic!("a browser") };
-    let api = people_routes(&server.app);
+    let api = user_routes(&server.app);
     let declared = api.declared_below("/api").into_iter().map(|route| (route.method, route.path));
     let of_pages = form_routes(&server.app);
     let of_pages = of_pages.forms().iter().map(|path| (Method::POST, path.clone()));

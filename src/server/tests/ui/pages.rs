@@ -27,7 +27,7 @@ pub(in crate::tests) async fn page(server: &TestServer, cookies: &str, path: &st
     let policy = answer.headers[header::CONTENT_SECURITY_POLICY].to_str().expect("ascii");
     let plain = answer.text().contains("class=\"is-plain\"");
     assert!(policy.contains(if plain { "script-src 'nonce-" } else { "script-src 'self' 'nonce-" }), "{policy}");
-    assert_eq!(plain, !answer.text().contains("modulepreload"), "a plain page has no program");
+    assert_eq!(plain, !answer.text().contains("modulepreload"), "a server-rendered page has no program");
     assert!(!policy.contains("unsafe-inline"), "{policy}");
     assert_eq!(answer.headers[header::CACHE_CONTROL], "no-store");
     let text = answer.text();

@@ -17,7 +17,7 @@ use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::access::{session, session_cookie};
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Form;
-use crate::http::edge::request::{Peer, caller_from_actor, caller_from_person, peer_ip};
+use crate::http::edge::request::{Peer, caller_from_actor, caller_from_principal, peer_ip};
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
 use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{
@@ -75,7 +75,7 @@ pub async fn log_in(
                         .try_password(address, Some(name), known, app.services.access.log_in(by, name, secret, browser))
                         .await
                 }
-                Err(refusal) => Err(refusal),
+                Err(error) => Err(error),
             }
         }
         None => app
@@ -87,10 +87,10 @@ pub async fn log_in(
     };
     match opened {
         Ok(login) => redirect_after_login(scheme, &login, &next),
-        Err(refusal) => {
-            record_refused_login(&app, address, name.unwrap_or_default(), &refusal).await;
+        Err(error) => {
+            record_refused_login(&app, address, name.unwrap_or_default(), &error).await;
             let back = format!("/login?next={}", percent_escaped(&next));
-            redirect_with_problem(&app, &back, FormName::Login, refusal, echo_fields(&fields, &["name"]))
+            redirect_with_problem(&app, &back, FormName::Login, error, echo_fields(&fields, &["name"]))
         }
     }
 }
@@ -122,9 +122,9 @@ pub async fn set_up(
     let set_up = app.services.access.create_first_admin(caller_from_actor("anonymous"), code, name, password, browser);
     match app.services.access.try_password(address, None, None, set_up).await {
         Ok(login) => redirect_after_login(scheme, &login, "/"),
-        Err(refusal) => {
-            record_refused_login(&app, address, name, &refusal).await;
-            redirect_with_problem(&app, "/login", FormName::Login, refusal, echo_fields(&fields, &["name"]))
+        Err(error) => {
+            record_refused_login(&app, address, name, &error).await;
+            redirect_with_problem(&app, "/login", FormName::Login, error, echo_fields(&fields, &["name"]))
         }
     }
 }
@@ -132,18 +132,18 @@ pub async fn set_up(
 /// `POST /ui/confirm`: confirms the password.
 pub async fn confirm(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     peer: Option<Extension<Peer>>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let next = local_path(field(&fields, "next").unwrap_or("/")).to_owned();
     let proof =
         ReauthProof { secret: fields.get("password").cloned().unwrap_or_default(), ..second_factor_from(&fields) };
-    match reauthenticate(&app, &person, peer_ip(peer), proof).await {
+    match reauthenticate(&app, &principal, peer_ip(peer), proof).await {
         Ok(()) => redirect_with_flash(&app, &next, Flash::Notice { code: FlashNotice::Confirmed }),
-        Err(refusal) => {
+        Err(error) => {
             let back = format!("/confirm?next={}", percent_escaped(&next));
-            redirect_with_problem(&app, &back, FormName::Password, refusal, FormFields::new())
+            redirect_with_problem(&app, &back, FormName::Password, error, FormFields::new())
         }
     }
 }
@@ -157,20 +157,20 @@ pub fn second_factor_from(fields: &FormFields) -> ReauthProof {
 /// Verifies the password again, and the second factor of a user who has one.
 pub async fn reauthenticate(
     app: &AppState,
-    person: &Principal,
+    principal: &Principal,
     peer: Option<IpAddr>,
     proof: ReauthProof,
 ) -> Result<(), ServiceError> {
-    let proved = app.services.access.reauthenticate(caller_from_person(person), person, proof);
-    let Some(user) = &person.user else { return count_password_attempt(app, person, peer, proved).await };
-    let known = known_browser(person);
-    count_password_attempt(app, person, peer, app.services.access.try_code(user, known, proved)).await
+    let proved = app.services.access.reauthenticate(caller_from_principal(principal), principal, proof);
+    let Some(user) = &principal.user else { return count_password_attempt(app, principal, peer, proved).await };
+    let known = known_browser(principal);
+    count_password_attempt(app, principal, peer, app.services.access.try_code(user, known, proved)).await
 }
 
 /// Identifies the caller by their session or token, so that wrong passwords that others try for the
 /// same name do not lock them out.
-fn known_browser(person: &Principal) -> Option<KnownBrowser> {
-    match &person.via {
+fn known_browser(principal: &Principal) -> Option<KnownBrowser> {
+    match &principal.via {
         AuthMethod::Session(session) => Some(KnownBrowser(session.to_string())),
         AuthMethod::Token { id, .. } => Some(KnownBrowser(id.to_string())),
         AuthMethod::Loopback | AuthMethod::Host => None,
@@ -180,13 +180,14 @@ fn known_browser(person: &Principal) -> Option<KnownBrowser> {
 /// Counts a wrong password like one at the sign-in.
 pub async fn count_password_attempt(
     app: &AppState,
-    person: &Principal,
+    principal: &Principal,
     peer: Option<IpAddr>,
     attempt: impl Future<Output = Result<(), ServiceError>>,
 ) -> Result<(), ServiceError> {
-    let outcome = app.services.access.try_password(peer, Some(&person.name), known_browser(person), attempt).await;
-    if let Err(refusal) = &outcome {
-        record_refused_login(app, peer, &person.name, refusal).await;
+    let outcome =
+        app.services.access.try_password(peer, Some(&principal.name), known_browser(principal), attempt).await;
+    if let Err(error) = &outcome {
+        record_refused_login(app, peer, &principal.name, error).await;
     }
     outcome
 }
@@ -195,14 +196,14 @@ pub async fn count_password_attempt(
 pub async fn log_out(
     State(app): State<AppState>,
     Extension(scheme): Extension<Scheme>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
 ) -> Response {
-    if let Err(refusal) = app.services.access.log_out(caller_from_person(&person), &person).await {
-        return redirect_with_problem(&app, "/", FormName::Action, refusal, FormFields::new());
+    if let Err(error) = app.services.access.log_out(caller_from_principal(&principal), &principal).await {
+        return redirect_with_problem(&app, "/", FormName::Action, error, FormFields::new());
     }
     let mut response = redirect_with_flash(&app, "/login", Flash::Notice { code: FlashNotice::SignedOut });
-    if let Ok(gone) = HeaderValue::from_str(&session_cookie::set_session(scheme, "", Millis::from_secs(0))) {
-        response.headers_mut().append(header::SET_COOKIE, gone);
+    if let Ok(expired_cookie) = HeaderValue::from_str(&session_cookie::set_session(scheme, "", Millis::from_secs(0))) {
+        response.headers_mut().append(header::SET_COOKIE, expired_cookie);
     }
     // Cookies remain, because they contain the preferences and identify a known browser.
     response.headers_mut().insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
@@ -210,8 +211,8 @@ pub async fn log_out(
 }
 
 /// Records a rejected sign-in in the audit log.
-pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, name: &str, refusal: &ServiceError) {
-    let reason = match refusal {
+pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, name: &str, error: &ServiceError) {
+    let reason = match error {
         ServiceError::WrongToken => "wrong_token",
         ServiceError::WrongPassword => "wrong_password",
         ServiceError::Factor(FactorError::WrongCode) => "wrong_code",

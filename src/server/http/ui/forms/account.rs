@@ -10,7 +10,7 @@ use axum::{Extension, Form};
 
 use super::access::{count_password_attempt, echo_fields};
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::request::{Peer, caller_from_person, peer_ip};
+use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::service::access::Principal;
 use crate::state::AppState;
 use crate::text::local_path;
@@ -25,34 +25,35 @@ fn return_url(fields: &FormFields) -> &str {
 /// `POST /ui/account/password`
 pub async fn change_password(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     peer: Option<Extension<Peer>>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let text = |name: &str| fields.get(name).map_or("", String::as_str);
-    let changed = app.services.access.change_password(caller_from_person(&person), &person, text("old"), text("new"));
-    match count_password_attempt(&app, &person, peer_ip(peer), changed).await {
+    let changed =
+        app.services.access.change_password(caller_from_principal(&principal), &principal, text("old"), text("new"));
+    match count_password_attempt(&app, &principal, peer_ip(peer), changed).await {
         Ok(()) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::PasswordChanged }),
-        Err(refusal) => redirect_with_problem(&app, PAGE_URL, FormName::Password, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, PAGE_URL, FormName::Password, error, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/tokens`
 pub async fn create_token(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let mut reading = FormParser::new(&fields);
     let create = parse_token_form(&mut reading, &fields);
-    let made = match reading.finish(app.services.access.invalid_token_fields(&create)) {
-        Ok(()) => app.services.access.create_token(caller_from_person(&person), &person, create).await,
-        Err(refusal) => Err(refusal),
+    let created = match reading.finish(app.services.access.invalid_token_fields(&create)) {
+        Ok(()) => app.services.access.create_token(caller_from_principal(&principal), &principal, create).await,
+        Err(error) => Err(error),
     };
-    match made {
-        Ok(made) => redirect_with_flash(&app, PAGE_URL, Flash::TokenMade(made)),
-        Err(refusal) => {
-            redirect_with_problem(&app, PAGE_URL, FormName::Token, refusal, echo_fields(&fields, &["name", "days"]))
+    match created {
+        Ok(created) => redirect_with_flash(&app, PAGE_URL, Flash::TokenMade(created)),
+        Err(error) => {
+            redirect_with_problem(&app, PAGE_URL, FormName::Token, error, echo_fields(&fields, &["name", "days"]))
         }
     }
 }
@@ -74,27 +75,27 @@ fn parse_token_form(reading: &mut FormParser<'_>, fields: &FormFields) -> Create
 /// `POST /ui/account/tokens/{id}/revoke`
 pub async fn revoke_token(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<TokenId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let back = return_url(&fields);
-    match app.services.access.revoke_token(caller_from_person(&person), &person, id).await {
+    match app.services.access.revoke_token(caller_from_principal(&principal), &principal, id).await {
         Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::TokenRevoked }),
-        Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
     }
 }
 
 /// `POST /ui/account/sessions/{id}/end`
 pub async fn end_session(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<SessionId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let back = return_url(&fields);
-    match app.services.access.end_session(caller_from_person(&person), &person, id).await {
+    match app.services.access.end_session(caller_from_principal(&principal), &principal, id).await {
         Ok(()) => redirect_with_flash(&app, back, Flash::Notice { code: FlashNotice::SessionEnded }),
-        Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
     }
 }

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 
 use super::workers::parse_drain_terms;
 use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
 use crate::http::ui::prefs_from_headers;
 use crate::service::Services;
@@ -34,18 +34,18 @@ pub fn handler(
     action: BulkAction,
 ) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Form<Pairs>) -> HandlerFuture + Clone + Send + Sync + 'static
 {
-    move |State(app), Extension(person), headers, Form(pairs)| {
+    move |State(app), Extension(principal), headers, Form(pairs)| {
         Box::pin(async move {
             let fields = merge_fields(pairs);
             let ids = field(&fields, "id").into_iter().flat_map(str::lines).map(str::to_owned).collect();
-            let asked = BulkRequest { drain: parse_drain_terms(&fields), ..BulkRequest::new(action, ids) };
+            let request = BulkRequest { drain: parse_drain_terms(&fields), ..BulkRequest::new(action, ids) };
             let back = field(&fields, "back").unwrap_or(BulkTarget::for_action(action).path());
             let back = local_path(back);
             let locale = prefs_from_headers(&headers, app.services.context.now()).locale;
-            match app.services.bulk.run_bulk(caller_from_person(&person), &person, asked).await {
-                Err(refusal) => redirect_with_problem(&app, back, FormName::Action, refusal, FormFields::new()),
+            match app.services.bulk.run_bulk(caller_from_principal(&principal), &principal, request).await {
+                Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
                 Ok(outcomes) => {
-                    let tally = summarize(&app.services, &person, action, outcomes, locale).await;
+                    let tally = summarize(&app.services, &principal, action, outcomes, locale).await;
                     redirect_with_flash(&app, back, tally.to_flash(action, back, locale))
                 }
             }
@@ -56,7 +56,7 @@ pub fn handler(
 /// Summarizes the results, with the names of rejected items that the user may view.
 async fn summarize(
     services: &Services,
-    person: &Principal,
+    principal: &Principal,
     action: BulkAction,
     outcomes: Vec<BulkItemOutcome>,
     locale: Locale,
@@ -67,10 +67,10 @@ async fn summarize(
         match became {
             Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => tally.done.push(id),
             Ok(BulkItemEffect::Unchanged) => tally.unchanged += 1,
-            Err(refusal) => refused.push((id, localize(ApiError::from(refusal).to_problem(), locale).detail)),
+            Err(error) => refused.push((id, localize(ApiError::from(error).to_problem(), locale).detail)),
         }
     }
-    let names = target_names(services, person, action, &refused).await.unwrap_or_default();
+    let names = target_names(services, principal, action, &refused).await.unwrap_or_default();
     let one = |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
     tally.refused = refused.into_iter().map(one).collect();
     tally
@@ -78,7 +78,7 @@ async fn summarize(
 
 async fn target_names(
     services: &Services,
-    person: &Principal,
+    principal: &Principal,
     action: BulkAction,
     of: &[(String, String)],
 ) -> Result<HashMap<String, String>, ServiceError> {
@@ -91,7 +91,7 @@ async fn target_names(
         }
         BulkTarget::Jobs => {
             let ids: Vec<_> = ids.filter_map(|id| JobId::parse(id).ok()).collect();
-            let jobs = services.jobs.jobs_by_id(person, &ids).await?;
+            let jobs = services.jobs.jobs_by_id(principal, &ids).await?;
             jobs.iter().map(|job| (job.job_id.to_string(), job_name(job))).collect()
         }
     })

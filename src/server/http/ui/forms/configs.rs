@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::Principal;
 use crate::service::configs::ConfigPrecondition;
 use crate::service::error::{InvalidField, InvalidInput};
@@ -19,28 +19,28 @@ use crate::text::percent_escaped;
 /// `POST /ui/configs`
 pub async fn create(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let name = field(&fields, "name").unwrap_or_default().to_owned();
-    store(&app, &person, name, ConfigPrecondition::Absent, "/configs/new", fields).await
+    store(&app, &principal, name, ConfigPrecondition::Absent, "/configs/new", fields).await
 }
 
 /// `POST /ui/configs/{name}`
 pub async fn edit(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let seen = ConfigPrecondition::Revisions(field(&fields, "revision").into_iter().map(str::to_owned).collect());
     let page = format!("/configs/{}/edit", percent_escaped(&name));
-    store(&app, &person, name, seen, &page, fields).await
+    store(&app, &principal, name, seen, &page, fields).await
 }
 
 async fn store(
     app: &AppState,
-    person: &Principal,
+    principal: &Principal,
     name: String,
     seen: ConfigPrecondition,
     page: &str,
@@ -50,14 +50,14 @@ async fn store(
         let mut reading = FormParser::new(&fields);
         let bundle = read_bundle(&mut reading, &fields);
         reading.finish(app.services.configs.invalid_config_fields(&name, &bundle))?;
-        app.services.configs.put_config(caller_from_person(person), name, bundle, seen).await
+        app.services.configs.put_config(caller_from_principal(principal), name, bundle, seen).await
     };
     match stored.await {
         Ok(config) => {
             let page = format!("/configs/{}", percent_escaped(&config.name));
             redirect_with_flash(app, &page, Flash::Notice { code: FlashNotice::ConfigStored })
         }
-        Err(refusal) => redirect_with_problem(app, page, FormName::Config, refusal, fields),
+        Err(error) => redirect_with_problem(app, page, FormName::Config, error, fields),
     }
 }
 
@@ -69,8 +69,8 @@ fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundl
         let Some(place) = key.strip_prefix("file.") else { continue };
         // Browsers submit line ends as CRLF.
         let text = fields.get(&format!("text.{place}")).map(|text| text.replace("\r\n", "\n")).unwrap_or_default();
-        let (name, is_gone) = (name.trim(), fields.contains_key(&format!("gone.{place}")));
-        if is_gone || (name.is_empty() && text.trim().is_empty()) {
+        let (name, is_removed) = (name.trim(), fields.contains_key(&format!("gone.{place}")));
+        if is_removed || (name.is_empty() && text.trim().is_empty()) {
             continue;
         }
         if files.insert(name.to_owned(), text).is_some() {

@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, LINES_OR_COMMAS, field, merge_fields, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
 use crate::service::access::Principal;
@@ -28,59 +28,59 @@ use crate::text::local_path;
 /// `POST /ui/jobs`
 pub async fn submit(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Response {
     let fields = merge_fields(pairs);
-    let submitted = match parse_submit(&person, &fields) {
-        Err(refusal) => Err(refusal),
-        Ok(submit) => app.services.jobs.submit(caller_from_person(&person), submit, None).await,
+    let submitted = match parse_submit(&principal, &fields) {
+        Err(error) => Err(error),
+        Ok(submit) => app.services.jobs.submit(caller_from_principal(&principal), submit, None).await,
     };
     match submitted {
         Ok(job) => {
             redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
         }
-        Err(refusal) => redirect_with_problem(&app, "/train", FormName::Job, refusal, fields),
+        Err(error) => redirect_with_problem(&app, "/train", FormName::Job, error, fields),
     }
 }
 
 /// `POST /ui/jobs/{id}/cancel`
 pub async fn cancel(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = return_url(&id, &fields);
-    Ok(match app.services.jobs.cancel(caller_from_person(&person), id).await {
+    Ok(match app.services.jobs.cancel(caller_from_principal(&principal), id).await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::JobCancelled }),
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
     })
 }
 
 /// `POST /ui/jobs/{id}/retry`: redirects to the new job.
 pub async fn retry(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = job_id(&id)?;
     let page = return_url(&id, &fields);
     let retry = RetryJob { resume_from: field(&fields, "resume_from").map(str::to_owned), ..RetryJob::default() };
-    Ok(match app.services.jobs.retry(caller_from_person(&person), id, retry, None).await {
+    Ok(match app.services.jobs.retry(caller_from_principal(&principal), id, retry, None).await {
         Ok(job) => {
             redirect_with_flash(&app, &format!("/jobs/{}", job.id), Flash::Notice { code: FlashNotice::JobSubmitted })
         }
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
     })
 }
 
 /// `POST /ui/jobs/{id}/priority`
 pub async fn set_priority(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
@@ -91,7 +91,7 @@ pub async fn set_priority(
     let invalid = InvalidInput::OutOfRange { field: "priority", allowed: "0 to 50" };
     let changed = match priority {
         None => Err(invalid.into()),
-        Some(priority) => app.services.jobs.set_priority(caller_from_person(&person), id.clone(), priority).await,
+        Some(priority) => app.services.jobs.set_priority(caller_from_principal(&principal), id.clone(), priority).await,
     };
     Ok(match changed {
         Ok(before) if Some(before) == priority => {
@@ -102,7 +102,7 @@ pub async fn set_priority(
             let undo = Undo::from_form(format!("/ui/jobs/{id}/priority"), fields);
             redirect_with_flash(&app, &page, Flash::Done { code: FlashNotice::PriorityChanged, undo })
         }
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Action, error, FormFields::new()),
     })
 }
 
@@ -112,12 +112,12 @@ fn return_url(id: &JobId, fields: &FormFields) -> String {
 }
 
 /// Parses a submit from a form, or from the query of an address with the same names.
-pub fn parse_submit(person: &Principal, fields: &FormFields) -> Result<SubmitJob, ServiceError> {
+pub fn parse_submit(principal: &Principal, fields: &FormFields) -> Result<SubmitJob, ServiceError> {
     let mut reading = FormParser::new(fields);
     let submit = read_submit(&mut reading, fields);
     reading.finish(invalid_fields(&submit))?;
     if submit.priority > DEFAULT_PRIORITY {
-        person.require(Permission::QueueManage)?;
+        principal.require(Permission::QueueManage)?;
     }
     Ok(submit)
 }

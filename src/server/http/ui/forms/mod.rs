@@ -24,7 +24,7 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
-use crate::http::edge::request::current_person;
+use crate::http::edge::request::current_user;
 use crate::http::problem::ApiError;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::state::AppState;
@@ -46,7 +46,7 @@ pub fn merge_fields(pairs: Vec<(String, String)>) -> FormFields {
 
 /// Redirects to a page that shows the message once.
 pub fn redirect_with_flash(app: &AppState, to: &str, flash: Flash) -> Response {
-    let id = app.flashes.insert(flash, current_person(), app.services.context.now(), &*app.services.context.random);
+    let id = app.flashes.insert(flash, current_user(), app.services.context.now(), &*app.services.context.random);
     let cookie = format!("{FLASH_COOKIE}={id}; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     ([(header::SET_COOKIE, cookie)], Redirect::to(to)).into_response()
 }
@@ -57,21 +57,21 @@ pub fn redirect_with_problem(
     app: &AppState,
     to: &str,
     form: FormName,
-    refusal: ServiceError,
+    error: ServiceError,
     fields: FormFields,
 ) -> Response {
-    if refusal == ServiceError::RecentAuthRequired {
+    if error == ServiceError::RecentAuthRequired {
         return reauth::reauth_required();
     }
-    redirect_with_flash(app, to, Flash::Problem { form, problem: ApiError::from(refusal).to_problem(), fields })
+    redirect_with_flash(app, to, Flash::Problem { form, problem: ApiError::from(error).to_problem(), fields })
 }
 
 /// Redirects to the previous page with the error of a missing permission, or asks for the password first.
-pub fn redirect_denied(app: &AppState, headers: &HeaderMap, refusal: ServiceError) -> Response {
+pub fn redirect_denied(app: &AppState, headers: &HeaderMap, error: ServiceError) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
     let back = local_path(back);
-    redirect_with_problem(app, back, FormName::Action, refusal, FormFields::new())
+    redirect_with_problem(app, back, FormName::Action, error, FormFields::new())
 }
 
 /// Returns a field without surrounding whitespace, or `None` if it is empty.

@@ -52,23 +52,23 @@ pub async fn check_reauth(State(app): State<AppState>, request: Request, next: N
         pairs.into_iter().partition(|(name, _)| PROOF_FIELDS.contains(&name.as_str()));
     let proofs: FormFields = proofs.into_iter().collect();
     if let Some(password) = proofs.get(PASSWORD_FIELD)
-        && let Some(mut person) = parts.extensions.get::<Principal>().cloned()
+        && let Some(mut principal) = parts.extensions.get::<Principal>().cloned()
     {
         let peer = parts.extensions.get::<Peer>().map(|Peer(host)| *host);
         let proof = ReauthProof { secret: password.clone(), ..second_factor_from(&proofs) };
-        if let Err(refusal) = reauthenticate(&app, &person, peer, proof).await {
-            return render_reauth_page(&app, parts, fields, refusal).await;
+        if let Err(error) = reauthenticate(&app, &principal, peer, proof).await {
+            return render_reauth_page(&app, parts, fields, error).await;
         }
-        person.reauthenticated_at = person.reauthenticated_at.map(|_| app.services.context.now());
-        parts.extensions.insert(person);
+        principal.reauthenticated_at = principal.reauthenticated_at.map(|_| app.services.context.now());
+        parts.extensions.insert(principal);
     }
-    let asked = parts.clone();
+    let page_request = parts.clone();
     parts.headers.remove(header::CONTENT_LENGTH);
     // The page `/confirm` uses another name for its password, so its form is passed on unchanged.
     let body_bytes = if proofs.contains_key(PASSWORD_FIELD) { without_proof(&bytes) } else { bytes.to_vec() };
     let answer = next.run(Request::from_parts(parts, Body::from(body_bytes))).await;
     if answer.extensions().get::<ReauthRequired>().is_some() {
-        render_reauth_page(&app, asked, fields, ServiceError::RecentAuthRequired).await
+        render_reauth_page(&app, page_request, fields, ServiceError::RecentAuthRequired).await
     } else {
         answer
     }
@@ -83,19 +83,19 @@ fn without_proof(form: &Bytes) -> Vec<u8> {
 }
 
 /// Renders the page that asks for the password and contains the form.
-async fn render_reauth_page(app: &AppState, mut asked: Parts, fields: Pairs, refusal: ServiceError) -> Response {
-    let uri = asked.extensions.get::<OriginalUri>().map_or(&asked.uri, |OriginalUri(whole)| whole);
+async fn render_reauth_page(app: &AppState, mut page_request: Parts, fields: Pairs, error: ServiceError) -> Response {
+    let uri = page_request.extensions.get::<OriginalUri>().map_or(&page_request.uri, |OriginalUri(original)| original);
     let pending = PendingForm { action: uri.path().to_owned(), fields };
-    let wrong = refusal != ServiceError::RecentAuthRequired;
-    let problem = ApiError::from(refusal).to_problem();
+    let wrong = error != ServiceError::RecentAuthRequired;
+    let problem = ApiError::from(error).to_problem();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
-    let locale = prefs_from_headers(&asked.headers, app.services.context.now()).locale;
+    let locale = prefs_from_headers(&page_request.headers, app.services.context.now()).locale;
     let flash = Flash::Problem { form: FormName::Password, problem, fields: FormFields::new() };
     let flash = wrong.then(|| flash.localized(locale));
-    asked.method = Method::GET;
-    asked.uri = Uri::from_static("/confirm");
-    asked.headers.remove(header::CONTENT_TYPE);
-    asked.headers.remove(header::CONTENT_LENGTH);
+    page_request.method = Method::GET;
+    page_request.uri = Uri::from_static("/confirm");
+    page_request.headers.remove(header::CONTENT_TYPE);
+    page_request.headers.remove(header::CONTENT_LENGTH);
     let (context, options) = (app.clone(), app.leptos_options.clone());
     let provided = move || {
         provide_page_context(&context, ScriptPolicy::Bundle);
@@ -103,8 +103,11 @@ async fn render_reauth_page(app: &AppState, mut asked: Parts, fields: Pairs, ref
         provide_context(pending.clone());
     };
     let render = render_app_async_with_context(provided, move || server_rendered_shell(options.clone()));
-    let mut shown =
-        app.render_limiter.run_to_completion(render(Request::from_parts(asked, Body::empty()))).await.into_response();
+    let mut shown = app
+        .render_limiter
+        .run_to_completion(render(Request::from_parts(page_request, Body::empty())))
+        .await
+        .into_response();
     *shown.status_mut() = status;
     shown
 }

@@ -57,8 +57,8 @@ impl LoginStep {
         let Self { pending, known_browser: known, peer } = self;
         let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
         let outcome = app.services.access.try_code(&id, known, attempt(pending)).await;
-        if let Err(refusal) = &outcome {
-            record_refused_login(app, peer, &name, refusal).await;
+        if let Err(error) = &outcome {
+            record_refused_login(app, peer, &name, error).await;
         }
         outcome
     }
@@ -122,7 +122,7 @@ pub async fn log_in_with_enrollment(
                 redirect_with_flash(&app, ACCOUNT, Flash::RecoveryCodes(RecoveryCodes { recovery_codes: codes }));
             complete_login(shown, scheme, &opened)
         }
-        Err(refusal) => redirect_to_step(&app, "enrol", &next, refusal),
+        Err(error) => redirect_to_step(&app, "enrol", &next, error),
     }
 }
 
@@ -136,20 +136,20 @@ fn redirect_after_step(
     let next = local_path(field(fields, "next").unwrap_or("/"));
     match outcome {
         Ok(opened) => complete_login(Redirect::to(next).into_response(), scheme, &opened),
-        Err(refusal) => redirect_to_step(app, "code", next, refusal),
+        Err(error) => redirect_to_step(app, "code", next, error),
     }
 }
 
 /// Adds the session to the response, and deletes the cookie of the sign-in.
 fn complete_login(response: Response, scheme: Scheme, opened: &NewSession) -> Response {
-    let gone = session_cookie::set_pending(scheme, "", Millis::from_secs(0));
-    with_cookies(with_session_cookies(response, scheme, opened), &[gone])
+    let expired_cookie = session_cookie::set_pending(scheme, "", Millis::from_secs(0));
+    with_cookies(with_session_cookies(response, scheme, opened), &[expired_cookie])
 }
 
 /// Redirects to the step, or to the start of the sign-in if it has expired.
-fn redirect_to_step(app: &AppState, step: &str, next: &str, refusal: ServiceError) -> Response {
+fn redirect_to_step(app: &AppState, step: &str, next: &str, error: ServiceError) -> Response {
     let over = matches!(
-        refusal,
+        error,
         ServiceError::NotAuthenticated | ServiceError::WrongPassword | ServiceError::Factor(FactorError::AlreadyExists)
     );
     let page = if over { "/login".to_owned() } else { format!("/login/{step}") };
@@ -157,7 +157,7 @@ fn redirect_to_step(app: &AppState, step: &str, next: &str, refusal: ServiceErro
         app,
         &format!("{page}?next={}", percent_escaped(next)),
         FormName::Login,
-        refusal,
+        error,
         FormFields::new(),
     )
 }

@@ -10,7 +10,7 @@ use axum::{Extension, Form};
 
 use super::access::echo_fields;
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::state::AppState;
@@ -20,7 +20,7 @@ const PAGE_URL: &str = "/admin/users";
 /// `POST /ui/users`
 pub async fn create(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let added = async {
@@ -30,12 +30,12 @@ pub async fn create(
             // Not trimmed: a password may contain spaces.
             password: fields.get("password").filter(|password| !password.is_empty()).cloned(),
         };
-        app.services.access.create_user(caller_from_person(&person), create).await
+        app.services.access.create_user(caller_from_principal(&principal), create).await
     };
     match added.await {
         Ok(_) => redirect_with_flash(&app, PAGE_URL, Flash::Notice { code: FlashNotice::UserChanged }),
-        Err(refusal) => {
-            redirect_with_problem(&app, PAGE_URL, FormName::User, refusal, echo_fields(&fields, &["name", "role"]))
+        Err(error) => {
+            redirect_with_problem(&app, PAGE_URL, FormName::User, error, echo_fields(&fields, &["name", "role"]))
         }
     }
 }
@@ -43,33 +43,33 @@ pub async fn create(
 /// `POST /ui/users/{id}`
 pub async fn edit(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<UserId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let page = format!("{PAGE_URL}/{id}");
     let edited = async {
         let edit = EditUser { role: Some(parse_role(&fields)?), disabled: Some(!fields.contains_key("let_in")) };
-        app.services.access.edit_user(caller_from_person(&person), id, edit).await
+        app.services.access.edit_user(caller_from_principal(&principal), id, edit).await
     };
     match edited.await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::UserChanged }),
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::User, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, &page, FormName::User, error, FormFields::new()),
     }
 }
 
 /// `POST /ui/users/{id}/password`
 pub async fn reset_password(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<UserId>,
     Form(fields): Form<FormFields>,
 ) -> Response {
     let page = format!("{PAGE_URL}/{id}");
     let new = fields.get("new").map_or("", String::as_str);
-    match app.services.access.reset_password(caller_from_person(&person), id, new).await {
+    match app.services.access.reset_password(caller_from_principal(&principal), id, new).await {
         Ok(_) => redirect_with_flash(&app, &page, Flash::Notice { code: FlashNotice::PasswordReset }),
-        Err(refusal) => redirect_with_problem(&app, &page, FormName::Password, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(&app, &page, FormName::Password, error, FormFields::new()),
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::http::access::session::{ServerAddress, server_address};
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::request::caller_from_person;
+use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
 use crate::http::ui::start_methods::start_methods;
 use crate::http::workers::{created_worker_view, worker_id};
@@ -28,7 +28,7 @@ use crate::state::AppState;
 /// `POST /ui/workers`
 pub async fn create(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Form(pairs): Form<Vec<(String, String)>>,
@@ -45,11 +45,11 @@ pub async fn create(
         lifetime: parse_token_life(&fields),
     };
     let created = match reading.finish(app.services.workers.invalid_worker_fields(&create)) {
-        Err(refusal) => Err(refusal),
-        Ok(()) => app.services.workers.create_worker(caller_from_person(&person), create).await,
+        Err(error) => Err(error),
+        Ok(()) => app.services.workers.create_worker(caller_from_principal(&principal), create).await,
     };
     match created {
-        Err(refusal) => redirect_with_problem(&app, "/admin/workers/new", FormName::Worker, refusal, fields),
+        Err(error) => redirect_with_problem(&app, "/admin/workers/new", FormName::Worker, error, fields),
         Ok(created) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), created),
     }
 }
@@ -57,7 +57,7 @@ pub async fn create(
 /// `POST /ui/workers/{id}/edit`
 pub async fn edit(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<Response, ApiError> {
@@ -76,17 +76,20 @@ pub async fn edit(
     let edited = async {
         reading.finish(invalid_edit_fields(&edit))?;
         // Read the worker before the edit: the edit fails unless this is still its revision.
-        let before = app.services.workers.worker_for(&person, &id).await?;
+        let before = app.services.workers.worker_for(&principal, &id).await?;
         if before.allowed_networks != parse_networks(field(&fields, "networks")) {
-            app.services.access.require_recent_auth(&person)?;
+            app.services.access.require_recent_auth(&principal)?;
         }
-        let after =
-            app.services.workers.edit_worker(caller_from_person(&person), id.clone(), edit, Some(vec![seen])).await?;
+        let after = app
+            .services
+            .workers
+            .edit_worker(caller_from_principal(&principal), id.clone(), edit, Some(vec![seen]))
+            .await?;
         Ok::<_, ServiceError>((before, revision(&after)))
     };
     Ok(match edited.await {
-        Err(refusal) => {
-            redirect_with_problem(&app, &format!("/admin/workers/{id}/edit"), FormName::Worker, refusal, fields)
+        Err(error) => {
+            redirect_with_problem(&app, &format!("/admin/workers/{id}/edit"), FormName::Worker, error, fields)
         }
         Ok((before, after)) if before.revision == after => redirect_done(&app, &id, Ok(FlashNotice::WorkerChanged)),
         Ok((before, after)) => {
@@ -98,7 +101,7 @@ pub async fn edit(
 /// `POST /ui/workers/{id}/token`
 pub async fn rotate_token(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Extension(scheme): Extension<Scheme>,
     headers: HeaderMap,
     Path(id): Path<String>,
@@ -107,30 +110,30 @@ pub async fn rotate_token(
     let id = worker_id(&id)?;
     let overlap_seconds = field(&fields, "overlap_seconds").and_then(|text| text.parse().ok());
     let rotate = RotateToken { lifetime: parse_token_life(&fields), overlap_seconds };
-    Ok(match app.services.workers.rotate_token(caller_from_person(&person), id.clone(), rotate).await {
-        Err(refusal) => redirect_done(&app, &id, Err(refusal)),
+    Ok(match app.services.workers.rotate_token(caller_from_principal(&principal), id.clone(), rotate).await {
+        Err(error) => redirect_done(&app, &id, Err(error)),
         Ok(rotated) => redirect_to_new_token(&app, &server_address(&app, scheme, &headers), rotated),
     })
 }
 
-/// Redirects to the worker's page, which shows the new token and the ways to start an agent with it.
+/// Redirects to the worker's page, which shows the new token and the methods to start an agent with it.
 fn redirect_to_new_token(app: &AppState, at: &ServerAddress, created: WorkerWithToken) -> Response {
     let persistent = created.worker.kind != Some(WorkerKind::Ephemeral);
     let worker = created_worker_view(at, created);
     let page = format!("/admin/workers/{}", worker.worker_id);
-    let ways = start_methods(&worker, persistent, at);
-    redirect_with_flash(app, &page, Flash::Created { worker, ways })
+    let start_methods = start_methods(&worker, persistent, at);
+    redirect_with_flash(app, &page, Flash::Created { worker, start_methods })
 }
 
 /// `POST /ui/workers/{id}/settle`: acknowledges the alarm about two agents with one token.
 pub async fn settle_token_conflict(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
     let edit = EditWorker { settle_token_conflict: true, ..EditWorker::default() };
-    let settled = app.services.workers.edit_worker(caller_from_person(&person), id.clone(), edit, None).await;
+    let settled = app.services.workers.edit_worker(caller_from_principal(&principal), id.clone(), edit, None).await;
     Ok(redirect_done(&app, &id, settled.map(|_| FlashNotice::TokenConflictResolved)))
 }
 
@@ -150,13 +153,16 @@ fn parse_networks(text: Option<&str>) -> Vec<String> {
 /// `POST /ui/workers/{id}/drain`
 pub async fn drain(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     Form(fields): Form<FormFields>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let drained =
-        app.services.workers.drain_worker(caller_from_person(&person), id.clone(), parse_drain_terms(&fields)).await;
+    let drained = app
+        .services
+        .workers
+        .drain_worker(caller_from_principal(&principal), id.clone(), parse_drain_terms(&fields))
+        .await;
     Ok(redirect_undoable(&app, &id, drained.map(|_| (FlashNotice::WorkerDraining, Undo::drain(&id)))))
 }
 
@@ -173,24 +179,24 @@ pub fn parse_drain_terms(fields: &FormFields) -> DrainWorker {
 /// `POST /ui/workers/{id}/resume`
 pub async fn resume(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    let resumed = app.services.workers.resume_worker(caller_from_person(&person), id.clone()).await;
+    let resumed = app.services.workers.resume_worker(caller_from_principal(&principal), id.clone()).await;
     Ok(redirect_undoable(&app, &id, resumed.map(|_| (FlashNotice::WorkerResumed, Undo::resume(&id)))))
 }
 
 /// `POST /ui/workers/{id}/delete`
 pub async fn delete(
     State(app): State<AppState>,
-    Extension(person): Extension<Principal>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = worker_id(&id)?;
-    Ok(match app.services.workers.delete_worker(caller_from_person(&person), id.clone()).await {
+    Ok(match app.services.workers.delete_worker(caller_from_principal(&principal), id.clone()).await {
         Ok(()) => redirect_with_flash(&app, "/admin/workers", Flash::Notice { code: FlashNotice::WorkerDeleted }),
-        Err(refusal) => redirect_done(&app, &id, Err(refusal)),
+        Err(error) => redirect_done(&app, &id, Err(error)),
     })
 }
 
@@ -206,6 +212,6 @@ fn redirect_outcome(app: &AppState, id: &WorkerId, outcome: Result<Flash, Servic
     let page = format!("/admin/workers/{id}");
     match outcome {
         Ok(flash) => redirect_with_flash(app, &page, flash),
-        Err(refusal) => redirect_with_problem(app, &page, FormName::Action, refusal, FormFields::new()),
+        Err(error) => redirect_with_problem(app, &page, FormName::Action, error, FormFields::new()),
     }
 }

@@ -2,7 +2,7 @@
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
-test('a plain page has the keys, the search and the notes of every page', async ({ page, server }) => {
+test('a server-rendered page has the keys, the search and the notes of every page', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/admin/audit');
@@ -26,7 +26,7 @@ test('a plain page has the keys, the search and the notes of every page', async 
   await expect(page.getByRole('link', { name: 'admin' }).last()).toBeFocused();
 });
 
-test('what a form on a plain page did can be read again, and is dismissed', async ({ page, server }) => {
+test('what a form on a server-rendered page did can be read again, and is dismissed', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/secrets');
   await live(page);
@@ -43,7 +43,7 @@ test('what a form on a plain page did can be read again, and is dismissed', asyn
   await expect(notice).toHaveCount(0);
 });
 
-test('a plain page follows what is on record, but not from under who is busy with it', async ({ page, server }) => {
+test('a server-rendered page follows what is on record, but not from under who is busy with it', async ({ page, server }) => {
   await signIn(page, server);
   const add = async (name: string) => {
     const body = JSON.stringify({ name, role: 'viewer', password: PASSWORD });
