@@ -16,6 +16,7 @@ pub mod domain;
 #[cfg(feature = "native")]
 pub mod logging;
 pub mod protocol;
+mod words;
 
 #[cfg(feature = "remote")]
 pub mod remote;

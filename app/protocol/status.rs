@@ -2,33 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)+
-        }
+use crate::words::words;
 
-        impl $name {
-            /// All values, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Returns the value's name.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            /// Parses a name.
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == word)
-            }
+/// Declares words that the API uses.
+macro_rules! wire_words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+        words! {
+            $(#[$meta])*
+            #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant = $word,)+ }
         }
     };
 }
 
-words!(
+wire_words!(
     /// The status of a worker.
     WorkerStatus {
         /// Registered; the stream is not open yet.
@@ -44,7 +32,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// The state of a GPU. Quarantined and in use take precedence over busy.
     GpuState {
         /// Allocated to a job.
@@ -67,7 +55,7 @@ impl Default for GpuState {
     }
 }
 
-words!(
+wire_words!(
     /// Whether a worker exits when its job ends.
     WorkerType {
         /// Exits after one job.
@@ -77,7 +65,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// What a list of workers can be filtered by.
     FacetKind {
         /// Their status; `never` are those that have never connected, which are `offline` too.
@@ -95,7 +83,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// The status of a job.
     JobStatus {
         /// Waits for a worker.
@@ -124,7 +112,7 @@ impl JobStatus {
     }
 }
 
-words!(
+wire_words!(
     /// A phase of a job.
     JobPhase {
         /// It has not ended.
@@ -150,7 +138,7 @@ impl JobStatus {
     }
 }
 
-words!(
+wire_words!(
     /// Where a job may run.
     Target {
         /// Prefers a remote worker, and falls back to the orchestrator's own GPUs.
@@ -162,7 +150,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// The kind of an artifact.
     ArtifactKind {
         /// The trained weights at the end.
@@ -176,7 +164,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// An action on several workers or jobs.
     BulkAction {
         /// Drains workers.
@@ -192,7 +180,7 @@ words!(
     }
 );
 
-words!(
+wire_words!(
     /// The outcome for one target of a bulk action.
     BulkOutcome {
         /// It was done.

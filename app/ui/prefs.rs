@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::access::Permission;
 use crate::domain::time::Timestamp;
 use crate::protocol::access::SessionView;
+use crate::words::words;
 
 /// The color theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,34 +48,9 @@ impl Theme {
     }
 }
 
-/// Declares a preference; its words are the values in the cookie and in forms.
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $name {
-            /// All values, in the order of the form.
-            pub const ALL: [Self; 2] = [$(Self::$variant),+];
-
-            /// Returns the value in the cookie and in forms.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            /// Parses the value.
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|choice| choice.as_str() == word)
-            }
-        }
-    };
-}
-
-choice!(
+words!(
     /// The spacing of rows.
+    #[derive(Default, Serialize, Deserialize)]
     Density {
         /// Spacious rows.
         #[default]
@@ -84,8 +60,9 @@ choice!(
     }
 );
 
-choice!(
+words!(
     /// The time zone in which times are shown.
+    #[derive(Default, Serialize, Deserialize)]
     Zone {
         /// UTC.
         Utc = "utc",
@@ -95,8 +72,9 @@ choice!(
     }
 );
 
-choice!(
+words!(
     /// Whether single-key shortcuts are enabled.
+    #[derive(Default, Serialize, Deserialize)]
     Keys {
         /// Enabled.
         #[default]

@@ -4,27 +4,17 @@ pub mod rate_limit;
 pub mod verify;
 
 use super::time::Timestamp;
+use crate::words::words;
 
 /// The audit actions, each with its description.
 macro_rules! actions {
     ($(#[doc = $about:literal] $name:ident => $word:literal,)+) => {
-        /// An audit action.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum AuditAction {
-            $(#[doc = $about] $name,)+
+        words! {
+            /// An audit action.
+            AuditAction { $(#[doc = $about] $name = $word,)+ }
         }
 
         impl AuditAction {
-            /// All actions.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// Returns the action's name in the audit log.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)+
-                }
-            }
-
             /// Returns the action's description.
             pub const fn description(self) -> &'static str {
                 match self {
