@@ -187,8 +187,8 @@ async function copyForAxe(page: Page): Promise<Page> {
   return copy;
 }
 
-/** Expects that axe finds no violation of WCAG 2.2 AA. */
-export async function expectAccessible(page: Page): Promise<void> {
+/** Expects that axe finds no violation of WCAG 2.2 AA, and of these other rules. */
+export async function expectAccessible(page: Page, others: string[] = []): Promise<void> {
   const scripts = test.info().project.use.javaScriptEnabled ?? true;
   const looked = scripts ? page : await copyForAxe(page);
   // During a transition between themes colors are a mixture of both, and transitions never finish
@@ -197,7 +197,12 @@ export async function expectAccessible(page: Page): Promise<void> {
     for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
   });
   const { violations } = await new AxeBuilder({ page: looked })
-    .options({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'], preload: false })
+    .options({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+      rules: Object.fromEntries(others.map((rule) => [rule, { enabled: true }])),
+      resultTypes: ['violations'],
+      preload: false,
+    })
     .setLegacyMode() // there are no frames, so another page to combine their results is unnecessary
     .analyze();
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map((node) => `  ${node.html}`).join('\n')}`);

@@ -89,11 +89,15 @@ pub(crate) fn checkpoint_note(status: JobStatus) -> Option<&'static str> {
 /// Returns the text for a worker without jobs.
 pub(crate) fn no_jobs_text(worker: &WorkerView) -> &'static str {
     let words = &t().worker;
+    // A drain outlasts the connection.
+    if worker.draining {
+        return words.jobs_draining;
+    }
     match worker.status {
-        WorkerStatus::Offline => words.jobs_offline,
         WorkerStatus::Draining => words.jobs_draining,
+        WorkerStatus::Offline | WorkerStatus::Connecting => words.jobs_offline,
         _ if worker.unhealthy_reason.is_some() => words.jobs_unhealthy,
-        WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy => words.no_jobs_hint,
+        WorkerStatus::Idle | WorkerStatus::Busy => words.no_jobs_hint,
     }
 }
 
@@ -132,6 +136,27 @@ mod tests {
             let older = "The worker's older agent sends no metrics, samples or log.";
             assert_eq!(all(status, true, true), [older, older, first[2], first[3], older], "{status:?}");
         }
+    }
+
+    #[test]
+    fn a_worker_promises_no_job_that_it_cannot_take() {
+        let text = |status: &str, draining: bool, unhealthy: Option<&str>| {
+            let worker = serde_json::json!({
+                "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": status,
+                "status_since": "2026-11-25T00:00:00Z", "local": false, "draining": draining, "max_jobs": 1,
+                "gpu_count": 0, "unhealthy_reason": unhealthy, "labels": {}, "reported_labels": {},
+                "ignore_reported_labels": false, "created_at": "2026-11-25T00:00:00Z", "jobs": [],
+            });
+            no_jobs_text(&serde_json::from_value(worker).expect("a worker"))
+        };
+        let (ready, later) = ("Ready for the next matching job.", "Jobs start here once the agent is connected.");
+        assert_eq!([text("idle", false, None), text("busy", false, None)], [ready, ready]);
+        assert_eq!([text("offline", false, None), text("connecting", false, None)], [later, later]);
+        assert_eq!(text("idle", false, Some("the disk is full")), "Unhealthy: accepts no new jobs.");
+        for status in ["draining", "offline", "connecting"] {
+            assert_eq!(text(status, true, None), "Draining: accepts no new jobs.", "{status}");
+        }
+        assert_eq!(text("draining", false, None), "Draining: accepts no new jobs.", "a retired worker");
     }
 
     #[test]

@@ -140,3 +140,19 @@ test('what was heard is still known after a restart', async ({ page, server }) =
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(chart(page, /^Utilization: first/).first()).toBeVisible();
 });
+
+test('a job that completed with a loss that is not a number says so', async ({ page, server }) => {
+  const { host, offer } = await running(server);
+  const at = new Date().toISOString();
+  const point = (step: number, more: object) => ({ step, total_steps: 1_200, at, learning_rate: 0.001, ...more });
+  await host.progress(offer, [point(1, { loss: 0.5 }), point(600, { loss: 0.4 }), point(1_100, { loss_is_nan: true }), point(1_200, { loss_is_nan: true })]);
+  await host.report(offer, 'completed');
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}`);
+  const since = 'Loss has been NaN since step 1,100.';
+  await expect(page.locator('.job-note')).toHaveText(`Training completed. ${since}`);
+  await expect(page.locator('.readings div').filter({ has: page.getByText('Loss', { exact: true }) })).toHaveText(/^Loss\s*NaN$/);
+  await expect(page.getByRole('region', { name: 'Metrics', exact: true })).toContainText(since);
+  await expectAccessible(page);
+  host.close();
+});

@@ -1,6 +1,6 @@
 // Jobs: the list, the views of a job, why it is pending, and actions on it. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { Host } from '../host';
+import { Host, running, sample } from '../host';
 import { jobIs, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
 
 /** Markup that would run a script if it were not escaped. */
@@ -257,6 +257,27 @@ test('the list is searched by a part of the name', async ({ page, server }) => {
   await expect(page.locator('table.jobs tbody')).toHaveCount(0);
 });
 
+test('runs of one configuration can be told apart', async ({ page, server }) => {
+  const jobs = [await submitWith(server, {}), await submitWith(server, {}), await submitWith(server, { gpu_count: 2 })];
+  await signIn(page, server);
+  for (const path of ['/jobs', '/']) {
+    await page.goto(path);
+    const rows = page.getByRole('main').getByRole('table').locator('tbody tr');
+    await expect(rows).toHaveCount(3);
+    for (const job of jobs) {
+      const row = rows.filter({ has: page.locator(`a[href="/jobs/${job}"]`) });
+      await expect(row.getByText(`j_…${job.slice(-6)}`, { exact: true })).toBeVisible();
+      await expect(row.getByTitle(job, { exact: true })).toHaveCount(1);
+      if (path === '/jobs') await expect(row.getByRole('checkbox')).toHaveAccessibleName(`Select digits j_…${job.slice(-6)}`);
+    }
+  }
+  await page.goto('/jobs');
+  await expect(page.getByRole('row').filter({ hasText: '2 GPUs' }).locator(`a[href="/jobs/${jobs[2]}"]`)).toBeVisible();
+  await page.goto(`/jobs?q=${jobs[1]}`);
+  await expect(page.locator('table.jobs tbody tr')).toHaveCount(1);
+  await expect(page.locator(`table.jobs a[href="/jobs/${jobs[1]}"]`)).toBeVisible();
+});
+
 test('who only sees their own jobs has their own list and no filter by person', async ({ page, server }) => {
   const job = await submitWith(server, {});
   await signInWith(page, server, 'ana', ['job.view.own', 'config.view']);
@@ -283,6 +304,42 @@ test('a lost attempt has a lane of its own, and the way from where the next one 
   await timeline.getByRole('img', { name: /^Running · / }).focus();
   await expect(timeline.locator('.lane-note:visible')).toHaveText(/^Running · /);
   await picture(page, 'job-lost');
+  host.close();
+});
+
+test('the log of a running job shows its newest lines', async ({ page, server, javaScriptEnabled }) => {
+  const { host, offer } = await running(server);
+  const lines = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `line ${from + n}\n`).join('');
+  const shown = () => page.getByRole('log').evaluate((log) => {
+    const view = log.getBoundingClientRect();
+    const within = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
+    return [...log.querySelectorAll('.log-line')].filter((line) => within(line.getBoundingClientRect())).map((line) => line.textContent);
+  });
+  const ends = async (number: number) => {
+    await expect.poll(async () => (await shown()).at(-1)).toBe(`line ${number}`);
+    expect(await shown()).not.toContain('line 1');
+  };
+  const offset = await host.log(offer, lines(1, 400));
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}`);
+  await ends(400);
+  await host.log(offer, lines(401, 450), offset);
+  if (!javaScriptEnabled) await page.reload();
+  await ends(450);
+  host.close();
+});
+
+test('files are listed by their numbers, not by their letters', async ({ page, server }) => {
+  const { host, offer } = await running(server);
+  for (const step of [120, 30, 1_000]) {
+    await host.file(offer, `validation_images/step_${step}_0.png`, 'sample', sample(0.5, step));
+    await host.file(offer, `caches/shard-${step}.bin`, 'other', Buffer.alloc(100, step % 256));
+  }
+  await signIn(page, server);
+  await page.goto(`/jobs/${offer.job_id}?show=files`);
+  for (const [table, name] of [['Sample', (step: number) => `validation_images/step_${step}_0.png`], ['Other', (step: number) => `caches/shard-${step}.bin`]] as const) {
+    await expect(page.getByRole('table', { name: table }).getByRole('rowheader')).toHaveText([30, 120, 1_000].map(name));
+  }
   host.close();
 });
 

@@ -10,7 +10,7 @@ const LANGUAGES = [
   { tag: 'hi', workers: 'वर्कर', total: '1 वर्कर' },
   { tag: 'ja', workers: 'ワーカー', total: '1' },
   { tag: 'pt-BR', workers: 'Workers', total: '1 worker' },
-  { tag: 'zh', workers: '工作节点', total: '1' },
+  { tag: 'zh', workers: 'Worker', total: '1 个 Worker' },
 ];
 
 for (const { tag, workers, total } of LANGUAGES) {

@@ -1,6 +1,8 @@
 // The overview: the state of the fleet and its alerts, with and without JavaScript.
+import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
+import { Host } from '../host';
+import { live, makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
 
 test('what needs a look is told, with the way to where it is mended', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'rack-1');
@@ -78,4 +80,72 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   }
   await wait.click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
+});
+
+test('an agent that was rejected after a rotation of its token is on the overview', async ({ page, context, server, agent, javaScriptEnabled }) => {
+  test.setTimeout(60_000);
+  const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
+  const program = agent({ token, name: 'gpu-1', args: ['--persistent'] });
+  const status = async () => (await (await server.api(`/api/admin/workers/${id}`)).json()).status;
+  await expect.poll(status, { timeout: 30_000 }).toBe('idle');
+  await signIn(page, server);
+  const worker = page.getByRole('region', { name: 'Fleet' }).getByRole('listitem').filter({ hasText: 'gpu-1' });
+  await expect(worker).toContainText('Idle');
+  if (javaScriptEnabled) await live(page);
+
+  const rotation = await context.newPage();
+  await rotation.goto(`/admin/workers/${id}`);
+  const panel = rotation.getByRole('region', { name: 'Token', exact: true });
+  await panel.locator('summary', { hasText: 'Rotate token' }).click();
+  await expect(panel.getByLabel('Old token expires')).toHaveValue(''); // immediately
+  await panel.getByRole('button', { name: 'Rotate token' }).click();
+  await expect(rotation.getByLabel('Worker token', { exact: true })).toBeVisible();
+  expect(await program.end(20_000)).toBe('exit status 77');
+
+  // The page that was open before follows by itself.
+  if (!javaScriptEnabled) await page.reload();
+  const event = page.getByRole('region', { name: 'Recent events' }).getByRole('listitem').filter({ hasText: 'Agent registration rejected' });
+  await expect(event).toContainText('gpu-1');
+  await expect(worker).toContainText('Offline');
+  await expectAccessible(page);
+  await picture(page, 'overview-rejected');
+});
+
+/** Returns the height of the largest part of a column that is empty while another column still has content. */
+async function largestGap(page: Page): Promise<number> {
+  return page.getByRole('main').evaluate((main) => {
+    const boxes = [...main.querySelectorAll('section, .tiles')].map((part) => part.getBoundingClientRect());
+    const [left, right] = [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))];
+    const end = Math.max(...boxes.map((box) => box.bottom));
+    const gaps = [1, 3, 5, 7].map((eighth) => {
+      const x = left + ((right - left) * eighth) / 8;
+      const column = boxes.filter((box) => box.left <= x && x <= box.right).sort((a, b) => a.top - b.top);
+      let [gap, bottom] = [0, column[0]?.top ?? 0];
+      for (const box of column) [gap, bottom] = [Math.max(gap, box.top - bottom), Math.max(bottom, box.bottom)];
+      return Math.max(gap, end - bottom);
+    });
+    return Math.max(...gaps);
+  });
+}
+
+test('no column of a new fleet has a large gap', async ({ page, server }) => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await signIn(page, server);
+  const host = await Host.connect(server, 'rack-1');
+  // Enough events for a full list.
+  for (const action of Array.from({ length: 8 }, (_, n) => (n % 2 ? 'resume' : 'drain'))) {
+    expect((await server.api(`/api/admin/workers/${host.id}/${action}`, { method: 'POST' })).status).toBe(200);
+  }
+  for (const state of ['first-worker', 'first-job']) {
+    if (state === 'first-job') {
+      await submit(server, 'digits');
+      await host.run();
+    }
+    await page.goto('/');
+    await expect(page.getByRole('region', { name: 'Fleet' })).toContainText('rack-1');
+    await expect(page.getByRole('region', { name: 'Recent events' }).getByRole('listitem')).toHaveCount(10);
+    await picture(page, `overview-${state}`);
+    expect(await largestGap(page), state).toBeLessThan(300);
+  }
+  host.close();
 });

@@ -25,3 +25,13 @@ test('the system page says what is in force and where it came from', async ({ pa
     await expectAccessible(page);
   }
 });
+
+test('sizes have the units of the settings', async ({ page, server }) => {
+  await signIn(page, server);
+  await page.goto('/admin/system');
+  const row = (flag: string) => page.getByRole('row').filter({ has: page.getByText(flag, { exact: true }) });
+  await expect(row('--log-max-size')).toContainText('64GiB');
+  await expect(page.getByRole('region', { name: 'Limits' }).locator('div').filter({ hasText: 'Max log size' })).toContainText(/64\sGiB$/);
+  await expect(page.getByRole('region', { name: 'Storage' })).toContainText(/\d\s[KMGT]iB free of/);
+  expect(await page.getByRole('main').innerText()).not.toMatch(/\d\s*[kKMGT]B\b/);
+});

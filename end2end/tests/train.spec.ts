@@ -1,7 +1,7 @@
 // The preview of a submit, with and without JavaScript.
 import { execFileSync } from 'node:child_process';
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { registerGpus, signIn, signInAs } from '../steps';
+import { makeWorker, registerGpus, signIn, signInAs } from '../steps';
 import type { Server } from '../fixtures';
 
 async function makeFleet(server: Server): Promise<void> {
@@ -45,6 +45,21 @@ test('what cannot be submitted says so where its preview would be', async ({ pag
   await expect(page.locator('.preview-summary')).toContainText('Time limit');
   await page.goto('/train?config=nowhere');
   await expect(page.locator('.preview-summary')).toContainText('nowhere');
+});
+
+test('results of many workers scroll in their box, also by keyboard', async ({ page, server }) => {
+  for (let n = 1; n <= 12; n += 1) await makeWorker(server, `gpu-${n}`);
+  await signIn(page, server);
+  await page.goto('/train?config=digits&labels=team%3Dnlp');
+  const box = page.getByRole('region', { name: 'Results by worker' });
+  await expect(box.locator('tbody tr')).toHaveCount(12);
+  const beyond = await box.evaluate((element) => element.scrollHeight - element.clientHeight);
+  expect(beyond, 'the box overflows').toBeGreaterThan(0);
+  await expectAccessible(page);
+  await box.focus();
+  await expect(box).toBeFocused();
+  await page.keyboard.press('End');
+  await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBeGreaterThanOrEqual(beyond - 1);
 });
 
 test('the shown curl command submits just that', async ({ page, server }) => {

@@ -119,6 +119,34 @@ test('a page says when it will try to reconnect', async ({ page, server, complai
   meant(complaints, /ERR_/);
 });
 
+test.describe('in another time zone', () => {
+  test.use({ timezoneId: 'Asia/Kolkata' });
+
+  test('the time since when a page is offline is in the zone of its reader, and names it', async ({ page, context, server, complaints }) => {
+    await page.clock.install();
+    await signIn(page, server);
+    for (const [zone, ahead, name] of [['local', 330, 'UTC+05:30'], ['utc', 0, 'UTC']] as const) {
+      await context.addCookies([{ name: 'zone', value: zone, url: server.url }]);
+      await page.goto('/jobs');
+      await live(page);
+      const now = () => page.evaluate(() => Date.now());
+      const before = await now();
+      await page.route('**/api/events*', (route) => route.abort());
+      await server.restart();
+      await expect(pill(page)).toHaveText(/^Reconnecting/);
+      const times = [before, await now()].map((at) => new Date(at + ahead * 60_000).toISOString().slice(11, 16));
+      // Only a connection that stays lost counts as offline.
+      await expect(async () => {
+        await page.clock.fastForward(16_000);
+        await expect(pill(page)).toHaveText(/^Offline since/, { timeout: 1_000 });
+      }).toPass({ timeout: 30_000 });
+      expect(times.map((time) => `Offline since ${time} ${name}`)).toContain(await pill(page).innerText());
+      await page.unroute('**/api/events*');
+    }
+    meant(complaints, /ERR_/);
+  });
+});
+
 test('lines that cannot be fetched are asked for again, by hand and by itself', async ({ page, server, complaints }) => {
   // While only the button may fetch them again, the delays of automatic retries do not end.
   await page.addInitScript(() => {

@@ -2,7 +2,7 @@
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
-import { makeWorker, signIn, submit } from '../steps';
+import { makeWorker, say, signIn, submit } from '../steps';
 import { demoFleet } from '../demo-fleet';
 
 const tab = (page: Page, name: string) => page.getByRole('navigation', { name: 'Worker views' }).getByRole('link', { name });
@@ -260,4 +260,25 @@ test('labels lead to the workers that have them', async ({ page, server }) => {
   await expect(page.locator('tbody tr')).toHaveCount(1);
   await expect(page.locator('tbody tr')).toContainText('gpu-2');
   hosts.forEach((host) => host.close());
+});
+
+test('a worker without jobs promises none that it cannot take', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await signIn(page, server);
+  const says = (text: string) => test.step(text, async () => {
+    await page.goto(`/admin/workers/${host.id}`);
+    await expect(page.getByRole('region', { name: 'Jobs', exact: true }).locator('.empty-text')).toHaveText(text);
+  });
+  const drain = async (action: 'drain' | 'resume') => expect((await server.api(`/api/admin/workers/${host.id}/${action}`, { method: 'POST' })).status).toBe(200);
+  await says('Ready for the next matching job.');
+  await drain('drain');
+  await says('Draining: accepts no new jobs.');
+  await drain('resume');
+  await say(server, host.token, 'heartbeat', { unhealthy_reason: 'the disk is full' });
+  await says('Unhealthy: accepts no new jobs.');
+  await say(server, host.token, 'disconnect', {});
+  await says('Jobs start here once the agent is connected.');
+  await drain('drain');
+  await says('Draining: accepts no new jobs.');
+  host.close();
 });

@@ -7,7 +7,9 @@ mod check;
 #[path = "../../build/generate.rs"]
 mod generate;
 
-use catalog::Catalog;
+use std::path::Path;
+
+use catalog::{Catalog, Sentence};
 
 const ENGLISH: &str = r#"{
     "jobs": { "title": "Jobs", "of": "{{0}} of {{1}}", "total_one": "1 job of {{0}}", "total_other": "{{count}} jobs of {{0}}" },
@@ -91,7 +93,7 @@ fn sentences_travel_in_the_order_of_english() {
 
 #[test]
 fn structs_have_the_keys_of_english() {
-    let english = Catalog::read(std::path::Path::new("app/locales"), "en").expect("it is there");
+    let english = Catalog::read(Path::new("app/locales"), "en").expect("it is there");
     let code = generate::structs(&english, &[]);
     for line in [
         "pub(crate) struct Pages {",
@@ -101,4 +103,33 @@ fn structs_have_the_keys_of_english() {
     ] {
         assert!(code.contains(line), "{line}");
     }
+}
+
+/// The labels of the dashboard that the documents name, by their keys.
+const NAMED_LABELS: [&str; 5] =
+    ["nav.administration", "nav.workers", "workers.create", "nav.train", "status.target_worker"];
+
+fn label(catalog: &Catalog, key: &str) -> String {
+    let found = catalog.sentences().into_iter().find_map(|(own, sentence)| match sentence {
+        Sentence::Text(text) if own == key => Some(text.clone()),
+        _ => None,
+    });
+    found.expect("a label")
+}
+
+#[test]
+fn labels_that_the_documents_name_are_those_of_each_language() {
+    let languages = ["en", "es", "hi", "ja", "pt", "zh"]
+        .map(|name| Catalog::read(Path::new("app/locales"), name).expect("a language"));
+    let row =
+        |key: &&str| format!("| {} |\n", languages.iter().map(|one| label(one, key)).collect::<Vec<_>>().join(" | "));
+    let rows: String = NAMED_LABELS.iter().map(row).collect();
+    let document = std::fs::read_to_string("docs/WORKER.md").expect("the document");
+    assert!(document.contains(&rows), "docs/WORKER.md lacks these rows:\n{rows}");
+}
+
+#[test]
+fn chinese_calls_a_worker_as_its_product_documents_do() {
+    let chinese = std::fs::read_to_string("app/locales/zh.json").expect("the language");
+    assert!(chinese.contains("Worker") && !chinese.contains("节点"), "app/locales/zh.json: a worker is 'Worker'");
 }

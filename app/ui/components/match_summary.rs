@@ -67,7 +67,7 @@ mod tests {
                 "8 वर्कर: 3 के पास site=graz है, उनमें से 0 के पास 16 GPU है।",
                 "ワーカー8台: 3台が site=graz に該当、そのうち0台が GPU 16基 に該当。",
                 "8 workers: 3 têm site=graz, 0 deles tem 16 GPUs.",
-                "8 个工作节点：3 个有 site=graz，其中 0 个有 16 个 GPU。",
+                "8 个 Worker：3 个有 site=graz，其中 0 个有 16 个 GPU。",
             ]
         );
     }

@@ -76,6 +76,11 @@ fn fetch_overview(backend: &SharedBackend, sees: VisibleSections) -> BackendFutu
     })
 }
 
+/// Returns the topics that change the page. A rejected request is an event, but changes no worker and no job.
+const fn page_topics(sees: VisibleSections) -> &'static [Topic] {
+    if sees.audit { &[Topic::AuditLog, Topic::Jobs, Topic::Workers] } else { &[Topic::Jobs, Topic::Workers] }
+}
+
 #[component]
 pub(crate) fn OverviewPage() -> impl IntoView {
     let words = &t().overview;
@@ -106,7 +111,7 @@ pub(crate) fn OverviewPage() -> impl IntoView {
 #[component]
 fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBackend) -> impl IntoView {
     let sees_workers = sees.workers;
-    let now = live_signal(first, &[Topic::Workers, Topic::Jobs], move || fetch_overview(&backend, sees));
+    let now = live_signal(first, page_topics(sees), move || fetch_overview(&backend, sees));
     let workers =
         Memo::new(move |_| now.with(|now| now.fleet.as_ref().map_or(0, |fleet| worker_count(&fleet.workers))));
     // The first steps are for users who may create workers.
@@ -123,6 +128,7 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBacken
         let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
         has_worker.get().then(|| view! { <Alerts now=fleet/> })
     };
+    // Events are below both columns: beside few jobs, they would leave a large gap.
     view! {
         {move || is_full.get().then(|| view! { <DiskFull/> })}
         {move || is_new.get().then(|| view! { <GettingStarted has_worker=has_worker.get() has_contact=has_contact.get()/> })}
@@ -130,12 +136,12 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBacken
             <SummaryTiles now=now/>
             {attention}
             {sees_workers.then(|| view! { <FleetChart gpus=gpus/> })}
-            <div class=if !is_new.get() && (sees_workers || sees.audit) { "overview-grid" } else { "" }>
-                {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
-                <div class=if is_new.get() { "overview-halves" } else { "space-y-6" }>
+            <div class="space-y-6">
+                <div class=if !is_new.get() && sees_workers { "overview-grid" } else { "" }>
+                    {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
                     {sees_workers.then(|| view! { <FleetPanel now=now/> })}
-                    {sees.audit.then(|| view! { <LatestEvents trail=trail/> })}
                 </div>
+                {sees.audit.then(|| view! { <LatestEvents trail=trail/> })}
             </div>
         })}
     }
