@@ -96,8 +96,8 @@ fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
 #[test]
 fn each_action_has_one_list_and_one_form() {
     for action in BulkAction::ALL {
-        let list = BulkTarget::for_action(*action).path();
+        let list = BulkTarget::for_action(action).path();
         let of = if list == "/jobs" { "jobs" } else { "workers" };
-        assert_eq!(form_url(*action), format!("/ui/{of}/bulk/{}", action.as_str()));
+        assert_eq!(form_url(action), format!("/ui/{of}/bulk/{}", action.as_str()));
     }
 }

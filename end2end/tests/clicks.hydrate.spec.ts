@@ -1,7 +1,10 @@
 // Daily tasks of users, and how many clicks each takes.
 import { expect, test, type Server } from '../fixtures';
 import type { Page } from '@playwright/test';
-import { jobIs, live, makeWorker, PASSWORD, registerGpus, say, signIn, submit } from '../steps';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../programs';
+import { jobIs, live, makeWorker, PASSWORD, registerGpus, say, signIn, signInAs, submit } from '../steps';
 
 /** Counts clicks from now on, in all documents of the tab. */
 async function counting(page: Page): Promise<() => Promise<number>> {
@@ -18,6 +21,22 @@ async function rack(server: Server): Promise<{ worker_id: string; token: string 
   const made = await makeWorker(server, 'rack-1');
   await registerGpus(server, made.token, 2);
   return made;
+}
+
+/** Submits jobs and cancels them, 500 at a time, because a user can have only 1,000 queued jobs. */
+async function history(server: Server, count: number): Promise<void> {
+  for (let before = 0; before < count; before += 500) {
+    const some = async () => {
+      const ids: string[] = [];
+      for (let n = 0; n < 25; n++) ids.push(await submit(server, 'digits'));
+      return ids;
+    };
+    const ids = (await Promise.all(Array.from({ length: 20 }, some))).flat();
+    const answer = await server.api('/api/queue/bulk/cancel', { method: 'POST', body: JSON.stringify({ ids }) });
+    expect(answer.status, await answer.text()).toBe(200);
+  }
+  const { counts } = await (await server.api('/api/queue?limit=1')).json();
+  expect(counts.cancelled).toBe(count);
 }
 
 test.beforeEach(async ({ page, server, claimed }) => {
@@ -145,9 +164,9 @@ test('who deleted a worker: 1, by the name that it had', async ({ page, server }
   expect(await clicks()).toBe(1);
 });
 
-test('a job by its name among many: 0', async ({ page, server }) => {
+test('a job by its name among ten thousand: 0', async ({ page, server }) => {
   const job = await submit(server, 'digits-quick');
-  for (let n = 0; n < 60; n++) await submit(server, 'digits');
+  await history(server, 10_000);
   await page.goto('/jobs');
   await live(page);
   const clicks = await counting(page);
@@ -193,3 +212,77 @@ test('what has the GPUs: 1', async ({ page, server }) => {
   await expect(page.getByRole('main')).toContainText('rack-1');
   expect(await clicks()).toBe(1);
 });
+
+test('a worker until it is online: 2, and one field', async ({ page, shell }) => {
+  await page.goto('/admin/workers');
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('link', { name: 'Create worker' }).first().click();
+  await page.getByLabel('Name').fill('rack-1');
+  await page.getByRole('button', { name: 'Create worker' }).click();
+  shell(await page.locator('pre', { hasText: 'simpletuner worker --orchestrator-url' }).first().innerText());
+  const contact = page.locator('.contact');
+  await expect(contact).toHaveClass(/is-here/, { timeout: 30_000 });
+  await expect(contact).toContainText('Connected');
+  await expect(page.getByRole('main').locator('.status-good').filter({ hasText: 'Idle' })).toBeVisible();
+  expect(await clicks()).toBe(2);
+});
+
+test('why it waits: 1, said once, and the nearest worker comes first', async ({ page, server }) => {
+  await makeWorker(server, 'a-never-connected');
+  for (const [name, labels] of [['b-label-and-gpus', {}], ['c-gpus', { site: 'graz' }]] as const) {
+    await registerGpus(server, (await makeWorker(server, name, labels)).token, 2);
+  }
+  const body = JSON.stringify({ config_name: 'digits', gpu_count: 16, worker_labels: { site: 'graz' } });
+  expect((await server.api('/api/queue/submit', { method: 'POST', body })).status).toBe(201);
+  await page.reload();
+  await live(page);
+  const clicks = await counting(page);
+  await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
+  const why = page.getByRole('region', { name: 'Pending reasons' });
+  await expect(why.getByRole('rowheader')).toHaveText([/^c-gpus/, /^b-label-and-gpus/, /^a-never-connected/]);
+  const said = await page.getByRole('main').locator('p:visible').allInnerTexts();
+  expect(said.filter((text) => text.includes('No worker meets the requirements.'))).toHaveLength(1);
+  expect(said.filter((text, at) => text.trim() && said.indexOf(text) < at), 'said twice').toEqual([]);
+  expect(await clicks()).toBe(1);
+});
+
+test('why it failed on two GPUs: 1, the exception and not the launcher’s last lines', async ({ page, server, agent }) => {
+  const { token } = await makeWorker(server, 'rack-1');
+  const output = readFileSync(join(ROOT, 'app/domain/exit_diagnosis/recorded/torchrun_oom.txt'), 'utf8');
+  const [, after = ''] = output.split('torch.OutOfMemoryError');
+  expect(after).toContain('Sending process 4714 closing signal SIGTERM');
+  const dir = join(server.dataDir, 'trainer');
+  mkdirSync(dir);
+  writeFileSync(join(dir, 'output'), output);
+  writeFileSync(join(dir, 'trainer.sh'), 'cat "${0%/*}/output" >&2\nexit 1\n');
+  agent({ token, args: ['--persistent', '--trainer', `sh ${dir}/trainer.sh`] });
+  const job = await submit(server, 'digits');
+  await jobIs(server, job, 'failed');
+  const headline = /^torch\.OutOfMemoryError: CUDA out of memory\. Tried to allocate 2\.00 GiB/;
+  await page.goto('/jobs?status=failed');
+  await live(page);
+  const row = page.getByRole('table').locator('tbody tr');
+  await expect(row).toHaveCount(1);
+  await expect(row.locator('.reason-line')).toHaveText(headline);
+  const clicks = await counting(page);
+  await row.getByRole('link', { name: 'digits' }).click();
+  await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
+  const reason = page.getByRole('region', { name: 'Progress' });
+  await expect(reason.locator('.reason-head')).toHaveText(headline);
+  await expect(reason).not.toContainText('SIGTERM');
+  expect(await clicks()).toBe(1);
+});
+
+for (const role of ['viewer', 'researcher']) {
+  test(`what has the GPUs, for a ${role}: 1`, async ({ page, server }) => {
+    await rack(server);
+    await page.context().clearCookies();
+    await signInAs(page, server, 'vic', role);
+    const clicks = await counting(page);
+    await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
+    await expect(page.getByRole('main')).toContainText('rack-1');
+    expect(await clicks()).toBe(1);
+  });
+}

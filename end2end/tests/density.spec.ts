@@ -26,6 +26,22 @@ async function fill(server: Server): Promise<Host> {
 }
 
 const heights = (page: Page) => page.locator('main .is-fixed tbody tr').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
+/** Returns the texts in table rows that their own boxes cut above or below. */
+const cut = (page: Page) => page.locator('main .is-fixed tbody').evaluateAll((bodies) => bodies.flatMap((body) => {
+  const found: string[] = [];
+  const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = document.createRange();
+    text.selectNodeContents(texts.currentNode);
+    const letters = text.getBoundingClientRect();
+    for (let box = texts.currentNode.parentElement!; box !== body && letters.width > 1; box = box.parentElement!) {
+      const edge = box.getBoundingClientRect();
+      const cuts = getComputedStyle(box).overflowY !== 'visible' && (letters.top < edge.top - 0.1 || letters.bottom > edge.bottom + 0.1);
+      if (cuts && edge.width > 1) found.push(`${box.className}: ${text}`); // a box of 1 px is for screen readers
+    }
+  }
+  return found;
+}));
 const widest = (page: Page) => page.locator('html').evaluate((html) => html.scrollWidth);
 
 test('rows are of one height, with long names too', async ({ page, server, context }) => {
@@ -61,6 +77,54 @@ test('rows are of one height, with long names too', async ({ page, server, conte
   expect(cards.reduce((sum, card) => sum + card, 0), 'fifty cards on a phone').toBeLessThanOrEqual(4_000);
   expect(await widest(page)).toBeLessThanOrEqual(380);
   await picture(page, 'density-380');
+  await expectAccessible(page);
+  host.close();
+});
+
+test('no letter is cut above or below in the two lines of a row', async ({ page, server, context }) => {
+  test.setTimeout(60_000);
+  const host = await fill(server);
+  await signIn(page, server);
+  for (const density of ['comfortable', 'compact']) {
+    await context.addCookies([{ name: 'density', value: density, url: server.url }]);
+    for (const path of ['/admin/workers', '/jobs', '/', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`]) {
+      await page.goto(path);
+      await expect(page.locator('main .is-fixed tbody tr').first()).toBeVisible();
+      expect.soft(await cut(page), `${density} ${path}`).toEqual([]);
+      expect(await widest(page), path).toBeLessThanOrEqual(1_280);
+      await picture(page, `letters-${density}-${path.replace(/\W+/g, '-').replace(host.id, 'id')}`);
+    }
+  }
+  host.close();
+});
+
+test('fifty attempts of a worker take 2,200 px, with long names too', async ({ page, server }) => {
+  test.setTimeout(90_000);
+  const config = 'flux-lora-portraits-of-frankfurt-production-vision-language-01'; // 62 characters
+  const { bundle } = await (await server.api('/api/configs/digits')).json();
+  const put = await server.api(`/api/configs/${config}`, { method: 'PUT', body: JSON.stringify({ files: bundle.files }) });
+  expect(put.ok, await put.text()).toBe(true);
+  const host = await Host.connect(server, LONG, { gpus: 2, labels: LABELS });
+  for (let number = 0; number < 50; number += 1) {
+    await submit(server, { config_name: config, worker_labels: LABELS });
+    const offer = await host.run();
+    if (number % 3 === 0) await host.report(offer, 'failed', { error: `RuntimeError: ${'CUDA out of memory. '.repeat(20)}`, exit_code: 1 });
+    else await host.report(offer, 'completed');
+  }
+  await signIn(page, server);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto(`/admin/workers/${host.id}`);
+  await page.getByRole('navigation', { name: 'Worker views' }).getByRole('link', { name: 'Jobs' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(LONG);
+  const rows = await heights(page);
+  expect(rows).toHaveLength(50);
+  expect(Math.max(...rows)).toBeLessThanOrEqual(40);
+  expect(await page.locator('main .is-fixed').evaluate((table) => table.scrollHeight)).toBeLessThanOrEqual(2_200);
+  const name = page.locator('main tbody').getByRole('link', { name: config }).first();
+  expect((await name.boundingBox())!.width, 'the names have their room').toBeGreaterThan(180);
+  await expect(name).toHaveAttribute('title', config);
+  expect(await widest(page)).toBeLessThanOrEqual(1_280);
+  await picture(page, 'density-attempts');
   await expectAccessible(page);
   host.close();
 });

@@ -1,7 +1,7 @@
 // Every GPU of the fleet, as tiles and as tables, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
-import { makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
+import { makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
 
 test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server }) => {
   await signIn(page, server);
@@ -128,3 +128,38 @@ test('as squares hundreds of GPUs are seen at once, each with its state and use 
   await expect(groups).toHaveCount(3);
   await expect(page.getByRole('heading', { level: 3 })).toHaveCount(24);
 });
+
+for (const role of ['viewer', 'researcher']) {
+  test(`a ${role} sees what has the GPUs, and can change nothing there`, async ({ page, server }) => {
+    const host = await Host.connect(server, 'atlas', { gpus: 2 });
+    const job = await submit(server, 'digits');
+    await host.run();
+    await host.tell([
+      { uuid: host.gpus[0], utilization_percent: 97 },
+      { uuid: host.gpus[1], unavailable: { reason: 'quarantined', detail: 'XID 79' } },
+    ]);
+    await signInAs(page, server, 'vic', role);
+    await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
+    const tile = (index: number) => page.getByRole('listitem').filter({ hasText: `${index}\u{a0}·` });
+    await expect(tile(0)).toContainText('97%');
+    await expect(tile(0)).toContainText('admin');
+    await expect(tile(0).getByRole('link')).toHaveAttribute('href', `/jobs/${job}`);
+    await expect(tile(1)).toContainText('XID 79');
+    await expect(page.getByRole('main').locator('form[method=post]')).toHaveCount(0);
+    await expectAccessible(page);
+    await picture(page, `gpus-${role}`);
+    await page.getByRole('link', { name: 'Tables' }).click();
+    await expect(page.getByRole('table').getByRole('link', { name: 'digits' })).toHaveAttribute('href', `/jobs/${job}`);
+
+    // The worker behind it shows its GPUs too, without the actions that an admin has there.
+    await page.getByRole('main').getByRole('link', { name: 'atlas' }).click();
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText('atlas');
+    await expect(page.getByRole('main')).toContainText('XID 79');
+    for (const action of ['Drain', 'Edit', 'Delete']) await expect(page.getByRole('main').getByText(action, { exact: true })).toHaveCount(0);
+    const drain = await page.request.post(`/api/admin/workers/${host.id}/drain`, { headers: { origin: server.url } });
+    expect((await drain.json()).code).toBe('permission_denied');
+    expect((await (await server.api(`/api/admin/workers/${host.id}`)).json()).draining).toBe(false);
+    host.close();
+  });
+}

@@ -149,3 +149,30 @@ test('no column of a new fleet has a large gap', async ({ page, server }) => {
   }
   host.close();
 });
+
+test('the notes of the tiles are shown in full, in each language', async ({ page, server, context }) => {
+  const host = await Host.connect(server, 'atlas', { gpus: 25 });
+  await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: 'digits', target: 'worker', gpu_count: 23 }) });
+  await host.run();
+  const unavailable = { reason: 'quarantined', detail: 'XID 79' };
+  await host.tell(host.gpus.slice(23).map((uuid) => ({ uuid, unavailable })));
+  await signIn(page, server);
+  const notes = page.locator('.tiles .tile > .tile-note');
+  await expect(notes.nth(1)).toHaveText('23 allocated · 2 unavailable');
+  for (const language of ['en', 'es', 'hi', 'ja', 'pt', 'zh']) {
+    await context.addCookies([{ name: 'language', value: language, url: server.url }]);
+    for (const width of [1280, 380]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.reload();
+      await expect(page.locator('html')).toHaveAttribute('lang', language);
+      const beyond = await notes.evaluateAll((all) => all.map((note) => {
+        const text = document.createRange();
+        text.selectNodeContents(note);
+        return text.getBoundingClientRect().right - note.getBoundingClientRect().right;
+      }));
+      expect(Math.max(...beyond), `${language}, ${width} px`).toBeLessThanOrEqual(0.5);
+      await picture(page, `overview-tiles-${language}-${width}`);
+    }
+  }
+  host.close();
+});

@@ -282,3 +282,34 @@ test('a worker without jobs promises none that it cannot take', async ({ page, s
   await says('Draining: accepts no new jobs.');
   host.close();
 });
+
+test('a draining worker says when it has no job left and can be powered off', async ({ page, server }) => {
+  const host = await Host.connect(server, 'gpu-1');
+  await submit(server, 'digits');
+  const offer = await host.run();
+  await server.api(`/api/admin/workers/${host.id}/drain`, { method: 'POST', body: JSON.stringify({ reason: 'riser cable' }) });
+  await signIn(page, server);
+  const row = page.getByRole('row').filter({ hasText: 'gpu-1' });
+  await page.goto('/admin/workers');
+  await expect(row).toContainText('riser cable');
+  await expect(row).not.toContainText('No jobs left');
+  const height = (await row.boundingBox())!.height;
+  await page.goto(`/admin/workers/${host.id}`);
+  await expect(page.getByText('Draining: riser cable', { exact: true }), 'a job is left').toBeVisible();
+  await host.report(offer, 'completed');
+  for (const view of ['', '/jobs', '/events']) {
+    await page.goto(`/admin/workers/${host.id}${view}`);
+    await expect(page.getByText('Draining: riser cable · No jobs left · Can be powered off', { exact: true })).toBeVisible();
+  }
+  await page.goto('/admin/workers');
+  await expect(row.getByText('No jobs left', { exact: true })).toBeVisible();
+  await expect(row.getByText('Can be powered off', { exact: true })).toBeVisible();
+  expect(Math.abs((await row.boundingBox())!.height - height), 'the row is as high as it was').toBeLessThan(2);
+  await expectAccessible(page);
+  await picture(page, 'workers-drained');
+  await server.api(`/api/admin/workers/${host.id}/resume`, { method: 'POST' });
+  await page.reload();
+  await expect(row).toContainText('Idle');
+  await expect(row).not.toContainText('Can be powered off');
+  host.close();
+});

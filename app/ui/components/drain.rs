@@ -15,6 +15,7 @@ use crate::ui::browser;
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::locales::sentence::Text;
 use crate::ui::schedule::on_next_frame;
 
 /// Drains the worker, or resumes it if it is draining.
@@ -87,12 +88,21 @@ pub(crate) fn DrainOptions(
     .into_erased()
 }
 
-/// Returns the reason and the deadline of a drain; empty if neither is set.
+/// Returns the reason and the deadline of a drain, and whether it is complete; empty if there is nothing to say.
 pub(crate) fn describe_drain(worker: &WorkerView, clock: PageClock) -> String {
     let words = &t().worker;
     let because = worker.drain_reason.as_ref().map(|reason| words.drains_because.of(escape(reason)));
     let until = worker.drain_deadline.map(|at| words.drains_until.of(clock.format_timestamp(at)));
-    because.into_iter().chain(until).collect::<Vec<_>>().join(" · ")
+    let drained = drained_notes(worker).into_iter().flatten().map(str::to_owned);
+    because.into_iter().chain(until).chain(drained).collect::<Vec<_>>().join(" · ")
+}
+
+/// Says that a draining worker has no job left, and that it can be powered off unless it is the orchestrator's own
+/// machine.
+pub(crate) fn drained_notes(worker: &WorkerView) -> [Option<Text>; 2] {
+    let words = &t().worker;
+    let drained = worker.draining && worker.status == WorkerStatus::Draining && worker.jobs.is_empty();
+    [drained.then_some(words.drained), (drained && !worker.local).then_some(words.drained_hint)]
 }
 
 /// Changes a worker to the state that it has after the request.
@@ -104,4 +114,31 @@ fn apply_drain(worker: &mut WorkerView, drains: bool) {
         (WorkerStatus::Draining, false) => WorkerStatus::Busy,
         (status, _) => status,
     };
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_drained_worker_can_be_powered_off_unless_it_is_the_servers_own_machine() {
+        let notes = |status: &str, draining: bool, local: bool, jobs: serde_json::Value| {
+            let worker = json!({
+                "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": status, "local": local,
+                "status_since": "2026-11-25T00:00:00Z", "draining": draining, "max_jobs": 1, "gpu_count": 0,
+                "labels": {}, "reported_labels": {}, "ignore_reported_labels": false,
+                "created_at": "2026-11-25T00:00:00Z", "jobs": jobs,
+            });
+            drained_notes(&serde_json::from_value(worker).expect("a worker"))
+        };
+        let job = json!([{"job_id": "j_1", "config_name": "digits", "status": "running"}]);
+        let (none, left, off) = (json!([]), Some(t().worker.drained), Some(t().worker.drained_hint));
+        assert_eq!(notes("draining", true, false, none.clone()), [left, off]);
+        assert_eq!(notes("draining", true, true, none.clone()), [left, None]);
+        assert_eq!(notes("draining", true, false, job), [None, None], "a job is left");
+        assert_eq!(notes("offline", true, false, none.clone()), [None, None], "what it runs is not known");
+        assert_eq!(notes("draining", false, false, none), [None, None], "an ephemeral worker that exits by itself");
+    }
 }

@@ -25,10 +25,10 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
     let still =
         Memo::new(move |_| detail.with(|detail| detail.progress.is_none() && !JobStage::new(detail).has_dial()));
     let nan_since = Memo::new(move |_| detail.with(|detail| detail.progress.as_ref()?.loss_nan_since));
-    let fits_none = Memo::new(move |_| detail.with(|detail| detail.fits_none));
+    let is_empty = Memo::new(move |_| still.get() && detail.with(|detail| has_no_text(words, detail)));
     let label = detail.with_untracked(|detail| words.progress_of.of(&detail.config_name));
     view! {
-        <section class="panel job-head" aria-label=words.progress>
+        <section class="panel job-head" aria-label=words.progress hidden=move || is_empty.get()>
             <div class="job-head-top">
                 {move || (!still.get()).then(|| view! {
                     <p class="job-percent">{move || percent.get().map_or_else(|| "–".to_owned(), |percent| t().format_percent(percent))}</p>
@@ -36,7 +36,6 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
                 <p class="job-note">
                     {move || detail.with(|detail| status_note(words, detail))}
                     {move || nan_since.get().map(|step| view! { " "<strong>{nan_text(step)}</strong> })}
-                    {move || fits_none.get().then(|| view! { " "<a class="quiet-link" href="#why">{t().blockers.title}</a> })}
                 </p>
             </div>
             {move || (!still.get()).then(|| view! {
@@ -55,10 +54,15 @@ fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
     Some((job.error.clone()?, log))
 }
 
+fn has_no_text(words: &Job, job: &JobView) -> bool {
+    job.error.is_none() && status_note(words, job).is_empty()
+}
+
 fn status_note(words: &Job, job: &JobView) -> String {
     let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
     match job.status {
-        JobStatus::Queued if job.fits_none => t().blockers.unsatisfiable.to_owned(),
+        // The panel with the reasons begins with this.
+        JobStatus::Queued if job.fits_none => String::new(),
         JobStatus::Queued => {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),
@@ -115,27 +119,38 @@ fn ProgressReading(name: &'static str, value: String) -> impl IntoView {
 mod tests {
     use super::*;
 
+    fn queued(more: &serde_json::Value) -> JobView {
+        let mut job = serde_json::json!({
+            "job_id": "j_1", "config_name": "digits", "config_revision": 1, "target": "auto", "status": "queued",
+            "priority": 10, "worker_labels": {}, "attempt": 0, "max_attempts": 3, "submitted_by": "ada",
+            "submitted_at": "2026-01-02T03:04:05Z", "status_since": "2026-01-02T03:04:05Z", "queue_position": 1,
+        });
+        job.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        serde_json::from_value(job).expect("a job")
+    }
+
     #[test]
     fn a_place_in_line_is_grouped() {
-        let place = |place: u32| {
-            let job = serde_json::json!({
-                "job_id": "j_1", "config_name": "digits", "config_revision": 1, "target": "auto", "status": "queued",
-                "priority": 10, "worker_labels": {}, "attempt": 0, "max_attempts": 3, "submitted_by": "ada",
-                "submitted_at": "2026-01-02T03:04:05Z", "status_since": "2026-01-02T03:04:05Z", "queue_position": place,
-            });
-            status_note(&t().job, &serde_json::from_value(job).expect("a job"))
-        };
+        let place = |place: u32| status_note(&t().job, &queued(&serde_json::json!({"queue_position": place})));
         assert!(place(9_998).contains("Position 9,998 in queue"), "{}", place(9_998));
         assert!(!place(1).contains("Position"), "the next one");
     }
 
     #[test]
+    fn that_no_worker_matches_is_left_to_the_panel_with_the_reasons() {
+        let is_empty = |more| has_no_text(&t().job, &queued(&more));
+        assert!(is_empty(serde_json::json!({"fits_none": true})));
+        assert!(!is_empty(serde_json::json!({"fits_none": true, "error": "the host was lost"})));
+        assert!(!is_empty(serde_json::json!({})));
+    }
+
+    #[test]
     fn a_loss_that_is_not_a_number_is_shown_as_nan() {
-        let loss = |number, since| {
+        let said = |number, since| {
             super::loss_text(&ProgressView { loss: number, loss_nan_since: since, ..ProgressView::default() })
         };
         assert_eq!(
-            [loss(None, None), loss(Some(9.65), None), loss(None, Some(7))],
+            [said(None, None), said(Some(9.65), None), said(None, Some(7))],
             [None, Some("9.65".to_owned()), Some("NaN".to_owned())]
         );
     }

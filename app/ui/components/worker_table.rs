@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::drain::drained_notes;
 use super::labels::{LabelChips, MAX_IN_ROW};
 use super::progress_bar::ProgressBar;
 use super::row_selection::{row_checkbox, select_all_checkbox};
@@ -132,13 +133,18 @@ pub(crate) fn LastSeen(worker: WorkerView) -> impl IntoView {
     }
 }
 
-/// The first job of a worker with its progress, and how many more it has.
+/// The first job of a worker with its progress, and how many more it has; without a job, whether its drain is complete.
 #[component]
 fn CurrentJobCell(worker: WorkerView) -> impl IntoView {
     let words = t();
     let more = worker.jobs.len().saturating_sub(1);
+    let [drained, hint] = drained_notes(&worker);
     match worker.jobs.into_iter().next() {
-        None => view! { <span class="text-muted">{words.workers.no_job}</span> }.into_erased(),
+        None => view! {
+            <span class="block truncate text-muted">{drained.unwrap_or(words.workers.no_job)}</span>
+            {hint.map(|hint| view! { <span class="row-sub" title=hint>{hint}</span> })}
+        }
+        .into_erased(),
         Some(job) => view! {
             <span class="progress-cell">
                 <a class="quiet-link truncate" href=format!("/jobs/{}", job.job_id)>{job.config_name.clone()}</a>

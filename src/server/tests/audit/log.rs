@@ -80,7 +80,7 @@ async fn each_action_is_recorded_once() {
                 .await
             }
         };
-        provoke(&server, *action).await;
+        provoke(&server, action).await;
         let filters = AuditFilters { action: Some(action.as_str().to_owned()), ..AuditFilters::default() };
         let query = AuditQuery { filters, ..AuditQuery::default() };
         let page = server.app.services.audit.audit_page(&query).await.expect("a database");
