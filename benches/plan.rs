@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{CheckpointUploads, Demand, Job, JobOverrides, JobSpec, JobTarget, StartPoint};
+use app::domain::job::{Demand, Job, JobSpec, JobTarget};
 use app::domain::labels::Labels;
 use app::domain::plan::{ConcurrencyLimits, PlannerFleet, job_sort_key, plan};
 use app::domain::time::Timestamp;
@@ -60,24 +60,7 @@ fn job(n: u32) -> Job {
         min_vram_gb: (kind.is_multiple_of(3)).then_some(40.0),
         ..Demand::default()
     };
-    let spec = JobSpec {
-        config_name: "digits".to_owned(),
-        config_revision: 1,
-        target: JobTarget::Worker,
-        demand,
-        num_processes: None,
-        max_retries: 3,
-        retry_on_failure: false,
-        max_runtime: None,
-        exclusive: false,
-        checkpoints: CheckpointUploads::Last,
-        secrets: None,
-        shared_secrets_only: false,
-        files: Vec::new(),
-        paths: Vec::new(),
-        overrides: JobOverrides::new(),
-        start: StartPoint::NewestCheckpoint,
-    };
+    let spec = JobSpec { target: JobTarget::Worker, demand, ..JobSpec::new("digits", 1) };
     let at = Timestamp(NOW.0 - i64::from(NUMBER) + i64::from(n));
     Job { priority: (n % 7) as u8, ..Job::submitted(JobId::new(NOW, entropy(n)), spec, at, format!("user-{}", n % 30)) }
 }

@@ -3,7 +3,7 @@
 use super::capability::Capability;
 use super::gpu::{Gpu, GpuReport, Unavailable, UnavailableReason};
 use super::ids::{JobId, WorkerId};
-use super::job::{CheckpointUploads, Demand, Job, JobOverrides, JobSpec, JobTarget, StartPoint};
+use super::job::{Demand, Job, JobSpec};
 use super::labels::Labels;
 use super::time::{Millis, Timestamp};
 use super::worker::{Worker, WorkerKind};
@@ -16,24 +16,7 @@ pub(crate) const LEASE_DURATION: Millis = Millis::from_secs(120);
 
 /// A spec with this demand and no other special settings.
 pub(crate) fn spec(demand: Demand) -> JobSpec {
-    JobSpec {
-        config_name: "digits".to_owned(),
-        config_revision: 1,
-        target: JobTarget::Auto,
-        demand,
-        num_processes: None,
-        max_retries: 3,
-        retry_on_failure: false,
-        max_runtime: None,
-        exclusive: false,
-        checkpoints: CheckpointUploads::Last,
-        secrets: None,
-        shared_secrets_only: false,
-        files: Vec::new(),
-        paths: Vec::new(),
-        overrides: JobOverrides::new(),
-        start: StartPoint::NewestCheckpoint,
-    }
+    JobSpec { demand, ..JobSpec::new("digits", 1) }
 }
 
 /// The `n`-th job, of user `ada`; jobs with a smaller `n` are older.

@@ -106,9 +106,18 @@ wire_words!(
 );
 
 impl JobStatus {
+    /// Returns the phase: waiting, running or ended.
+    pub const fn phase(self) -> JobPhase {
+        match self {
+            Self::Queued | Self::Offered => JobPhase::Waiting,
+            Self::Starting | Self::Running | Self::Cancelling => JobPhase::Running,
+            Self::Completed | Self::Failed | Self::Cancelled => JobPhase::Ended,
+        }
+    }
+
     /// Returns whether the status is final.
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(self.phase(), JobPhase::Ended)
     }
 }
 
@@ -131,8 +140,8 @@ impl JobStatus {
     pub const fn is_in_phase(self, phase: JobPhase) -> bool {
         match phase {
             JobPhase::Active => !self.is_terminal(),
-            JobPhase::Waiting => matches!(self, Self::Queued | Self::Offered),
-            JobPhase::Running => matches!(self, Self::Starting | Self::Running | Self::Cancelling),
+            JobPhase::Waiting => matches!(self.phase(), JobPhase::Waiting),
+            JobPhase::Running => matches!(self.phase(), JobPhase::Running),
             JobPhase::Ended => self.is_terminal(),
         }
     }

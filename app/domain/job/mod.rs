@@ -85,6 +85,30 @@ pub struct JobSpec {
     pub start: StartPoint,
 }
 
+impl JobSpec {
+    /// Creates a spec of a configuration's revision, without requirements and with the defaults of a submit.
+    pub fn new(config_name: &str, config_revision: u32) -> Self {
+        Self {
+            config_name: config_name.to_owned(),
+            config_revision,
+            target: JobTarget::Auto,
+            demand: Demand::default(),
+            num_processes: None,
+            max_retries: 3,
+            retry_on_failure: false,
+            max_runtime: None,
+            exclusive: false,
+            checkpoints: CheckpointUploads::Last,
+            secrets: None,
+            shared_secrets_only: false,
+            files: Vec::new(),
+            paths: Vec::new(),
+            overrides: JobOverrides::new(),
+            start: StartPoint::NewestCheckpoint,
+        }
+    }
+}
+
 /// Where a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobTarget {

@@ -169,3 +169,21 @@ pub struct SetPriority {
     /// The priority, 0 to 50.
     pub priority: u8,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest of an `Idempotency-Key` is that of this document: a request that is repeated after an upgrade must still
+    /// be the same. A new field is therefore omitted while it has its default.
+    #[test]
+    fn document_of_a_submit_with_defaults_does_not_change() {
+        assert_eq!(
+            serde_json::to_value(SubmitJob::new("digits")).expect("a document"),
+            serde_json::json!({
+                "config_name": "digits", "target": "auto", "worker_labels": {}, "max_retries": 3,
+                "retry_on_failure": false, "checkpoints": "last", "priority": 10, "dry_run": false,
+            })
+        );
+    }
+}

@@ -418,3 +418,15 @@ fn job_counts(by_state: &[(String, u64)]) -> JobCounts {
         cancelled: count(&|status| status == JobStatus::Cancelled),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_know_every_status() {
+        for status in JobStatus::ALL {
+            assert_eq!(crate::store::is_live_state(status.as_str()), Some(!status.is_terminal()), "{status:?}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use app::protocol::workers::WorkerCounts;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::gpus::views::gpu_states;
+use crate::service::jobs::views::job_status;
 use crate::service::jobs::match_summary;
 use crate::service::system::SystemService;
 use crate::service::workers::views::{load_held_jobs, worker_status};
@@ -185,7 +186,11 @@ fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
     let mut now = JobTotals::default();
     let mut oldest: Option<&Job> = None;
     for job in fleet_state.jobs().map(std::sync::Arc::as_ref).filter(|job| can_see(own, job)) {
-        let waits = crate::service::jobs::views::job_status(job).is_in_phase(JobPhase::Waiting);
+        let waits = match job_status(job).phase() {
+            JobPhase::Waiting => true,
+            JobPhase::Running => false,
+            JobPhase::Active | JobPhase::Ended => continue,
+        };
         *(if waits { &mut now.waiting } else { &mut now.running }) += 1;
         if waits && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
             oldest = Some(job);

@@ -1,6 +1,7 @@
 //! Workers and jobs: what is written is read, and a failed guard writes nothing.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use app::domain::capability::Capability;
 use app::domain::gpu::{Gpu, GpuReport, MemoryKind, Unavailable, UnavailableReason};
@@ -15,7 +16,7 @@ use app::domain::worker::{OfflineCause, Worker, WorkerEdit, WorkerKind};
 
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
 use crate::store::StoreError;
-use crate::store::sql::rows::job_states::is_live;
+use crate::store::sql::rows::job_states::{all_words, is_live};
 use crate::store::workers::LastContact;
 
 on_every_engine!(
@@ -285,6 +286,8 @@ fn job_lifecycles() -> Vec<Vec<Job>> {
 }
 
 async fn every_job_state_round_trips(fresh: &TestStore) {
+    let written: BTreeSet<&str> = job_lifecycles().iter().flatten().map(|job| job.state.as_str()).collect();
+    assert_eq!(written, all_words(), "a life cycle for every state");
     for (n, mut life) in (10..).zip(job_lifecycles()) {
         for step in &mut life {
             step.id = job(n).id;

@@ -27,3 +27,9 @@ pub fn is_live(word: &str) -> Option<bool> {
         _ => None,
     }
 }
+
+/// The words of all states in the lists.
+#[cfg(test)]
+pub fn all_words() -> std::collections::BTreeSet<&'static str> {
+    [live_states!(), ended_states!()].iter().flat_map(|list| list.split('\'').skip(1).step_by(2)).collect()
+}
