@@ -9,6 +9,7 @@ pub mod artifacts;
 pub mod audit;
 pub mod bulk;
 pub mod configs;
+pub mod gpu;
 pub mod gpus;
 pub mod jobs;
 pub mod logs;

@@ -1,6 +1,6 @@
 //! GPU readings as text. Missing values are omitted; a dash replaces a text without any value.
 
-use crate::protocol::gpus::gpu::{GpuReadingView, GpuView, MemoryKind};
+use crate::protocol::gpu::{GpuReadingView, GpuView, MemoryKind};
 
 /// The text for a missing value.
 pub(crate) const NO_VALUE: &str = "–";
@@ -50,7 +50,7 @@ fn used_of_total(now: Option<String>, all: Option<String>, unit: &str) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::gpus::gpu::Gpu;
+    use crate::protocol::gpu::Gpu;
 
     fn with(vram_gb: Option<f64>, reading: Option<GpuReadingView>) -> GpuView {
         GpuView { gpu: Gpu { vram_gb, ..Gpu::default() }, reading, ..GpuView::default() }

@@ -5,7 +5,7 @@ use super::gpu_readings;
 use super::locales::Language;
 use super::prefs::Locale;
 use crate::domain::time::{Millis, Timestamp};
-use crate::protocol::gpus::gpu::{GpuReadingView, GpuView};
+use crate::protocol::gpu::{GpuReadingView, GpuView};
 
 /// Formats the age of a time: `20 s ago`.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {

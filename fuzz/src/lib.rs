@@ -11,11 +11,11 @@ pub mod checks;
 pub use app::{domain, protocol};
 
 // The agent's, where its modules look for each other.
+mod args;
 #[path = "../../src/worker/artifacts/mod.rs"]
 mod artifacts;
 #[path = "../../src/worker/bundle/mod.rs"]
 mod bundle;
-mod cli;
 #[path = "../../src/worker/clock.rs"]
 mod clock;
 mod config;

@@ -6,13 +6,16 @@
 // Pages are deeply nested types.
 #![recursion_limit = "512"]
 
+mod args;
 mod audit_shipping;
 mod backup;
 mod boot;
 mod change_notifier;
 mod cli;
 mod clock;
+mod data_dir;
 mod disk;
+mod exit;
 mod files;
 mod flashes;
 mod history;
@@ -23,7 +26,6 @@ mod metrics;
 mod process;
 mod random;
 mod service;
-mod state;
 mod store;
 mod text;
 mod tls;

@@ -19,11 +19,12 @@ use tokio::time::Instant;
 use crate::api::{Api, ReconnectSignal, retry_until_answered};
 use crate::attempt::{AdoptOutcome, AttemptRunner};
 use crate::config::AgentConfig;
+use crate::context::{AgentContext, SharedStatus};
 use crate::disk_space::DiskSpaceMonitor;
 use crate::exit::FatalError;
 use crate::files::{self, AttemptKey};
-use crate::probe::host_health::HostHealth;
-use crate::session::{AgentContext, AgentSession};
+use crate::host_health::HostHealth;
+use crate::session::AgentSession;
 use crate::state::{self, AgentAction, AgentInput, AgentPolicy, ProcessExit};
 use crate::{clock, daemon, gpu, limits, sandbox, spot};
 
@@ -103,8 +104,7 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     let boot_id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
-    let (online, refused, shared) =
-        (ReconnectSignal::default(), AtomicBool::new(false), daemon::SharedStatus::default());
+    let (online, refused, shared) = (ReconnectSignal::default(), AtomicBool::new(false), SharedStatus::default());
     let context = Arc::new(AgentContext {
         config,
         api,
@@ -123,10 +123,7 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
 
     let (inbox, inputs) = mpsc::channel(64);
     let mut agent = AgentLoop::with_adopted_attempts(Arc::clone(&context), inbox.clone(), inputs)?;
-    spot::start(&context, inbox.clone())?;
-    gpu::forward_added_gpus(&context, inbox.clone());
-    let (own, to_agent) = (Arc::clone(&context), inbox.clone());
-    tokio::task::spawn_local(async move { own.host_health.watch(to_agent).await });
+    watch_host(&context, &inbox)?;
     let session =
         AgentSession::new(Arc::clone(&context), inbox, agent.running.subscribe(), agent.decline_requests.subscribe());
     let mut reporter = daemon::StatusReporter::new(context, session.reach());
@@ -135,6 +132,23 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     reporter.set_stopping();
     agent.disconnect(&session).await;
     Ok(ending)
+}
+
+/// Starts the tasks that tell the agent's loop what changes on this host.
+fn watch_host(context: &Arc<AgentContext>, inbox: &mpsc::Sender<AgentInput>) -> Result<(), FatalError> {
+    if let Some(service) = spot::find_service(&context.config.shutdown)? {
+        let (own, to_agent) = (Arc::clone(context), inbox.clone());
+        tokio::task::spawn_local(async move {
+            own.status.set_host_termination(service.wait_for_termination().await);
+            // The loop has ended, so the process exits.
+            let _ = to_agent.send(AgentInput::HostTerminating).await;
+        });
+    }
+    let (own, to_agent) = (Arc::clone(context), inbox.clone());
+    tokio::task::spawn_local(async move { gpu::forward_added_gpus(&own.gpus, to_agent).await });
+    let (own, to_agent) = (Arc::clone(context), inbox.clone());
+    tokio::task::spawn_local(async move { own.host_health.watch(to_agent).await });
+    Ok(())
 }
 
 /// Detects which sandbox levels this host supports. This takes as long as the trainer's Python takes to start.
@@ -254,7 +268,7 @@ impl AgentLoop {
     fn shutdown_deadline(&self) -> Instant {
         let config = &self.context.config;
         let patience = match config.on_stop {
-            crate::cli::OnStop::Finish => Duration::from_hours(365 * 24),
+            crate::args::OnStop::Finish => Duration::from_hours(365 * 24),
             _ => config.stop_grace + REPORT_TIMEOUT,
         };
         Instant::now() + patience

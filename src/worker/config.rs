@@ -2,6 +2,7 @@
 
 pub mod disk;
 mod labels;
+mod notice_source;
 mod ops;
 pub mod paths;
 
@@ -15,14 +16,15 @@ use app::remote::ServerTrust;
 use clap::ArgMatches;
 use reqwest::Url;
 
+pub use self::notice_source::NoticeSource;
 pub use self::ops::ShutdownConfig;
-use crate::cli::input_limits::InputLimits;
-use crate::cli::jobs::MaxJobs;
-use crate::cli::{AgentArgs, OnStop, is_on_command_line};
-use crate::disk_space::read_disk_space;
+use crate::args::input_limits::InputLimits;
+use crate::args::jobs::MaxJobs;
+use crate::args::limits::RequestedLimits;
+use crate::args::{AgentArgs, OnStop, is_on_command_line};
 use crate::exit::FatalError;
 use crate::files::AttemptLimits;
-use crate::limits::RequestedLimits;
+use crate::filesystem::read_disk_space;
 use crate::secret::{Secret, agent_secrets};
 
 #[derive(Debug, Clone)]

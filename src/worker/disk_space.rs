@@ -2,18 +2,17 @@
 //!
 //! Removing the files of large jobs takes minutes, and a disk may hang: only this thread then waits.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use nix::sys::statvfs::statvfs;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::AgentConfig;
-use crate::config::disk::{FilesystemSpace, format_gib};
+use crate::filesystem::{format_gib, read_disk_space};
 use crate::retention::{self, RetentionPolicy};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
@@ -148,11 +147,4 @@ impl DiskWatcher {
         let floor = floor.unwrap_or_else(|| "the minimum".to_owned());
         self.is_short.then(|| format!("less than {floor} is free on the disk of {}", self.work_dir.display()))
     }
-}
-
-/// The space of a directory's file system.
-pub fn read_disk_space(dir: &Path) -> Option<FilesystemSpace> {
-    let disk = statvfs(dir).ok()?;
-    let bytes = |blocks: u64| blocks.saturating_mul(disk.fragment_size());
-    Some(FilesystemSpace { free: bytes(disk.blocks_available()), total: bytes(disk.blocks()) })
 }

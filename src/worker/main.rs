@@ -5,22 +5,28 @@
 
 mod agent;
 mod api;
+mod args;
 mod artifacts;
 mod attempt;
 mod backoff;
 mod bundle;
+mod cgroup;
 mod cli;
 mod clock;
 mod config;
+mod context;
 mod daemon;
 mod disk_space;
 mod doctor;
 mod environment;
 mod exit;
 mod files;
+mod filesystem;
 mod gpu;
+mod host_health;
 mod job_config;
 mod limits;
+mod logging;
 mod outcome;
 mod probe;
 mod process;
@@ -31,30 +37,16 @@ mod sandbox;
 mod secret;
 mod session;
 mod spot;
+mod startup;
 mod state;
 mod supervisor;
+mod terminal;
 #[cfg(test)]
 mod tests;
+mod trainer_program;
 
 use std::process::ExitCode;
 
-use app::command_line::ignore_empty_env_vars;
-use clap::{CommandFactory, FromArgMatches};
-
 fn main() -> ExitCode {
-    if let Err(fatal) = run_as::become_user() {
-        return daemon::report_fatal(&fatal);
-    }
-    // `simpletuner worker …` also works if this program is installed under that name.
-    let args =
-        std::env::args_os().enumerate().filter(|(place, arg)| *place != 1 || arg != "worker").map(|(_, arg)| arg);
-    let matches = ignore_empty_env_vars(cli::Cli::command()).get_matches_from(args);
-    let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let ended = match cli.command {
-        Some(command) => command.run(&matches),
-        None => daemon::run_agent(cli.agent, &matches),
-    };
-    let code = ended.map_or_else(|fatal| daemon::report_fatal(&fatal), ExitCode::from);
-    app::logging::background_writer::flush();
-    code
+    cli::run()
 }

@@ -4,8 +4,8 @@ use app::domain::exit_diagnosis::{CauseKind, ExitCause, ExitOutcome, diagnose, t
 use app::domain::log_text::{plain_text, visible_range};
 use app::protocol::agents::StatusReport;
 
-use crate::config::disk::format_gib;
 use crate::files::{AttemptExit, AttemptKey, DiskAtExit, EX_TEMPFAIL, StopCause};
+use crate::filesystem::{LOW_DISK_BYTES, format_gib};
 
 const SIGKILL: i32 = 9;
 /// Max characters of the log's last lines in a report.
@@ -15,7 +15,7 @@ const MAX_ERROR_CHARS: usize = 1_500;
 const LEASE_EXPIRED_ERROR: &str = "the worker had no contact with the orchestrator: the job is exclusive, so its \
     trainer was stopped before the lease expired";
 /// Below this free space the disk counts as full, in bytes.
-const DISK_FULL_BYTES: u64 = crate::supervisor::log_spool::LOW_DISK_BYTES;
+const DISK_FULL_BYTES: u64 = LOW_DISK_BYTES;
 /// A SIGKILL without any message mostly comes from the kernel.
 const SIGKILL_HINT: &str = " (SIGKILL: often the host ran out of memory)";
 /// How programs report a full disk.

@@ -1,17 +1,11 @@
 //! `simpletuner-worker probe`: what this machine can run, for an orchestrator that considers running jobs itself.
 
-pub mod host_health;
-
-use std::fmt::{self, Display, Formatter};
-use std::path::Path;
-use std::process::{Command, Stdio};
-
 use app::protocol::agents::ProbeReport;
 
 use crate::config::GpuOverrides;
 use crate::exit::FatalError;
 use crate::gpu;
-use crate::sandbox::trainer_files::is_python;
+use crate::trainer_program::can_start;
 
 /// Prints a [`Probe`] as JSON.
 ///
@@ -27,90 +21,4 @@ pub fn main(trainer: &str) -> Result<u8, FatalError> {
     };
     println!("{}", serde_json::to_string(&probe).expect("plain fields"));
     Ok(0)
-}
-
-/// A command that succeeds if the trainer's program exists, and for `python -m MODULE` if the module does; it starts
-/// that Python.
-pub fn check_command(command: &[String]) -> Vec<String> {
-    const FIND: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-    // Some shells also name files that are not executable; built-in commands have no path.
-    const LOOK: &str =
-        "found=$(command -v -- \"$1\") && case $found in */*) test -f \"$found\" && test -x \"$found\" ;; esac";
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    match command {
-        [python, flag, module, ..] if flag == "-m" && is_python(Path::new(python)) => {
-            words(&[python, "-c", FIND, module])
-        }
-        [python, ..] if is_python(Path::new(python)) => words(&[python, "-c", ""]),
-        [program, ..] => words(&["sh", "-c", LOOK, "sh", program]),
-        [] => words(&["false"]),
-    }
-}
-
-/// Whether the command of [`check_command`] succeeds.
-pub fn can_start(command: &[String]) -> bool {
-    succeeds(&check_command(command))
-}
-
-/// What the trainer's command lacks on this host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MissingTrainer {
-    /// The program does not exist, or does not start.
-    Program(String),
-    /// Its Python does not have this module.
-    Module(String),
-}
-
-impl Display for MissingTrainer {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program(program) => write!(out, "the program {program:?} does not exist or cannot be started"),
-            Self::Module(module) => write!(out, "Python does not find the module {module:?}"),
-        }
-    }
-}
-
-/// What is missing, if the trainer cannot be started.
-pub fn find_missing(command: &[String]) -> Option<MissingTrainer> {
-    if can_start(command) {
-        return None;
-    }
-    Some(match command {
-        [program, _, module, ..] if can_start(std::slice::from_ref(program)) => MissingTrainer::Module(module.clone()),
-        [program, ..] => MissingTrainer::Program(program.clone()),
-        [] => MissingTrainer::Program(String::new()),
-    })
-}
-
-/// Whether a command without input and output exits with 0.
-pub fn succeeds(command: &[String]) -> bool {
-    let Some((program, args)) = command.split_first() else { return false };
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn missing_trainers_are_found() {
-        let can = |command: &str| can_start(&shell_words::split(command).expect("a command"));
-        assert!(can("python3 -m json.tool --help") && can("sh trainer.sh"));
-        assert!(!can("python3 -m no_such_module.train") && !can("no-such-program x") && !can("no-such-python -m json"));
-        assert!(!can("") && !can("/") && !can("/etc/passwd"));
-        assert!(can("env -m json"), "only a Python's -m names a module");
-        let lacks =
-            |command: &str| find_missing(&shell_words::split(command).expect("a command")).map(|it| it.to_string());
-        assert_eq!(lacks("python3 -m json.tool"), None);
-        assert_eq!(
-            lacks("python3 -m no_such_module"),
-            Some("Python does not find the module \"no_such_module\"".to_owned())
-        );
-        assert_eq!(
-            lacks("no-such-program x y"),
-            Some("the program \"no-such-program\" does not exist or cannot be started".to_owned())
-        );
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use app::protocol::agents::dispatch::JobOffer;
 use app::protocol::agents::{DesiredState, RunningAttempt, StopReason};
 
-use crate::cli::OnStop;
+use crate::args::OnStop;
 use crate::exit;
 use crate::files::{AttemptKey, StopCause};
 

@@ -12,9 +12,7 @@ use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
-pub use crate::protocol::gpus::gpu::{
-    Gpu, GpuInfo, GpuReading, GpuTelemetry, MemoryKind, Unavailable, UnavailableReason,
-};
+pub use crate::protocol::gpu::{Gpu, GpuInfo, GpuReading, GpuTelemetry, MemoryKind, Unavailable, UnavailableReason};
 
 /// The protocol version of this build.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,6 +1,5 @@
 //! `/api/admin/gpus`: all GPUs of the fleet, by worker.
 
-pub mod gpu;
 pub mod history;
 
 use serde::{Deserialize, Serialize};

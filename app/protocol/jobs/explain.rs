@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::WorkerId;
 use crate::domain::time::Timestamp;
-use crate::protocol::gpus::gpu::Unavailable;
+use crate::protocol::gpu::Unavailable;
 
 /// Why a job is pending, for each worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

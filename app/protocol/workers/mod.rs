@@ -16,7 +16,7 @@ use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
 pub use crate::protocol::agents::refused::{RefusedAgentView, TokenConflictView};
-use crate::protocol::gpus::gpu::{GpuInfo, GpuView};
+use crate::protocol::gpu::{GpuInfo, GpuView};
 
 /// `POST /api/admin/workers`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Blockers, and the changes that would help, as sentences in the user's language.
 
-use crate::protocol::gpus::gpu::UnavailableReason;
+use crate::protocol::gpu::UnavailableReason;
 use crate::protocol::jobs::explain::{BlockerCode, BlockerView};
 use crate::ui::locales::Language;
 

@@ -8,7 +8,7 @@ use super::icon::{Glyph, Icon};
 use super::progress_bar::ProgressBar;
 use super::status::StatusBadge;
 use super::time::RelativeTime;
-use crate::protocol::gpus::gpu::GpuView;
+use crate::protocol::gpu::GpuView;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;

@@ -8,7 +8,7 @@ use super::gpu_table::GpuEntry;
 use super::icon::Icon;
 use super::progress_bar::ProgressBar;
 use crate::domain::ids::WorkerId;
-use crate::protocol::gpus::gpu::GpuView;
+use crate::protocol::gpu::GpuView;
 use crate::protocol::status::GpuState;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;

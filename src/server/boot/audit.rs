@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::args::ServerArgs;
 use crate::audit_shipping::AuditShipper;
-use crate::cli::ServerArgs;
 use crate::service::Services;
 
 /// Creates the shipper of audit checkpoints, if one is configured.

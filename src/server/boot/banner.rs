@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::http::state::AppState;
 use crate::http::system::PLAIN_HTTP_WARNING;
-use crate::state::AppState;
 use crate::tls::Tls;
 
 /// Logs the listen address and the fingerprint for agents.

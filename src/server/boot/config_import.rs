@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use app::protocol::configs::ConfigBundle;
 
-use super::exit::ExitError;
+use crate::exit::ExitError;
 use crate::service::Services;
 use crate::service::configs::{ConfigPrecondition, MAX_BUNDLE};
 use crate::service::unit_of_work::Caller;

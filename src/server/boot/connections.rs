@@ -8,8 +8,8 @@ use app::domain::network::Network;
 use ipnet::IpNet;
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::cli::ServerArgs;
-use crate::cli::limits::LimitArgs;
+use crate::args::ServerArgs;
+use crate::args::limits::LimitArgs;
 
 /// This many open files are reserved for database, logs and the like, plus one of sixteen beyond: each upload and download
 /// opens a file.

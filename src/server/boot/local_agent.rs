@@ -14,29 +14,19 @@ use std::time::Duration;
 use app::logging::LogLineFormat;
 use app::protocol::agents::ProbeReport;
 use app::protocol::system::fingerprint::Fingerprint;
-use clap::ValueEnum;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, User};
+use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::operator::local_url;
-use crate::cli::ServerArgs;
-use crate::cli::worker::agent_program;
+use crate::args::ServerArgs;
+use crate::args::local::{LocalAccount, LocalWorkerMode};
 use crate::service::Services;
 use crate::tls::Tls;
 
-/// Whether jobs may run on the server's own host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LocalWorkerMode {
-    /// If it has a GPU and a trainer.
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
+/// The program file of the agent.
+pub const AGENT_BINARY: &str = "simpletuner-worker";
 /// Timeout of the check for GPU and trainer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the agent may take to stop.
@@ -44,13 +34,10 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 /// The first and the longest delay before an agent that has exited is restarted.
 const RESTART_BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// The user of the agent and its trainers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LocalAccount {
-    /// The server's own; the operator has agreed to that.
-    Server,
-    /// Another user.
-    Other(User),
+/// Returns the agent beside this program, or the one on the `PATH`.
+pub fn agent_program() -> PathBuf {
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(AGENT_BINARY)));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(AGENT_BINARY))
 }
 
 /// Settings of the child process.

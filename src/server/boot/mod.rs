@@ -4,7 +4,6 @@ mod audit;
 mod banner;
 pub mod config_import;
 pub mod connections;
-pub mod exit;
 mod http2;
 pub mod local_agent;
 pub mod offline;
@@ -15,7 +14,6 @@ pub mod serve;
 mod site;
 
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,22 +28,22 @@ use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
 
 use self::connections::ConnectionLimiter;
-use self::exit::ExitError;
 use self::local_agent::LocalAgent;
 use self::operator::OperatorAccess;
-use crate::cli::exposed_secrets;
-use crate::cli::{SecretString, ServerArgs};
+use crate::args::{SecretString, ServerArgs, exposed_secrets};
 use crate::clock::{Clock, SlewedClock};
+use crate::data_dir::create_data_dir;
 use crate::disk::PathDisk;
+use crate::exit::ExitError;
 use crate::files::audit_checkpoints::AuditCheckpointFile;
 use crate::flashes::Flashes;
 use crate::http::access::AuthMode;
+use crate::http::state::{AppParts, AppState};
 use crate::http::ui::render_limiter::RenderLimiter;
 use crate::random::{OsRandom, Random};
 use crate::service::access::Blocklist;
 use crate::service::system::disk_space::DiskSpaceGuard;
 use crate::service::{ServerPolicy, ServiceParts, Services, access};
-use crate::state::{AppParts, AppState};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -212,40 +210,6 @@ async fn sweep_flashes(app: AppState) {
     loop {
         tokio::time::sleep(Duration::from_secs(10)).await;
         app.flashes.sweep(app.services.context.now());
-    }
-}
-
-/// Returns the data directory, whether it exists or not.
-pub fn resolve_data_dir(named: Option<&Path>) -> Result<PathBuf, ExitError> {
-    let home = || {
-        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))
-    };
-    let chosen = named.map(Path::to_owned).or_else(|| Some(home()?.join("simpletuner")));
-    chosen.ok_or_else(|| ExitError::config("no data directory; set --data-dir".to_owned()))
-}
-
-fn create_data_dir(named: Option<&Path>) -> Result<PathBuf, ExitError> {
-    let data = resolve_data_dir(named)?;
-    std::fs::create_dir_all(&data).map_err(|error| {
-        ExitError::config(format!(
-            "cannot create the data directory {} ({error}); choose another with --data-dir",
-            data.display()
-        ))
-    })?;
-    warn_if_readable(&data);
-    // Artifact paths are relative to it, whatever the current directory is.
-    std::path::absolute(&data).map_err(|error| ExitError::config(format!("{}: {error}", data.display())))
-}
-
-/// New files are private ([`crate::main`] sets the umask); an existing directory may be readable by others.
-fn warn_if_readable(data: &Path) {
-    let mode = std::fs::metadata(data).map_or(0, |found| found.permissions().mode());
-    if mode & 0o077 != 0 {
-        tracing::warn!(
-            "other users of this host can read the data directory; to prevent that: chmod 700 {}",
-            data.display()
-        );
     }
 }
 

@@ -8,14 +8,14 @@ use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
 use super::{open_parts, open_services, restore_marker};
-use crate::boot::exit::ExitError;
-use crate::cli::SecretString;
+use crate::args::SecretString;
+use crate::exit::ExitError;
 use crate::flashes::Flashes;
 use crate::http;
 use crate::http::access::AuthMode;
+use crate::http::state::{AppParts, AppState};
 use crate::http::ui::render_limiter::RenderLimiter;
 use crate::service::{ServerPolicy, Services};
-use crate::state::{AppParts, AppState};
 use crate::store::sqlite;
 use crate::tokens;
 

@@ -3,7 +3,7 @@
 use app::domain::plan::ConcurrencyLimits;
 use app::domain::time::Millis;
 
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
 use crate::service::ServerPolicy;
 use crate::service::access::rate_limits::RateQuotas;
 

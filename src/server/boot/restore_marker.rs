@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::exit::ExitError;
+use crate::exit::ExitError;
 use crate::service::Services;
 
 /// The file that marks a restored database. No backup includes it.

@@ -19,7 +19,7 @@ use super::output::{Output, OutputFormat};
 use super::run::parse_value;
 use super::table::{CellStyle, Table, TableCell};
 use crate::boot::config_import;
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 /// Uploads of this size or more show their progress, in bytes.
 const PROGRESS_THRESHOLD_BYTES: usize = 256 << 10;

@@ -4,7 +4,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::output::Output;
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 /// `simpletuner completions`
 #[derive(Debug, Clone, Args)]

@@ -1,7 +1,7 @@
 //! A worker's GPUs in a terminal.
 
 use app::domain::time::Timestamp;
-use app::protocol::gpus::gpu::{GpuView, UnavailableReason};
+use app::protocol::gpu::{GpuView, UnavailableReason};
 use app::ui::terminal;
 
 use super::table::{CellStyle, Table, TableCell};

@@ -9,8 +9,8 @@ use console::Term;
 use serde_json::Value;
 
 use super::table::{Table, TableCell, render_facts};
-use crate::boot::exit::ExitError;
 use crate::clock::{Clock, SystemClock};
+use crate::exit::ExitError;
 
 #[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::doc_markdown, reason = "a terminal shows it as it is")]

@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::client::Client;
 use super::client::connection::ConnectionArgs;
 use super::output::{Output, OutputArgs, with_process_output};
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 /// Runs a command that needs a server.
 pub fn with_server<W>(connection: &ConnectionArgs, output: &OutputArgs, work: W) -> ExitCode

@@ -17,7 +17,7 @@ use super::gpus;
 use super::output::{Output, OutputFormat};
 use super::run::{one_of, parse_value};
 use super::table::{CellStyle, Table, TableCell};
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 /// A worker by name or ID.
 #[derive(Debug, Clone, Args)]

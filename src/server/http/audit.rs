@@ -14,9 +14,9 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::Query;
+use crate::http::state::AppState;
 use crate::service::access::Requirement;
 use crate::service::audit::trail;
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let reads = Requirement::Permission(Permission::AdminAudit);

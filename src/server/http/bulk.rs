@@ -14,9 +14,9 @@ use super::problem::ApiError;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::idempotency_key;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
-use crate::state::AppState;
 
 const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
     OperationDoc {

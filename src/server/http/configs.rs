@@ -14,9 +14,9 @@ use crate::http::edge::extractors::Path;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::configs::ConfigPrecondition;
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let (sees, edits) =

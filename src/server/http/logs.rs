@@ -8,8 +8,8 @@ use crate::http::edge::extractors::{Path, Query};
 use crate::http::jobs::job_id;
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::state::AppState;
 
 /// Problems of both routes.
 const PROBLEMS: &[&str] =

@@ -21,6 +21,7 @@ pub mod routes;
 mod search;
 mod secrets;
 pub mod site;
+pub mod state;
 pub mod system;
 pub mod ui;
 mod usage;
@@ -37,7 +38,7 @@ use tower_http::csrf::CsrfLayer;
 
 use self::openapi::ApiDescription;
 use self::routes::{DeclaredRoute, Routes};
-use crate::state::AppState;
+use self::state::AppState;
 use problem::{cross_site, no_such_route, panicked};
 
 /// Returns the router of the whole server.

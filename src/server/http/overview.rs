@@ -10,8 +10,8 @@ use super::edge::language::ClientLanguage;
 use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     Routes::new(app, "Workers").get("/overview", Requirement::Permission(Permission::AdminWorkers), SHOW, show)

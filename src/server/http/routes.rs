@@ -18,10 +18,10 @@ use super::openapi::signature::{HandlerSignature, Signature};
 use super::problem::ApiError;
 use super::ui::forms;
 use crate::http::edge::request::{Peer, caller_from_principal};
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
 use crate::service::workers::tokens::TokenUse;
-use crate::state::AppState;
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

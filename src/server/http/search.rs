@@ -9,8 +9,8 @@ use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::extractors::Query;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 /// One of these is required to search.
 pub const SEARCH_PERMISSIONS: &[Permission] = &[Permission::JobViewOwn, Permission::ConfigView, Permission::FleetView];

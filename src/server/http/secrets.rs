@@ -13,8 +13,8 @@ use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let submits = Requirement::Permission(Permission::JobSubmit);

@@ -11,8 +11,8 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::csv;
 use crate::http::edge::extractors::Query;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     Routes::new(app, "Usage").get("/usage", Requirement::SeeJobs, SHOW, show).get(

@@ -1,8 +1,6 @@
 //! Persistent state: workers, jobs, attempts, configurations, access, and the audit log.
 //!
-//! [`Store`] is the interface for #[cfg(test)]
-pub use self::sql::rows::job_states::is_live as is_live_state;
-use cases; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case
+//! [`Store`] is the interface for use cases; [`sqlite`] and [`postgres`] implement it, with the statements of `sql`. A use case
 //! runs as one [`TransactionWork`] in one transaction. It decides before it writes, so that a rejection has written nothing,
 //! and it awaits nothing but the database. The store may run it a second time if the first transaction failed, so it must be
 //! repeatable.
@@ -26,6 +24,8 @@ pub mod workers;
 #[cfg(test)]
 pub mod conformance;
 
+#[cfg(test)]
+pub use self::sql::rows::job_states::is_live as is_live_state;
 use std::fmt;
 
 use futures_util::future::BoxFuture;

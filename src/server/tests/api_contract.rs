@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 
 use crate::http::problem::codes::ProblemCode;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 /// What an operation can return, by method and path.
 struct RouteContract {

@@ -25,7 +25,7 @@ pub use job::{ChunkAck, FileUpload, JobApi};
 pub use lease::LeaseTimer;
 pub use retry::{ReconnectSignal, retry_until_answered};
 
-use crate::cli::input_limits::InputLimits;
+use crate::args::input_limits::InputLimits;
 use crate::config::{AgentConfig, is_local};
 use crate::exit::FatalError;
 use crate::secret::{Secret, agent_secrets};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{AttemptRunner, remove_secrets};
+use crate::context::AgentContext;
 use crate::files::{AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, VERSION, remove_tree};
-use crate::session::AgentContext;
 
 /// The state of a directory below `jobs/`.
 pub enum AdoptOutcome {

@@ -40,31 +40,18 @@ use self::job_secrets::AttemptJobSecrets;
 use self::persisted_state::PersistedState;
 use crate::api::{JobApi, OrchestratorError};
 use crate::clock;
+use crate::context::AgentContext;
 use crate::files::{
     AttemptDir, AttemptKey, AttemptSecrets, AttemptSpec, AttemptState, JobDiskLimit, StopCause, StopOrder, VERSION,
     remove_tree,
 };
 use crate::gpu::GpuReservation;
+use crate::logging::CURRENT_JOB;
 use crate::sandbox::users;
 use crate::secret::Secret;
-use crate::session::AgentContext;
 
 /// Grace period of a superseded attempt, in seconds.
 const SUPERSEDED_GRACE: u64 = 5;
-
-tokio::task_local! {
-    /// The current job and its trace, for log lines.
-    static CURRENT_JOB: (String, Option<TraceContext>);
-}
-
-/// The fields that log lines of the current job contain.
-pub fn log_context() -> Vec<(&'static str, String)> {
-    let told = |(job, trace): &(String, Option<TraceContext>)| {
-        let trace = trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
-        [("job_id", job.clone())].into_iter().chain(trace).collect()
-    };
-    CURRENT_JOB.try_with(told).unwrap_or_default()
-}
 
 #[derive(Debug)]
 pub struct AttemptRunner {

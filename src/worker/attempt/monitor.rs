@@ -9,8 +9,8 @@ use tokio::sync::watch;
 
 use super::{AttemptRunner, run_blocking};
 use crate::api::retry_until_answered;
+use crate::cgroup::Cgroup;
 use crate::files::{AttemptDir, AttemptExit, StopCause, SupervisorRecord, VERSION};
-use crate::supervisor::cgroup::Cgroup;
 use crate::{clock, process};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

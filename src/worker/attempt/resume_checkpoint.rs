@@ -17,8 +17,8 @@ use super::{AttemptRunner, run_blocking};
 use crate::api::{OrchestratorError, retry_until_answered};
 use crate::artifacts::checkpoints::parse_step;
 use crate::bundle::is_safe_relative_path;
-use crate::config::disk::format_gib;
-use crate::disk_space::read_disk_space;
+use crate::filesystem::format_gib;
+use crate::filesystem::read_disk_space;
 
 /// Where files are stored until all of them have arrived.
 const INCOMING_DIR: &str = "incoming";

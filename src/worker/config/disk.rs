@@ -2,17 +2,12 @@
 
 use app::domain::disk_watermark::{DiskFloor, is_full};
 
+use crate::filesystem::FilesystemSpace;
+
 /// The default, in bytes: a few checkpoints of a small model.
 const DEFAULT_MIN_FREE_BYTES: u64 = 10 << 30;
 /// The default is at most this part of the disk: small disks are rented by the gigabyte.
 const DEFAULT_MIN_FREE_DIVISOR: u64 = 20;
-
-/// Space of a file system for users other than root, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilesystemSpace {
-    pub free: u64,
-    pub total: u64,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MinFreeSpace {
@@ -41,14 +36,6 @@ impl MinFreeSpace {
     }
 }
 
-pub fn format_gib(bytes: u64) -> String {
-    let tenths = (bytes >> 20) * 10 / 1024;
-    if tenths < 10 {
-        return format!("{} MiB", bytes >> 20);
-    }
-    format!("{}.{} GiB", tenths / 10, tenths % 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,12 +54,6 @@ mod tests {
         ] {
             assert_eq!(MinFreeSpace::from_flag(told).bytes(total), bytes, "{told:?} of {total}");
         }
-    }
-
-    #[test]
-    fn sizes_are_formatted_in_gib() {
-        let words = [0, 48 << 20, GIB / 2, 10 * GIB, u64::MAX].map(format_gib);
-        assert_eq!(words, ["0 MiB", "48 MiB", "512 MiB", "10.0 GiB", "17179869183.9 GiB"]);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::cli::ops::ShutdownArgs;
-use crate::spot::NoticeSource;
+use super::NoticeSource;
+use crate::args::ops::ShutdownArgs;
 use app::command_line::duration::parse_duration;
 
 #[derive(Debug, Clone, Default)]

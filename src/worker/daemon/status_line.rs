@@ -2,7 +2,7 @@
 
 use app::domain::time::Timestamp;
 
-use super::shared_status::JobProgress;
+use crate::context::JobProgress;
 use crate::files::AttemptKey;
 
 #[derive(Debug, Clone, PartialEq)]

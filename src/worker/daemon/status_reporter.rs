@@ -11,10 +11,11 @@ use tokio::time::Instant;
 use super::idle_timer::IdleTimer;
 use super::sd_notify::ServiceNotifier;
 use super::status_line::StatusLine;
-use super::terminal;
+use crate::context::AgentContext;
 use crate::files::AttemptKey;
-use crate::session::{AgentContext, OrchestratorReach};
+use crate::session::OrchestratorReach;
 use crate::state::AgentInput;
+use crate::terminal;
 
 /// Update interval in a terminal.
 const LIVE_INTERVAL: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use app::domain::sandbox::{JobLimits, SandboxLevel};
 
 use super::diagnostic::Diagnostic;
-use crate::config::disk::format_gib;
+use crate::filesystem::format_gib;
 use crate::gpu::Hardware;
-use crate::probe::MissingTrainer;
 use crate::sandbox::host::SandboxSupport as Sandbox;
+use crate::trainer_program::MissingTrainer;
 
 const GIB: u64 = 1 << 30;
 /// Too little for a bundle and a log, in bytes.

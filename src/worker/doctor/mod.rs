@@ -16,14 +16,15 @@ use app::remote::ServerTrust;
 use clap::ArgMatches;
 
 use self::diagnostic::{Diagnostic, DiagnosticLevel};
-use crate::cli::ops::LogFormat;
-use crate::cli::{self, DoctorArgs};
+use crate::args::ops::LogFormat;
+use crate::args::{DoctorArgs, is_on_command_line};
 use crate::config::disk::MinFreeSpace;
 use crate::config::{self, AgentConfig};
 use crate::exit::{self, FatalError};
 use crate::gpu::{self, Hardware};
 use crate::limits;
 use crate::secret::{Secret, agent_secrets};
+use crate::startup;
 
 /// Prints the report. Returns 0 if nothing fails, otherwise 1.
 ///
@@ -31,10 +32,10 @@ use crate::secret::{Secret, agent_secrets};
 /// If no report can be created.
 pub fn main(args: DoctorArgs, matches: &ArgMatches) -> Result<u8, FatalError> {
     let matches = matches.subcommand_matches("doctor").unwrap_or(matches);
-    let on_command_line = cli::is_on_command_line(matches, "worker_token");
-    cli::initialize(args.agent.verbose, LogFormat::Explicit(app::logging::LogLineFormat::Text));
+    let on_command_line = is_on_command_line(matches, "worker_token");
+    startup::initialize(args.agent.verbose, LogFormat::Explicit(app::logging::LogLineFormat::Text));
     if args.agent.worker_token.is_some() && on_command_line {
-        return Err(cli::reexec_without_token());
+        return Err(startup::reexec_without_token());
     }
     let json = args.json;
     let lines = report(args, matches)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use app::protocol::gpus::gpu::{Gpu, GpuReading, MemoryKind};
+use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 
 use super::Hardware;
 use super::provider::{GpuProcess, GpuProvider, GpuSnapshot, bytes_to_gb, memory_size_gb};

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use app::protocol::gpus::gpu::{Gpu, GpuReading, MemoryKind};
+use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 use serde::Deserialize;
 
 use super::Hardware;

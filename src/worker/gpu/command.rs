@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use app::protocol::gpus::gpu::Gpu;
+use app::protocol::gpu::Gpu;
 
 use super::health::{GpuHealth, mark_missing_as_lost};
 use super::quarantine::{Quarantine, QuarantineEntries};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use app::protocol::gpus::gpu::Gpu;
+use app::protocol::gpu::Gpu;
 
 use super::sysfs::{list_cards, list_dir, read_text};
 use super::{Hardware, is_placeholder, mig};

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use app::protocol::gpus::gpu::{Gpu, GpuReading, MemoryKind};
+use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 use serde::Deserialize;
 
 use super::Hardware;

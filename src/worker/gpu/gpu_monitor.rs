@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use app::domain::time::Timestamp;
-use app::protocol::gpus::gpu::{Gpu, GpuReading, GpuTelemetry, Unavailable};
+use app::protocol::gpu::{Gpu, GpuReading, GpuTelemetry, Unavailable};
 use tokio::sync::{Notify, oneshot};
 
 use super::health::{GpuFailure, GpuHealth, GpuPoll, mark_missing_as_lost};

@@ -1,16 +1,14 @@
 //! Waits for GPUs whose driver is installed after the agent started: a module that is loaded late, or a container
 //! toolkit. The hardware determines much of what the agent has reported and decided, so it restarts once it is idle.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::health::GpuPoll;
-use super::{Hardware, apply_restrictions, provider};
+use super::{GpuMonitor, Hardware, apply_restrictions, provider};
 use crate::config::AgentConfig;
-use crate::session::AgentContext;
 use crate::state::AgentInput;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -39,16 +37,10 @@ pub fn wait_for_gpus(config: &AgentConfig, asked: &Receiver<oneshot::Sender<GpuP
 }
 
 /// Tells the agent's loop each time that they are found: it may have to finish jobs first.
-pub fn forward_added_gpus(context: &Arc<AgentContext>, inbox: mpsc::Sender<AgentInput>) {
-    let context = Arc::clone(context);
-    tokio::task::spawn_local(async move {
-        context.gpus.gpus_added().await;
-        tracing::info!("found GPUs: restarting as soon as nothing runs");
-        loop {
-            if inbox.send(AgentInput::GpusAdded).await.is_err() {
-                return;
-            }
-            context.gpus.gpus_added().await;
-        }
-    });
+pub async fn forward_added_gpus(gpus: &GpuMonitor, inbox: mpsc::Sender<AgentInput>) {
+    gpus.gpus_added().await;
+    tracing::info!("found GPUs: restarting as soon as nothing runs");
+    while inbox.send(AgentInput::GpusAdded).await.is_ok() {
+        gpus.gpus_added().await;
+    }
 }

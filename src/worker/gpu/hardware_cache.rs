@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use app::protocol::gpus::gpu::Gpu;
+use app::protocol::gpu::Gpu;
 
 use super::{Hardware, is_placeholder};
 use crate::config::AgentConfig;

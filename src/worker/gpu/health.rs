@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use app::protocol::gpus::gpu::{GpuReading, Unavailable, UnavailableReason};
+use app::protocol::gpu::{GpuReading, Unavailable, UnavailableReason};
 
 use super::provider::{GpuFault, GpuProcess, GpuSnapshot, format_processes};
 use super::xid::{XidSeverity, classify_xid};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use app::protocol::gpus::gpu::{Gpu, GpuReading, MemoryKind};
+use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 
 use super::Hardware;
 use super::provider::{GpuProvider, GpuSnapshot, memory_size_gb};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use app::protocol::gpus::gpu::{Unavailable, UnavailableReason};
+use app::protocol::gpu::{Unavailable, UnavailableReason};
 use tokio::time::Instant;
 
 use super::GpuMonitor;
@@ -165,7 +165,7 @@ fn describe_issues(findings: &[PreflightIssue]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use app::protocol::gpus::gpu::GpuReading;
+    use app::protocol::gpu::GpuReading;
 
     #[expect(clippy::unnecessary_wraps, reason = "a look may also bring nothing")]
     fn poll_result(users: Option<&[u32]>, faults: &[GpuFault]) -> GpuPoll {

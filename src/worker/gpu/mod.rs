@@ -27,7 +27,7 @@ mod xid;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use app::protocol::gpus::gpu::{Gpu, GpuInfo};
+use app::protocol::gpu::{Gpu, GpuInfo};
 use serde::{Deserialize, Serialize};
 
 pub use gpu_monitor::{GpuMonitor, GpuReservation};

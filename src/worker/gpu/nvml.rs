@@ -6,7 +6,7 @@ mod xids;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use app::protocol::gpus::gpu::{Gpu, GpuReading, MemoryKind};
+use app::protocol::gpu::{Gpu, GpuReading, MemoryKind};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 

@@ -1,6 +1,6 @@
 //! What every kind of GPU provides, by whichever interface its vendor has.
 
-use app::protocol::gpus::gpu::GpuReading;
+use app::protocol::gpu::GpuReading;
 
 use super::{Hardware, amd, apple, fake, intel, nvml};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use app::protocol::gpus::gpu::GpuTelemetry;
+use app::protocol::gpu::GpuTelemetry;
 
 /// Max samples; older ones are dropped.
 const MAX_SAMPLES: usize = 12;

@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::cgroup::JOB_CGROUP_PREFIX;
+
 /// The leaf. The unit in deploy/ uses the same name.
 pub const AGENT_CGROUP: &str = "agent";
-/// Prefix of the groups of attempts.
-pub const JOB_CGROUP_PREFIX: &str = "st-";
 /// Where systemd starts a unit's other processes.
 const SYSTEMD_CGROUP: &str = ".control";
 /// Processes may be started while others are moved.

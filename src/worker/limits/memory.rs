@@ -3,19 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use crate::args::limits::JobMemoryLimit;
+
 /// Reserve for the agent and the system: a fraction of the memory, between these bounds in bytes; never more than half.
 const RESERVE_DIVISOR: u64 = 20;
 const MIN_RESERVE_BYTES: u64 = 512 << 20;
 const MAX_RESERVE_BYTES: u64 = 4 << 30;
-
-/// The owner's setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobMemoryLimit {
-    /// An equal share for each job, after the reserve.
-    EqualShare,
-    Unlimited,
-    Bytes(u64),
-}
 
 impl JobMemoryLimit {
     /// The limit per job, for this much memory and this many jobs.

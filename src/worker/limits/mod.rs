@@ -11,19 +11,10 @@ use std::path::{Path, PathBuf};
 use app::domain::sandbox::JobLimits;
 
 use self::cgroups::{AvailableControllers, OwnedCgroup};
-use self::memory::JobMemoryLimit;
-use crate::cli::limits::JobProcessLimit;
+use crate::args::limits::RequestedLimits;
+use crate::cgroup;
 use crate::files::{JobCgroup, SupervisorRecord, list_attempts};
 use crate::process::{ProcId, descendants};
-use crate::supervisor::cgroup;
-
-/// The limits that the owner requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestedLimits {
-    pub memory: JobMemoryLimit,
-    /// Processes and threads.
-    pub processes: JobProcessLimit,
-}
 
 /// The limits that this host can apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

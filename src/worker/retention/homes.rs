@@ -8,15 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::files::{AttemptSpec, AttemptState, list_attempts};
-use crate::sandbox::users;
-
-/// A home directory and its last use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HomeDir {
-    pub path: PathBuf,
-    /// When a job of its owner last started or ended.
-    pub last_used: SystemTime,
-}
+use crate::sandbox::users::{self, HomeDir};
 
 /// All that are not in use; empty if that is unknown.
 pub fn unused_homes(work_dir: &Path) -> Vec<HomeDir> {

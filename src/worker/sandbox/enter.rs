@@ -19,7 +19,7 @@ use super::report::{LaunchFailure, SandboxReport, send};
 use super::{credentials, init, seccomp};
 use crate::exit::{self, FatalError};
 use crate::files::AttemptDir;
-use crate::supervisor::trainer;
+use crate::trainer_program::{build_command, explain_spawn_error};
 
 /// Devices that every program expects, and that give access to nothing.
 const DEVICE_FILES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
@@ -66,9 +66,9 @@ fn exec_trainer(job: &SandboxJob) -> Result<u8, LaunchFailure> {
     credentials::drop_privileges(plan).map_err(|why| setup_failure(&why))?;
     restrict(plan).map_err(|why| setup_failure(&why))?;
     let mut command =
-        trainer::build_command(&job.command, &plan.work).map_err(|why| LaunchFailure { why, host_fault: false })?;
+        build_command(&job.command, &plan.work).map_err(|why| LaunchFailure { why, host_fault: false })?;
     let error = command.stdout(inherit_log()?).stderr(inherit_log()?).exec();
-    let failed = LaunchFailure { why: trainer::explain_spawn_error(&job.command, &error), host_fault: false };
+    let failed = LaunchFailure { why: explain_spawn_error(&job.command, &error), host_fault: false };
     send(File::from(pipe), &SandboxReport::Failed(failed)).map_err(|error| setup_failure(&error.to_string()))?;
     std::process::exit(i32::from(exit::ERROR))
 }

@@ -15,12 +15,11 @@ use super::namespace_diagnosis::NamespaceDiagnosis;
 use super::plan::{FILE, SandboxJob, SandboxPlan, SandboxUser};
 use super::proc_files::kernel_is_protected;
 use super::report::{SandboxReport, SandboxReportReader};
-use super::trainer_files::is_python;
 use super::{landlock, system_paths, trainer_files, users};
 use crate::config::AgentConfig;
 use crate::config::paths::{HostDirectories, writable_ancestor};
 use crate::files::AttemptDir;
-use crate::probe::{check_command, succeeds};
+use crate::trainer_program::{check_command, is_python, succeeds};
 
 /// Directory of the test, below the work directory.
 const TRIAL_DIR: &str = "sandbox-trial";

@@ -14,7 +14,7 @@ use super::report::{LaunchFailure, SandboxReport, send};
 use super::{credentials, mounts, seccomp};
 use crate::exit;
 use crate::files::AttemptDir;
-use crate::supervisor::trainer;
+use crate::trainer_program::{build_command, explain_spawn_error};
 
 /// Where the mount tree is assembled; empty on the host.
 const ROOT_DIR: &str = "root";
@@ -59,9 +59,9 @@ fn restrict(plan: &SandboxPlan) -> Result<(), String> {
 
 fn spawn_trainer(job: &SandboxJob) -> Result<i32, LaunchFailure> {
     let trainers = |why: String| LaunchFailure { why, host_fault: false };
-    let mut command = trainer::build_command(&job.command, &job.plan.work).map_err(trainers)?;
+    let mut command = build_command(&job.command, &job.plan.work).map_err(trainers)?;
     let child = command.stdout(inherit_log()?).stderr(inherit_log()?).spawn();
-    let child = child.map_err(|error| trainers(trainer::explain_spawn_error(&job.command, &error)))?;
+    let child = child.map_err(|error| trainers(explain_spawn_error(&job.command, &error)))?;
     i32::try_from(child.id()).map_err(|error| setup_failure(&error.to_string()))
 }
 

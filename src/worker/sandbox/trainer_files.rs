@@ -8,6 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::trainer_program::is_python;
+
 /// Prints where a Python finds its parts, one path per line: its installation, its packages (also editable ones), and
 /// the module to run.
 const PYTHON_PATHS_SCRIPT: &str = r#"
@@ -68,14 +70,6 @@ fn add_program(program: &Path, args: &[String], search: &OsStr, found: &mut BTre
 /// The directory that contains a program or script.
 fn parent_dir(path: &Path) -> PathBuf {
     if path.is_dir() { path.to_owned() } else { path.parent().map(Path::to_owned).unwrap_or_default() }
-}
-
-/// Whether a program is a Python, by its name.
-pub fn is_python(program: &Path) -> bool {
-    program
-        .file_name()
-        .and_then(OsStr::to_str)
-        .is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"))
 }
 
 fn query_python_paths<'a>(python: &Path, modules: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {

@@ -7,13 +7,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
 use super::plan::SandboxUser;
 use crate::clock::encode_hex;
 use crate::files::{AttemptSpec, write_atomic};
-use crate::retention::homes::HomeDir;
 
 /// The first ID of the range. Nothing else allocates IDs there: those of logins and containers are lower.
 pub const FIRST_USER: SandboxUser = SandboxUser { uid: 1_879_048_192, gid: 1_879_048_192 };
@@ -25,6 +25,14 @@ static HOMES_LOCK: Mutex<()> = Mutex::new(());
 /// Suffix of the file whose time is the last use of a home directory. The agent owns it: a trainer could change the
 /// time of its home directory.
 const LAST_USED_SUFFIX: &str = "used";
+
+/// A home directory and its last use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeDir {
+    pub path: PathBuf,
+    /// When a job of its owner last started or ended.
+    pub last_used: SystemTime,
+}
 
 /// The user of a job, if the orchestrator names one; otherwise a name that only this job has.
 pub fn owner_name(spec: &AttemptSpec) -> String {

@@ -10,11 +10,10 @@ mod heartbeat;
 mod stream;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use app::domain::ids::WorkerId;
-use app::domain::sandbox::Sandbox;
 use app::domain::time::Timestamp;
 use app::protocol::agents::dispatch::WorkerEvent;
 use app::protocol::agents::{PROTOCOL_VERSION, RegisterRequest, RunningAttempt};
@@ -22,38 +21,11 @@ use app::remote::ServerTrust;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
-use crate::api::{Api, OrchestratorError, ReconnectSignal};
+use crate::api::OrchestratorError;
 use crate::clock;
-use crate::config::AgentConfig;
-use crate::disk_space::DiskSpaceMonitor;
+use crate::context::AgentContext;
 use crate::files::AttemptKey;
-use crate::gpu::{GpuMonitor, Hardware};
-use crate::limits;
-use crate::probe::host_health::HostHealth;
-use crate::sandbox::host::SandboxSupport;
 use crate::state::AgentInput;
-
-/// What the agent's tasks share.
-#[derive(Debug)]
-pub struct AgentContext {
-    pub config: AgentConfig,
-    pub api: Api,
-    /// Wakes retries when the orchestrator can be reached again.
-    pub reconnect_signal: ReconnectSignal,
-    pub hardware: Hardware,
-    pub gpus: GpuMonitor,
-    pub disk_space: DiskSpaceMonitor,
-    pub host_health: HostHealth,
-    pub sandbox: SandboxSupport,
-    pub limits: limits::HostLimits,
-    /// Random per start of the agent.
-    pub boot_id: String,
-    /// Random per work directory.
-    pub install_id: String,
-    /// Whether the worker's token was rejected, so that only job tokens are valid.
-    pub token_refused: AtomicBool,
-    pub status: crate::daemon::SharedStatus,
-}
 
 /// Why the token was rejected, and what to do: in the orchestrator's words, unless it sent only a code.
 fn token_refused_message(detail: &str) -> String {
@@ -66,21 +38,6 @@ fn token_refused_message(detail: &str) -> String {
             "Invalid token ({detail}): it may have been rotated, or its worker deleted. Get a new token from the \
              orchestrator, and start again."
         )
-    }
-}
-
-impl AgentContext {
-    /// Why this host accepts no new jobs, if so.
-    pub fn unhealthy_reason(&self) -> Option<String> {
-        self.sandbox
-            .unhealthy_reason()
-            .or_else(|| self.host_health.unhealthy_reason())
-            .or_else(|| self.disk_space.unhealthy_reason())
-    }
-
-    /// The sandbox and limits of jobs on this host.
-    fn sandbox_report(&self) -> Sandbox {
-        Sandbox { limits: Some(self.limits.to_report()), ..self.sandbox.to_report() }
     }
 }
 

@@ -1,20 +1,17 @@
 //! Polls the provider's metadata service; never through a proxy.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use app::remote::ServerTrust;
 use reqwest::{Client, RequestBuilder, Url};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{HostTermination, NoticeSource, TerminationNotice, notices};
+use super::{HostTermination, TerminationNotice, notices};
 use crate::api::{self, body};
 use crate::clock;
+use crate::config::{NoticeSource, ShutdownConfig};
 use crate::exit::FatalError;
-use crate::session::AgentContext;
-use crate::state::AgentInput;
 
 /// Responses have a few lines; this is the most that is read, in bytes.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
@@ -29,39 +26,24 @@ const AWS_TOKEN_HEADER: &str = "X-aws-ec2-metadata-token";
 /// Lifetime of a token of AWS's service, in seconds.
 const AWS_TOKEN_SECONDS: u32 = 21_600;
 
-/// Starts polling if a source is configured.
+/// Finds the service to poll, if a source is configured.
 ///
 /// # Errors
-/// If that is impossible here.
-pub fn start(context: &Arc<AgentContext>, inbox: mpsc::Sender<AgentInput>) -> Result<(), FatalError> {
-    let ops = &context.config.shutdown;
-    let Some(source) = ops.spot_source.clone() else { return Ok(()) };
+/// If polling is impossible here.
+pub fn find_service(config: &ShutdownConfig) -> Result<Option<MetadataService>, FatalError> {
+    let Some(source) = config.spot_source.clone() else { return Ok(None) };
     let Some(source) = resolve_source(source) else {
         tracing::warn!("--spot-notice auto: this host's firmware names no known provider, so there will be no notice");
-        return Ok(());
+        return Ok(None);
     };
-    let base = match &ops.spot_metadata_url {
+    let base = match &config.spot_metadata_url {
         Some(url) => url.clone(),
         None => Url::parse(METADATA_URL).map_err(|error| FatalError::error(error.to_string()))?,
     };
     let client =
         api::http_client_builder(&ServerTrust::SystemRoots, &base)?.no_proxy().timeout(REQUEST_TIMEOUT).build();
     let client = client.map_err(|error| FatalError::error(format!("--spot-notice: {error}")))?;
-    let service = MetadataService { client, base, source, token: None, machine_name: None };
-    let context = Arc::clone(context);
-    tokio::task::spawn_local(async move {
-        let name = service.source.display_name();
-        let notice = service.wait_for_notice().await;
-        let sentence = format!("the host is being terminated (spot notice of {name})");
-        let left = notice.time_left.map(|left| format!(" in {} s", left.as_secs())).unwrap_or_default();
-        tracing::warn!("{sentence}{left}: stopping jobs, so that they run elsewhere");
-        context
-            .status
-            .set_host_termination(HostTermination { sentence, at: notice.time_left.map(|left| Instant::now() + left) });
-        // The loop has ended, so the process exits.
-        let _ = inbox.send(AgentInput::HostTerminating).await;
-    });
-    Ok(())
+    Ok(Some(MetadataService { client, base, source, token: None, machine_name: None }))
 }
 
 fn resolve_source(source: NoticeSource) -> Option<NoticeSource> {
@@ -73,7 +55,8 @@ fn resolve_source(source: NoticeSource) -> Option<NoticeSource> {
     NoticeSource::from_firmware(vendor.trim(), product.trim(), asset.trim())
 }
 
-struct MetadataService {
+/// A provider's metadata service.
+pub struct MetadataService {
     client: Client,
     base: Url,
     source: NoticeSource,
@@ -84,6 +67,16 @@ struct MetadataService {
 }
 
 impl MetadataService {
+    /// Polls until the host is about to be terminated.
+    pub async fn wait_for_termination(self) -> HostTermination {
+        let name = self.source.display_name();
+        let notice = self.wait_for_notice().await;
+        let sentence = format!("the host is being terminated (spot notice of {name})");
+        let left = notice.time_left.map(|left| format!(" in {} s", left.as_secs())).unwrap_or_default();
+        tracing::warn!("{sentence}{left}: stopping jobs, so that they run elsewhere");
+        HostTermination { sentence, at: notice.time_left.map(|left| Instant::now() + left) }
+    }
+
     async fn wait_for_notice(mut self) -> TerminationNotice {
         let mut told = false;
         loop {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::Signal;
 
-use super::cgroup::Cgroup;
 use super::lease::{CachedLease, LeaseStatus, POLL_INTERVAL};
 use super::trainer_exit::ReportedExit;
+use crate::cgroup::Cgroup;
 use crate::process::{ProcId, descendants, signal_group};
 
 /// What to kill, once it has started.

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use super::events::EventRecorder;
-use crate::cli::input_limits::WebhookLimits;
+use crate::args::input_limits::WebhookLimits;
 use crate::secret::Secret;
 
 /// How long an event that was sent just before the exit may take to arrive.

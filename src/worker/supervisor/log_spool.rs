@@ -15,11 +15,10 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use crate::files::{AttemptDir, DiskAtExit, TruncationOffsets, free_bytes};
+use crate::filesystem::LOW_DISK_BYTES;
 
 /// Max size of `events.jsonl` on disk, in bytes.
 const MAX_EVENTS_BYTES: u64 = 64 << 20;
-/// Below this free space, the disk is needed for more important things than output, in bytes.
-pub const LOW_DISK_BYTES: u64 = 64 << 20;
 /// Output that is kept even then, in bytes.
 const MIN_KEPT_BYTES: u64 = 8 << 20;
 /// Holes consist of whole blocks.

@@ -6,7 +6,6 @@
 //! and records how everything ended, once no process of the attempt is left. It never connects to the orchestrator, and
 //! knows no token except the webhook's.
 
-pub mod cgroup;
 mod disk_usage;
 mod event_log_line;
 mod events;
@@ -32,13 +31,13 @@ use std::time::Duration;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 
+use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::exit::{self, FatalError};
 use crate::files::{AttemptDir, AttemptExit, AttemptSecrets, AttemptSpec, StopCause, SupervisorRecord, VERSION};
 use crate::job_config::{self, HostContext};
 use crate::process::{self, ProcId};
 
-use cgroup::Cgroup;
 use lease_enforcer::LeaseEnforcer;
 use log_spool::LogTruncator;
 use oom_detector::OomDetector;
@@ -59,7 +58,7 @@ const REMAINING_GRACE: Duration = Duration::from_secs(3);
 /// # Errors
 /// If not even the exit can be recorded.
 pub fn main(path: &Path) -> Result<u8, FatalError> {
-    crate::cli::init_logging(false, app::logging::LogLineFormat::Text);
+    crate::logging::init_logging(false, app::logging::LogLineFormat::Text);
     let path = std::path::absolute(path).map_err(|error| FatalError::error(error.to_string()))?;
     let dir = AttemptDir::from_path(&path);
     // Leaves the agent's terminal and process group; fails if that is already so.

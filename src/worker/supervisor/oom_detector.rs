@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cgroup::{Cgroup, own_cgroup, parse_counter};
+use crate::cgroup::{Cgroup, own_cgroup, parse_counter};
 
 /// The counters before the trainer started.
 pub struct OomDetector {

@@ -11,8 +11,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::cgroup::Cgroup;
 use super::trainer_exit::{ReportedExit, TrainerExit};
+use crate::cgroup::Cgroup;
 use crate::process::{descendants, signal_group};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

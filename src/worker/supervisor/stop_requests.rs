@@ -24,7 +24,7 @@ pub struct StopRequest {
 impl From<StopOrder> for StopRequest {
     fn from(order: StopOrder) -> Self {
         // Larger values exceed the clock, and mean forever.
-        let grace_seconds = order.grace_seconds.min(crate::cli::MAX_STOP_GRACE_SECONDS);
+        let grace_seconds = order.grace_seconds.min(crate::args::MAX_STOP_GRACE_SECONDS);
         Self { cause: order.cause, grace: Duration::from_secs(grace_seconds) }
     }
 }

@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use app::domain::time::Timestamp;
 
@@ -12,6 +11,7 @@ use crate::clock;
 use crate::files::{AttemptDir, AttemptSpec, open_private};
 use crate::sandbox::report::{LaunchFailure, SandboxReportReader};
 use crate::sandbox::{self, plan};
+use crate::trainer_program::{build_command, explain_spawn_error};
 
 pub struct StartedTrainer {
     /// The process to watch and to signal: the trainer, or its init process.
@@ -56,17 +56,6 @@ fn child_pid(child: &Child) -> Result<i32, String> {
     i32::try_from(child.id()).map_err(|error| error.to_string())
 }
 
-/// The trainer's command, without its output.
-///
-/// # Errors
-/// If there is none.
-pub fn build_command(words: &[String], work_dir: &Path) -> Result<Command, String> {
-    let (program, args) = words.split_first().ok_or("the trainer's command is empty: set --trainer")?;
-    let mut command = Command::new(program);
-    command.args(args).current_dir(work_dir).stdin(Stdio::null());
-    Ok(command)
-}
-
 /// Variables with the trainer's grace period and its deadline.
 fn limit_variables(spec: &AttemptSpec) -> impl Iterator<Item = (&'static str, String)> {
     let grace = ("SIMPLETUNER_STOP_GRACE_SECONDS", spec.limits.stop_grace_seconds.to_string());
@@ -88,22 +77,5 @@ pub fn append_to_log(dir: &AttemptDir, sentence: &str) {
     if let Ok(mut log) = open_log(dir) {
         // The message is also in `exit.json`.
         let _ = writeln!(log, "{sentence}");
-    }
-}
-
-/// Why the trainer's program did not start, for the job's page.
-pub fn explain_spawn_error(command: &[String], error: &io::Error) -> String {
-    let program = command.first().map(String::as_str).unwrap_or_default();
-    match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "the trainer {program:?} was not found on this worker: install it, or set another with --trainer (or \
-            SIMPLETUNER_TRAINER) when starting the worker"
-        ),
-        io::ErrorKind::PermissionDenied => {
-            format!(
-                "the trainer {program:?} is not executable on this worker: check the file's permissions, or --trainer"
-            )
-        }
-        _ => format!("cannot start the trainer {program:?}: {error}. Set another with --trainer"),
     }
 }

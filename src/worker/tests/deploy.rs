@@ -2,7 +2,8 @@
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, input_limits};
+use crate::args::input_limits;
+use crate::cli::Cli;
 use crate::exit;
 
 const GUIDE: &str = include_str!("../../../docs/WORKER.md");

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::fake_orchestrator::FakeOrchestrator;
 use super::test_host::{TestHost, wait_until};
+use crate::cgroup;
 use crate::clock;
 use crate::limits::cgroups::AGENT_CGROUP;
-use crate::supervisor::cgroup;
 
 /// A group as systemd creates it for the service, or why not.
 fn delegated() -> Result<PathBuf, String> {

@@ -13,9 +13,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt};
 use tokio::process::{Child, Command};
 
 use super::fake_orchestrator::{FakeOrchestrator, TOKEN};
+use crate::cgroup::Cgroup;
 use crate::files::{AttemptDir, SupervisorRecord};
 use crate::process::{self, ProcId};
-use crate::supervisor::cgroup::Cgroup;
 
 /// Nothing here takes longer, even on a busy machine.
 pub const TEST_TIMEOUT: Duration = Duration::from_mins(1);

@@ -14,10 +14,10 @@ use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use serde_json::json;
 
-use super::SecretString;
-use crate::boot::exit::ExitError;
-use crate::boot::resolve_data_dir;
+use crate::args::SecretString;
 use crate::clock::{Clock, SystemClock};
+use crate::data_dir::resolve_data_dir;
+use crate::exit::ExitError;
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines, parse_shipped};
 use crate::http::problem::ApiError;
 use crate::service::audit::trail;

@@ -16,15 +16,15 @@ use serde_json::Value;
 use self::password::PasswordArgs;
 use self::tokens::{SessionsCommand, TokensCommand};
 use self::users::UsersCommand;
-use super::SecretString;
 use super::client::connection::ConnectionArgs;
 use super::client::credential::ApiCredential;
 use super::client::{Client, ClientError};
 use super::output::{Output, OutputArgs};
 use super::run::{connect, parse_value, with_output};
 use super::table::TableCell;
-use crate::boot::exit::ExitError;
+use crate::args::SecretString;
 use crate::boot::offline::OfflineServer;
+use crate::exit::ExitError;
 
 /// Commands for access.
 #[derive(Debug, Clone, Subcommand)]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::boot::exit::ExitError;
 use crate::cli::output::Output;
+use crate::exit::ExitError;
 use crate::random::{OsRandom, Random};
 
 /// Without a flag, the command asks for the password.

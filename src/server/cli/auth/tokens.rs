@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::find_user;
-use crate::boot::exit::ExitError;
 use crate::cli::client::Client;
 use crate::cli::output::{Output, OutputFormat};
 use crate::cli::run::{one_of, parse_value};
 use crate::cli::table::{CellStyle, Table, TableCell};
+use crate::exit::ExitError;
 
 /// Commands for API tokens.
 #[derive(Debug, Clone, Subcommand)]

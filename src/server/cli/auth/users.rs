@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::find_user;
 use super::password::{ChosenPassword, PasswordArgs};
-use crate::boot::exit::ExitError;
 use crate::cli::client::{ApiRequest, Client};
 use crate::cli::output::{Output, OutputFormat};
 use crate::cli::run::{one_of, parse_value};
 use crate::cli::table::{CellStyle, Table, TableCell};
+use crate::exit::ExitError;
 
 /// Commands for users.
 #[derive(Debug, Clone, Subcommand)]

@@ -10,9 +10,9 @@ use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use super::*;
+use crate::args::SecretString;
 use crate::boot::offline::OfflineServer;
 use crate::boot::restore_marker;
-use crate::cli::SecretString;
 use crate::service::Services;
 use crate::store::conformance::fresh_database;
 use crate::store::jobs::JobFilter;

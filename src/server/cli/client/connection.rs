@@ -8,9 +8,9 @@ use clap::Args;
 use reqwest::Url;
 
 use super::credential::{ApiCredential, note_for_server};
-use crate::boot::exit::ExitError;
-use crate::boot::resolve_data_dir;
-use crate::cli::SecretString;
+use crate::args::SecretString;
+use crate::data_dir::resolve_data_dir;
+use crate::exit::ExitError;
 use crate::files::operator_file::{self, OperatorEndpoint};
 
 /// The address of a server with default settings.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use reqwest::Url;
 
 use super::connection::parse_url;
-use crate::cli::SecretString;
+use crate::args::SecretString;
 use crate::files::operator_file::{self, OperatorEndpoint};
 
 /// A credential of a client.

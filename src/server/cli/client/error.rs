@@ -2,7 +2,7 @@
 
 use app::protocol::problem::Problem;
 
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientError {

@@ -19,8 +19,8 @@ use tower::ServiceExt;
 use self::connection::{Connection, is_local};
 use self::credential::ApiCredential;
 pub use self::error::ClientError;
-use super::SecretString;
-use crate::boot::exit::ExitError;
+use crate::args::SecretString;
+use crate::exit::ExitError;
 use crate::http::access::OPERATOR_HEADER;
 
 /// Timeout of a short request.

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use nix::unistd::{AccessFlags, access};
 
-use crate::boot::exit::ExitError;
-use crate::boot::{self, bind_to, resolve_data_dir};
-use crate::cli::ServerArgs;
+use crate::args::ServerArgs;
+use crate::boot::{self, bind_to};
 use crate::clock::SystemClock;
+use crate::data_dir::resolve_data_dir;
+use crate::exit::ExitError;
 use crate::store::read_only::ReadOnlyStore;
 use crate::store::{Store, sqlite};
 use crate::tls::{Tls, TlsMode};

@@ -14,8 +14,8 @@ use clap::{Arg, ArgMatches, Args, Command, Subcommand};
 use serde_json::{Value, json};
 
 use self::check::{SettingCheck, check_settings};
-use super::ServerArgs;
-use crate::boot::exit::ExitError;
+use crate::args::ServerArgs;
+use crate::exit::ExitError;
 
 /// Variables that are read without a flag, and those of the agent, which may be in the same environment.
 const OTHER_VARIABLES: [&str; 23] = [

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{JobArg, escape_control};
-use crate::boot::exit::ExitError;
 use crate::cli::client::{ApiRequest, Client};
 use crate::cli::output::Output;
 use crate::cli::run::parse_value;
 use crate::cli::table::{Table, TableCell};
+use crate::exit::ExitError;
 use crate::tokens::hex;
 
 /// A download that brings nothing for this long is given up.

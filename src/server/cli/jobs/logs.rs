@@ -11,10 +11,10 @@ use reqwest::Method;
 use serde_json::json;
 use sse_stream::SseStream;
 
-use crate::boot::exit::ExitError;
 use crate::cli::client::{ApiRequest, Client, ClientError};
 use crate::cli::output::{Output, OutputFormat};
 use crate::cli::run::parse_value;
+use crate::exit::ExitError;
 
 /// Chunk size in bytes.
 const CHUNK_BYTES: u32 = 1 << 20;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::output::{Output, OutputFormat};
 use super::run::{one_of, parse_override, parse_value};
-use crate::boot::exit::ExitError;
+use crate::exit::ExitError;
 
 /// Jobs per request.
 const PAGE_SIZE: u32 = 1_000;

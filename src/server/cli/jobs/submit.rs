@@ -9,10 +9,10 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::{logs, print_submitted, queue_state_text, views};
-use crate::boot::exit::ExitError;
 use crate::cli::client::{ApiRequest, Client};
 use crate::cli::output::Output;
 use crate::cli::run::{collect_labels, one_of, parse_label, parse_override, parse_value};
+use crate::exit::ExitError;
 use crate::random::{OsRandom, Random};
 use crate::tokens::hex;
 

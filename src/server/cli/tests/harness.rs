@@ -13,14 +13,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::args::SecretString;
 use crate::boot::connections::ConnectionLimiter;
-use crate::boot::exit::ExitError;
 use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::cli::client::Client;
 use crate::cli::client::connection::Connection;
 use crate::cli::client::credential::ApiCredential;
 use crate::cli::output::{Output, OutputFormat, Prompter, output_format};
-use crate::cli::{Cli, Command, ResourceCommand, SecretString, auth, configs, jobs, workers};
+use crate::cli::{Cli, Command, ResourceCommand, auth, configs, jobs, workers};
+use crate::exit::ExitError;
 use crate::tests::harness::{ADMIN, TestServer};
 
 /// The result of a command.

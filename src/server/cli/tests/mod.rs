@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use self::harness::ScriptedPrompter;
 use super::output::{Output, OutputFormat};
-use crate::boot::exit::ExitError;
 use crate::clock::SystemClock;
+use crate::exit::ExitError;
 
 /// An output for commands without a server.
 fn with_offline_output(

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::harness::CliHarness;
+use crate::args::SecretString;
 use crate::boot::offline::OfflineServer;
-use crate::cli::SecretString;
 use crate::cli::client::Client;
 use crate::store::conformance::fresh_database;
 use crate::store::sqlite::SqliteStore;

@@ -10,9 +10,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::CliHarness;
+use crate::args::SecretString;
 use crate::boot::connections::ConnectionLimiter;
 use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
-use crate::cli::SecretString;
 use crate::cli::client::Client;
 use crate::cli::client::connection::Connection;
 use crate::cli::client::credential::ApiCredential;

@@ -14,9 +14,9 @@ use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
+use crate::http::state::AppState;
 use crate::http::ui::forms::access::count_password_attempt;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 /// One of these is required to revoke tokens and end sessions, one's own or those of others.
 pub const END_PERMISSIONS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];

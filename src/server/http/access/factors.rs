@@ -21,9 +21,9 @@ use crate::http::edge::request::caller_from_principal;
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::{FactorError, ServiceError};
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let (own, proved) = (

@@ -27,12 +27,12 @@ use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::headers::{bearer_token, is_loopback, text};
 use crate::http::edge::json::OptionalJson;
 use crate::http::edge::request::{Peer, caller_from_actor, with_user};
+use crate::http::state::AppState;
 use crate::service::access::{AuthGrant, Credential, Principal};
 use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::audit::refusals::printable_name;
 use crate::service::error::ServiceError;
 use crate::service::workers::tokens::{TokenUse, WorkerAuth, WorkerAuthKind};
-use crate::state::AppState;
 use crate::text::percent_escaped;
 use crate::tokens;
 

@@ -16,9 +16,9 @@ use crate::http::edge::request::Peer;
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
+use crate::http::state::AppState;
 use crate::http::ui::forms;
 use crate::service::access::{Principal, ReauthProof, Requirement};
-use crate::state::AppState;
 use crate::tls::Tls;
 
 pub fn routes(app: &AppState) -> Routes {

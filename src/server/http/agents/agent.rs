@@ -14,8 +14,8 @@ use crate::http::edge::json::{Json as Body, OptionalJson};
 use crate::http::edge::request::{Peer, caller_from_actor, peer_ip};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::workers::tokens::WorkerAuth;
-use crate::state::AppState;
 
 pub const REGISTER: OperationDoc = OperationDoc {
     problems: &["invalid_name", "invalid_labels", "out_of_range", "too_large", "token_in_use", "older_agent_refused"],

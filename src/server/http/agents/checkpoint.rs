@@ -19,7 +19,7 @@ use crate::http::edge::json::Json as Body;
 use crate::http::edge::request::caller_from_actor;
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 pub const COMPLETE_CHECKPOINT: OperationDoc = OperationDoc {
     description: "Sent after the last file, because an incomplete checkpoint cannot be resumed from.",

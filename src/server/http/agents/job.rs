@@ -22,11 +22,11 @@ use crate::http::edge::min_transfer_rate::is_body_too_slow;
 use crate::http::edge::request::caller_from_actor;
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::artifacts::UploadAnnouncement;
 use crate::service::artifacts::uploads::ExpectedFile;
 use crate::service::configs::bundle_bytes;
 use crate::service::error::ServiceError;
-use crate::state::AppState;
 
 /// Query parameters that name an attempt.
 #[derive(Debug, Deserialize, JsonSchema)]

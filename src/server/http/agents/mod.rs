@@ -10,8 +10,8 @@ use axum::extract::DefaultBodyLimit;
 pub use self::agent::worker_actor;
 use super::routes::{RouteAccess, Routes};
 use crate::http::edge::limits;
+use crate::http::state::AppState;
 use crate::service::workers::tokens::TokenUse;
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let none = || Routes::new(app, "Agents");

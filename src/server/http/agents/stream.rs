@@ -23,11 +23,11 @@ use crate::http::edge::request::caller_from_actor;
 use crate::http::events::{STREAM_HEADERS, shutdown_event};
 use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::agents::StreamState;
 use crate::service::agents::token_conflict::{host_of_peer, stream_name};
 use crate::service::unit_of_work::Caller;
 use crate::service::workers::tokens::WorkerAuth;
-use crate::state::AppState;
 
 /// The maximum time between two events, so that both ends can detect a dead stream.
 const PING_INTERVAL: Duration = Duration::from_secs(15);

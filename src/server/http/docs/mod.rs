@@ -16,7 +16,7 @@ use super::openapi::ApiDescription;
 use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use super::routes::{RouteAccess, Routes};
 use super::{site, ui};
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";

@@ -7,7 +7,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::problem::ApiError;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 /// An API request.
 pub const API: usize = 256 << 10;

@@ -15,10 +15,10 @@ use axum::response::Response;
 use tokio::task::JoinError;
 
 use super::client_addr::{Scheme, resolve_client};
+use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
 use crate::service::access::{AuthGrant, Principal};
 use crate::service::unit_of_work::Caller;
-use crate::state::AppState;
 use crate::tls::Tls;
 use crate::tokens::hex;
 

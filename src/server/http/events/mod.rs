@@ -24,10 +24,10 @@ use super::problem::ApiError;
 use super::routes::Routes;
 use crate::change_notifier::ChangeSet;
 use crate::http::edge::extractors::Query;
+use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
 use crate::service::access::per_user_limit::PerPersonPermit;
 use crate::service::access::{AuthGrant, Principal, Requirement};
-use crate::state::AppState;
 
 /// Keep proxies from buffering a stream.
 pub const STREAM_HEADERS: [(HeaderName, &str); 2] =

@@ -19,9 +19,9 @@ use crate::http::openapi::doc::{
     AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc,
 };
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::access::{AuthGrant, Principal};
 use crate::service::artifacts::ArtifactDownload;
-use crate::state::AppState;
 
 /// Isolates files of a job from everything else in the browser.
 const FILE_SECURITY_POLICY: &str =

@@ -13,10 +13,10 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 
 use crate::http::events::{STREAM_HEADERS, shutdown_event, until_revoked};
+use crate::http::state::AppState;
 use crate::service::access::AuthGrant;
 use crate::service::access::per_user_limit::PerPersonPermit;
 use crate::service::logs::MAX_READ_BYTES;
-use crate::state::AppState;
 
 /// Polls without a change notification: those of other servers do not arrive here.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);

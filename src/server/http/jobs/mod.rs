@@ -31,9 +31,9 @@ use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::language::ClientLanguage;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::jobs::views::SubmitWarning;
-use crate::state::AppState;
 
 pub fn routes(app: &AppState) -> Routes {
     let submits = Requirement::Permission(Permission::JobSubmit);

@@ -10,7 +10,7 @@ use super::job_id;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 pub const LIVE: OperationDoc = OperationDoc {
     description: "For clients that show a running job: one request instead of four.",

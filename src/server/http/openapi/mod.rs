@@ -23,7 +23,7 @@ use self::doc::{AnswerDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc};
 pub use self::document::OpenApiVersion;
 use super::docs;
 use super::routes::{DeclaredRoute, RouteAccess, Routes};
-use crate::state::AppState;
+use crate::http::state::AppState;
 use crate::tokens::hex;
 
 /// The documents of all declared routes, rendered on first use.

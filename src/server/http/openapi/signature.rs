@@ -11,7 +11,7 @@ use super::doc::{AnswerDoc, ContentDoc, HeaderDoc, SchemaOf, schema_of};
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Form, Json as JsonBody, OptionalJson};
 use crate::http::problem::ApiError;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 /// Parameters and responses of a handler.
 #[derive(Debug, Clone, Default)]

@@ -15,9 +15,9 @@ use crate::http::access;
 use crate::http::edge::request;
 use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
 use crate::http::routes::{RouteAccess, Routes};
+use crate::http::state::AppState;
 use crate::service::access::Requirement;
 use crate::service::system::readiness::ReadinessResult;
-use crate::state::AppState;
 
 /// The first routes are public and reveal no details.
 pub fn routes(app: &AppState) -> Routes {

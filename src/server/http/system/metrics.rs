@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::state::AppState;
 use crate::metrics::Metrics;
 use crate::metrics::page::{CONTENT_TYPE, MetricLabels, MetricsPage, PLAIN_CONTENT_TYPE};
 use crate::process;
 use crate::service::Services;
 use crate::service::system::fleet_metrics::FleetMetrics;
-use crate::state::AppState;
 
 pub const METRICS: OperationDoc = OperationDoc {
     description: "In the format of OpenMetrics; in the older text format of Prometheus, if `Accept` names `text/plain` and not OpenMetrics.",

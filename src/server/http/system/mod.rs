@@ -14,9 +14,9 @@ use axum::{Extension, Json};
 use super::openapi::doc::{AnswerDoc, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
-use crate::state::AppState;
 
 /// A file in the data directory with the time of the newest backup (RFC 3339).
 pub const BACKUP_TIME_FILE: &str = "backed-up-at";

@@ -41,11 +41,11 @@ use crate::http::access::session::ServerAddress;
 use crate::http::edge::request::current_id;
 use crate::http::problem::ApiError;
 use crate::http::search::SEARCH_PERMISSIONS;
+use crate::http::state::AppState;
 use crate::http::system;
 use crate::service::Services;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;
-use crate::state::AppState;
 
 const ACCOUNT: Requirement = Requirement::Permission(Permission::AccountManage);
 const FLEET: Requirement = Requirement::Permission(Permission::FleetView);

@@ -22,7 +22,7 @@ use crate::http::access;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::request::Peer;
 use crate::http::problem::method_not_allowed;
-use crate::state::AppState;
+use crate::http::state::AppState;
 use crate::text::local_path;
 
 /// The maximum size of a problem document.

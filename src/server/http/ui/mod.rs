@@ -44,8 +44,8 @@ use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::headers::cookie;
 use crate::http::edge::limits;
 use crate::http::edge::request::Peer;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 
 /// The cookie with the ID of the flash message for the next page.
 pub const FLASH_COOKIE: &str = "flash";

@@ -11,8 +11,8 @@ use crate::http::edge::csv::csv_field;
 use crate::http::edge::extractors::Query;
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::state::AppState;
 
 pub const EXPORT: OperationDoc = OperationDoc {
     answers: &[AnswerDoc::new(200, "One line per worker, after a header line.", ContentDoc::Bytes(&["text/csv"]))],

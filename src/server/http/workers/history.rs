@@ -8,7 +8,7 @@ use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::openapi::doc::OperationDoc;
 use crate::http::problem::ApiError;
-use crate::state::AppState;
+use crate::http::state::AppState;
 
 pub const ATTEMPTS: OperationDoc = OperationDoc {
     description: "`record` summarizes all recent attempts, independent of the page.",

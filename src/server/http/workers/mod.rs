@@ -27,8 +27,8 @@ use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::state::AppState;
 use crate::text::shell_quoted;
 
 pub fn routes(app: &AppState) -> Routes {

@@ -2,7 +2,6 @@
 
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::job::{CheckpointUploads, Job, JobState, Lease};
-use app::domain::reconcile::AttemptClaim;
 use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
 use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
@@ -52,12 +51,6 @@ pub async fn load_desired(
         desired.stop.push(StopAttempt { job_id: job.clone(), attempt, reason: StopReason::Superseded });
     }
     Ok(desired)
-}
-
-/// Stops what an agent claims to run. A claim without an attempt means the newest.
-pub fn stop_superseded(claim: &AttemptClaim, job: Option<&Job>) -> StopAttempt {
-    let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
-    StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded }
 }
 
 fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {

@@ -1,6 +1,7 @@
 //! Requests of agents: registration, streams, heartbeats, disconnect.
 
 pub mod attempt_reports;
+mod claims;
 pub mod desired;
 pub(super) mod host_health;
 pub mod liveness;
@@ -21,11 +22,12 @@ use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned
 use app::domain::worker::{OfflineCause, Worker, WorkerKind, WorkerTransitionError};
 use app::protocol::agents::{
     DesiredState, DisconnectRequest, HeartbeatRequest, HeartbeatResponse, PROTOCOL_VERSION, RegisterRequest,
-    RegisterResponse, ResumeJob, StopAttempt,
+    RegisterResponse, ResumeJob,
 };
 use serde_json::json;
 
-use self::desired::{load_desired, stop_superseded};
+use self::claims::{accept_claims, heartbeat_claims, registration_claims};
+use self::desired::load_desired;
 use self::host_health::apply_host_health;
 use self::registration::{MAX_GPUS, parse_capability};
 use self::token_conflict::TakeoverTracker;
@@ -405,39 +407,6 @@ async fn register_in(
             && desired.stop.iter().any(|s| s.job_id == claims[0].job),
         desired,
     })
-}
-
-/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
-/// must stop.
-async fn accept_claims(
-    unit: &mut UnitOfWork<'_>,
-    worker: &Worker,
-    claims: &[AttemptClaim],
-) -> Result<Vec<StopAttempt>, ServiceError> {
-    let mut stop = Vec::new();
-    for claim in claims {
-        let before = unit.tx.job(&claim.job).await?;
-        let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
-        match (judge_claim(unit.now, worker, &held, claim, before.as_ref()), before) {
-            (ClaimVerdict::Keep(after), Some(before)) => unit.save_job(&before, &after).await?,
-            (_, job) => stop.push(stop_superseded(claim, job.as_ref())),
-        }
-    }
-    Ok(stop)
-}
-
-fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {
-    let known = register.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) });
-    let mut claims: Vec<AttemptClaim> = known.collect();
-    if let Some(job) = register.current_job_id.as_ref().filter(|job| claims.iter().all(|claim| claim.job != **job)) {
-        claims.push(AttemptClaim { job: job.clone(), attempt: None });
-    }
-    claims
-}
-
-fn heartbeat_claims(heartbeat: &HeartbeatRequest) -> Vec<AttemptClaim> {
-    // An older agent names its job only, which does not claim a lost attempt; see `unassigned_run`.
-    heartbeat.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
 }
 
 fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<(), ServiceError> {

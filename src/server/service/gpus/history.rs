@@ -10,7 +10,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::Job;
 use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
-use app::protocol::gpus::gpu::GpuTelemetry;
+use app::protocol::gpu::GpuTelemetry;
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
 
 use crate::files::atomic_write;
@@ -91,7 +91,7 @@ impl GpuService {
             held.iter().any(|job| job.active_lease().is_some_and(|lease| lease.gpu_uuids().contains(&uuid)))
         };
         let moment = |moment: &'_ GpuTelemetry| -> Vec<_> {
-            let of = |gpu: &'_ app::protocol::gpus::gpu::GpuReading| {
+            let of = |gpu: &'_ app::protocol::gpu::GpuReading| {
                 let said = checked_reading(gpu, now);
                 GpuSample {
                     utilization: said.utilization_percent,

@@ -18,8 +18,8 @@ use app::domain::job::Job;
 use app::domain::text::is_control_or_invisible;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
-use app::protocol::gpus::gpu as wire;
-use app::protocol::gpus::gpu::{GpuReading, GpuReadingView, GpuTelemetry};
+use app::protocol::gpu as wire;
+use app::protocol::gpu::{GpuReading, GpuReadingView, GpuTelemetry};
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 

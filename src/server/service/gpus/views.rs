@@ -9,7 +9,7 @@ use app::domain::job::Job;
 use app::domain::worker::Worker;
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition};
 use app::domain::worker_search::query::WorkerSearchQuery;
-use app::protocol::gpus::gpu::{GpuReadingView, GpuView};
+use app::protocol::gpu::{GpuReadingView, GpuView};
 use app::protocol::gpus::{GpuCounts, GpuGroup, GpusPage, GpusQuery};
 use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;

@@ -6,7 +6,7 @@ use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::matching::Blocker;
 use app::domain::plan::ReachedLimit;
-use app::protocol::gpus::gpu;
+use app::protocol::gpu;
 use app::protocol::jobs::explain::{
     BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, VerdictCode, WorkerExplanationView,
 };

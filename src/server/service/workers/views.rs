@@ -7,7 +7,7 @@ use app::domain::job::{Job, Lease};
 use app::domain::time::Timestamp;
 use app::domain::worker::status_timeline::{CONNECTION_ACTIONS, DRAIN_ACTIONS, status_timeline};
 use app::domain::worker::{TokenConflict, Worker, WorkerKind, WorkerState};
-use app::protocol::gpus::gpu::GpuInfo;
+use app::protocol::gpu::GpuInfo;
 use app::protocol::status::{WorkerStatus, WorkerType};
 use app::protocol::workers::history::StatusSpanView;
 use app::protocol::workers::{GpuModel, TokenConflictView, WorkerJobView, WorkerSettings, WorkerView};

@@ -1,6 +1,6 @@
 //! Reads one NVIDIA GPU.
 
-use app::protocol::gpus::gpu::GpuReading;
+use app::protocol::gpu::GpuReading;
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};

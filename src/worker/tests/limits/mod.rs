@@ -6,8 +6,9 @@ use std::io;
 use tempfile::TempDir;
 
 use super::cgroups::{AGENT_CGROUP, AvailableControllers, OwnedCgroup};
-use super::memory::{JobMemoryLimit, lowest_limit};
+use super::memory::lowest_limit;
 use super::*;
+use crate::args::limits::{JobMemoryLimit, JobProcessLimit};
 
 const GIB: u64 = 1 << 30;
 

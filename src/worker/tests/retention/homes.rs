@@ -3,8 +3,9 @@
 use app::domain::disk_watermark::DiskFloor;
 
 use super::*;
-use crate::config::disk::{FilesystemSpace, MinFreeSpace};
+use crate::config::disk::MinFreeSpace;
 use crate::files::AttemptDir;
+use crate::filesystem::FilesystemSpace;
 use crate::retention::{RetentionPolicy, prune};
 
 const DAY: u64 = 24 * 60 * 60;

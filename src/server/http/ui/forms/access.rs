@@ -19,12 +19,12 @@ use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Form;
 use crate::http::edge::request::{Peer, caller_from_actor, caller_from_principal, peer_ip};
 use crate::http::openapi::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
+use crate::http::state::AppState;
 use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{
     AuthMethod, BrowserInfo, DEVICE_LIFETIME, LoginOutcome, NewSession, PENDING_LOGIN_LIFETIME, Principal, ReauthProof,
 };
 use crate::service::error::{FactorError, ServiceError};
-use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 
 /// The maximum length in bytes of a value that a rejected form shows again: valid values are not longer,

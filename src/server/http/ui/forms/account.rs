@@ -11,8 +11,8 @@ use axum::{Extension, Form};
 use super::access::{count_password_attempt, echo_fields};
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
+use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::state::AppState;
 use crate::text::local_path;
 
 const PAGE_URL: &str = "/account";

@@ -18,12 +18,12 @@ use super::workers::parse_drain_terms;
 use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::http::ui::prefs_from_headers;
 use crate::service::Services;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
 use crate::service::error::ServiceError;
-use crate::state::AppState;
 use crate::text::local_path;
 
 type Pairs = Vec<(String, String)>;

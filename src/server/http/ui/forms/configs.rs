@@ -10,10 +10,10 @@ use axum::{Extension, Form};
 
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::configs::ConfigPrecondition;
 use crate::service::error::{InvalidField, InvalidInput};
-use crate::state::AppState;
 use crate::text::percent_escaped;
 
 /// `POST /ui/configs`

@@ -13,9 +13,9 @@ use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::access::session::passkey_origin;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::error::{FactorError, ServiceError};
-use crate::state::AppState;
 
 const ACCOUNT: &str = "/account";
 const SET_UP: &str = "/account/totp";

@@ -19,10 +19,10 @@ use super::{FormFields, FormParser, LINES_OR_COMMAS, field, merge_fields, redire
 use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidField, InvalidInput, ServiceError};
 use crate::service::jobs::invalid_fields;
-use crate::state::AppState;
 use crate::text::local_path;
 
 /// `POST /ui/jobs`

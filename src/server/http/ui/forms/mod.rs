@@ -26,8 +26,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::FLASH_COOKIE;
 use crate::http::edge::request::current_user;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
-use crate::state::AppState;
 use crate::text::local_path;
 
 /// The fields of a form.

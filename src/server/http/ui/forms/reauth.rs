@@ -19,10 +19,10 @@ use super::access::{reauthenticate, second_factor_from};
 use crate::http::edge::json;
 use crate::http::edge::request::Peer;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::http::ui::{ScriptPolicy, prefs_from_headers, provide_page_context};
 use crate::service::access::{Principal, ReauthProof};
 use crate::service::error::ServiceError;
-use crate::state::AppState;
 
 type Pairs = Vec<(String, String)>;
 

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::http::state::AppState;
 use crate::http::ui::{FLASH_COOKIE, prefs_from_headers};
-use crate::state::AppState;
 
 /// Answers a script with the flash message itself instead of a redirect to the page that shows it.
 pub async fn answer_scripts(State(app): State<AppState>, request: Request, next: Next) -> Response {

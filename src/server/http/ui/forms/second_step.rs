@@ -16,10 +16,10 @@ use crate::http::access::session_cookie;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Form;
 use crate::http::edge::request::{Peer, caller_from_actor, peer_ip};
+use crate::http::state::AppState;
 use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{NewSession, PendingLogin};
 use crate::service::error::{FactorError, ServiceError};
-use crate::state::AppState;
 use crate::text::{local_path, percent_escaped};
 
 const ACCOUNT: &str = "/account";

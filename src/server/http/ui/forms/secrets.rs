@@ -10,8 +10,8 @@ use super::access::echo_fields;
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::secrets::check_can_share;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::state::AppState;
 
 const PAGE_URL: &str = "/secrets";
 

@@ -11,9 +11,9 @@ use axum::{Extension, Form};
 use super::access::echo_fields;
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
+use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
-use crate::state::AppState;
 
 const PAGE_URL: &str = "/admin/users";
 

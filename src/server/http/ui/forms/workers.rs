@@ -18,12 +18,12 @@ use crate::http::access::session::{ServerAddress, server_address};
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
+use crate::http::state::AppState;
 use crate::http::ui::start_methods::start_methods;
 use crate::http::workers::{created_worker_view, worker_id};
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::workers::{WorkerWithToken, invalid_edit_fields, revision};
-use crate::state::AppState;
 
 /// `POST /ui/workers`
 pub async fn create(

@@ -7,9 +7,9 @@ use app::domain::crash_guard::{AttemptEvidence, CrashGuard};
 use app::domain::time::Timestamp;
 use tokio::sync::{Notify, mpsc};
 
-use super::{MissingTrainer, find_missing};
 use crate::clock;
 use crate::state::AgentInput;
+use crate::trainer_program::{MissingTrainer, find_missing};
 
 /// How often a missing trainer is searched.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);

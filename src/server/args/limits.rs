@@ -105,10 +105,10 @@ impl LimitArgs {
 #[cfg(test)]
 mod tests {
     use app::domain::{network, passkey};
-    use clap::{Arg, Command, CommandFactory};
+    use clap::{Arg, Command};
 
     use super::*;
-    use crate::cli::Cli;
+    use crate::args::ServerArgs;
     use crate::files::{log_gaps, partial_uploads};
     use crate::service::access::notices;
     use crate::service::artifacts::checkpoints;
@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn guide_lists_exactly_all_limits_with_defaults() {
-        let cli = Cli::command();
-        let server = cli.find_subcommand("server").expect("a server");
+        let server = ServerArgs::augment_args(Command::new("server"));
         let of_server = |name: &str| server.get_arguments().find(|flag| flag.get_long() == Some(name));
         let limits = LimitArgs::augment_args(Command::new("limits"));
         let mut flags: Vec<&Arg> = limits.get_arguments().collect();

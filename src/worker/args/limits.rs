@@ -5,9 +5,6 @@ use std::str::FromStr;
 use app::domain::disk_watermark::DiskFloor;
 use clap::Args;
 
-use crate::limits::RequestedLimits;
-use crate::limits::memory::JobMemoryLimit;
-
 /// Minimum for a trainer, in bytes.
 const MIN_MEMORY_BYTES: u64 = 64 << 20;
 /// Minimum for a trainer.
@@ -35,6 +32,23 @@ impl JobLimitArgs {
     pub fn requested_limits(&self) -> RequestedLimits {
         RequestedLimits { memory: self.memory.unwrap_or(JobMemoryLimit::EqualShare), processes: self.processes }
     }
+}
+
+/// The limits that the owner requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestedLimits {
+    pub memory: JobMemoryLimit,
+    /// Processes and threads.
+    pub processes: JobProcessLimit,
+}
+
+/// Max memory of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobMemoryLimit {
+    /// An equal share for each job, after the reserve.
+    EqualShare,
+    Unlimited,
+    Bytes(u64),
 }
 
 /// Max processes and threads of a job; `None` for no limit.

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use app::logging::{LogLineFormat, background_writer};
 use clap::ArgMatches;
 
-use super::{container_init, terminal};
-use crate::agent;
-use crate::cli::{self, AgentArgs};
+use crate::args::{AgentArgs, is_on_command_line};
 use crate::config::AgentConfig;
+use crate::daemon::container_init;
 use crate::exit::{self, FatalError};
 use crate::secret::agent_secrets;
+use crate::{agent, startup, terminal};
 
 static LOG_FORMAT: OnceLock<LogLineFormat> = OnceLock::new();
 
@@ -22,13 +22,13 @@ static LOG_FORMAT: OnceLock<LogLineFormat> = OnceLock::new();
 /// # Errors
 /// Exit code and message.
 pub fn run_agent(args: AgentArgs, matches: &ArgMatches) -> Result<u8, FatalError> {
-    let format = LOG_FORMAT.get_or_init(|| cli::initialize(args.verbose, args.log_format));
+    let format = LOG_FORMAT.get_or_init(|| startup::initialize(args.verbose, args.log_format));
     if *format == LogLineFormat::Json {
         // A panic must be in the log's format too, so that log collectors can parse it.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
     }
-    if args.worker_token.is_some() && cli::is_on_command_line(matches, "worker_token") {
-        return Err(cli::reexec_without_token());
+    if args.worker_token.is_some() && is_on_command_line(matches, "worker_token") {
+        return Err(startup::reexec_without_token());
     }
     if std::process::id() == 1 {
         return container_init::run_as_init(matches);

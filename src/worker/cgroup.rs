@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::clock;
 use crate::files::{AttemptKey, JobCgroup};
-use crate::limits::cgroups::JOB_CGROUP_PREFIX;
+
+/// Prefix of the groups of attempts.
+pub const JOB_CGROUP_PREFIX: &str = "st-";
 
 /// The control group of one attempt.
 #[derive(Debug, Clone)]
@@ -152,5 +154,5 @@ fn find_cgroup(mounts: &str, groups: &str, controller: Option<&str>) -> Option<P
 }
 
 #[cfg(test)]
-#[path = "../tests/cgroup.rs"]
+#[path = "tests/cgroup.rs"]
 mod tests;

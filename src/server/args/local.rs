@@ -2,12 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
 use nix::unistd::{User, geteuid};
 
-use crate::boot::exit::ExitError;
-use crate::boot::local_agent::{LocalAccount, LocalWorkerMode};
+use crate::exit::ExitError;
+
+/// Whether jobs may run on the server's own host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LocalWorkerMode {
+    /// If it has a GPU and a trainer.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// The user of the agent and its trainers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalAccount {
+    /// The server's own; the operator has agreed to that.
+    Server,
+    /// Another user.
+    Other(User),
+}
 
 #[derive(Debug, Clone, Args)]
 pub struct LocalArgs {

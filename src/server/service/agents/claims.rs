@@ -1,0 +1,48 @@
+//! Claims of agents: the attempts that they say they run.
+
+use app::domain::job::Job;
+use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim};
+use app::domain::worker::Worker;
+use app::protocol::agents::{HeartbeatRequest, RegisterRequest, StopAttempt, StopReason};
+
+use crate::service::error::ServiceError;
+use crate::service::unit_of_work::UnitOfWork;
+
+/// Accepts the claims of a worker: re-adopts a lost attempt, and treats an unanswered offer as accepted. Returns what the agent
+/// must stop.
+pub(super) async fn accept_claims(
+    unit: &mut UnitOfWork<'_>,
+    worker: &Worker,
+    claims: &[AttemptClaim],
+) -> Result<Vec<StopAttempt>, ServiceError> {
+    let mut stop = Vec::new();
+    for claim in claims {
+        let before = unit.tx.job(&claim.job).await?;
+        let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
+        match (judge_claim(unit.now, worker, &held, claim, before.as_ref()), before) {
+            (ClaimVerdict::Keep(after), Some(before)) => unit.save_job(&before, &after).await?,
+            (_, job) => stop.push(stop_superseded(claim, job.as_ref())),
+        }
+    }
+    Ok(stop)
+}
+
+pub(super) fn registration_claims(register: &RegisterRequest) -> Vec<AttemptClaim> {
+    let known = register.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) });
+    let mut claims: Vec<AttemptClaim> = known.collect();
+    if let Some(job) = register.current_job_id.as_ref().filter(|job| claims.iter().all(|claim| claim.job != **job)) {
+        claims.push(AttemptClaim { job: job.clone(), attempt: None });
+    }
+    claims
+}
+
+pub(super) fn heartbeat_claims(heartbeat: &HeartbeatRequest) -> Vec<AttemptClaim> {
+    // An older agent names its job only, which does not claim a lost attempt; see `unassigned_run`.
+    heartbeat.attempts.iter().map(|a| AttemptClaim { job: a.job_id.clone(), attempt: Some(a.attempt) }).collect()
+}
+
+/// Stops what an agent claims to run. A claim without an attempt means the newest.
+fn stop_superseded(claim: &AttemptClaim, job: Option<&Job>) -> StopAttempt {
+    let attempt = claim.attempt.or(job.map(|job| job.attempt)).unwrap_or_default();
+    StopAttempt { job_id: claim.job.clone(), attempt, reason: StopReason::Superseded }
+}
