@@ -277,6 +277,7 @@ test('why it failed on two GPUs: 1, the exception and not the launcher’s last 
 for (const role of ['viewer', 'researcher']) {
   test(`what has the GPUs, for a ${role}: 1`, async ({ page, server }) => {
     await rack(server);
+    await page.goto('about:blank'); // a page that is still open would check its session
     await page.context().clearCookies();
     await signInAs(page, server, 'vic', role);
     const clicks = await counting(page);

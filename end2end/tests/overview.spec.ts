@@ -151,11 +151,13 @@ test('no column of a new fleet has a large gap', async ({ page, server }) => {
 });
 
 test('the notes of the tiles are shown in full, in each language', async ({ page, server, context }) => {
+  test.setTimeout(60_000);
   const host = await Host.connect(server, 'atlas', { gpus: 25 });
-  await server.api('/api/queue/submit', { method: 'POST', body: JSON.stringify({ config_name: 'digits', target: 'worker', gpu_count: 23 }) });
-  await host.run();
   const unavailable = { reason: 'quarantined', detail: 'XID 79' };
   await host.tell(host.gpus.slice(23).map((uuid) => ({ uuid, unavailable })));
+  const body = JSON.stringify({ config_name: 'digits', gpu_count: 23 });
+  expect((await server.api('/api/queue/submit', { method: 'POST', body })).status).toBe(201);
+  await host.run();
   await signIn(page, server);
   const notes = page.locator('.tiles .tile > .tile-note');
   await expect(notes.nth(1)).toHaveText('23 allocated · 2 unavailable');

@@ -111,7 +111,7 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     let data = create_data_dir(args.data_dir.as_deref())?;
     let shutdown = CancellationToken::new();
     lifecycle::stop_on_signals(shutdown.clone()).map_err(|error| ExitError::failed(error.to_string()))?;
-    let parts = open_parts(args.database_url.as_ref(), policy::from_args(args), &data).await?;
+    let parts = open_parts(args.database_url.as_ref(), &policy::from_args(args), &data).await?;
     let parts = ServiceParts {
         vault: args.secret_key_file.clone().map_or(parts.vault, Vault::new),
         blocklist: args.accounts.blocklist().map_err(ExitError::config)?,
@@ -232,7 +232,7 @@ fn open_tls(wanted: TlsMode, args: &ServerArgs, data: &Path, services: &Services
 /// Opens what the services of a server on this data directory need.
 async fn open_parts(
     database_url: Option<&SecretString>,
-    policy: ServerPolicy,
+    policy: &ServerPolicy,
     data: &Path,
 ) -> Result<ServiceParts, ExitError> {
     let (random, clock): (Arc<dyn Random>, Arc<dyn Clock>) = (Arc::new(OsRandom), Arc::new(SlewedClock::new()));
@@ -249,7 +249,7 @@ async fn open_parts(
         store,
         clock,
         random,
-        policy,
+        policy: *policy,
         server,
         vault: Vault::new(secret_key_path(data)),
         disk_space: DiskSpaceGuard::new(Arc::new(PathDisk(data.to_owned())), DiskFloor::Bytes(0), DiskFloor::Bytes(0)),

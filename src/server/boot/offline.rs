@@ -45,7 +45,7 @@ impl OfflineServer {
                 data.display()
             )));
         }
-        let services = Arc::new(open_services(open_parts(database_url, ServerPolicy::default(), data).await?, data)?);
+        let services = Arc::new(open_services(open_parts(database_url, &ServerPolicy::default(), data).await?, data)?);
         restore_marker::hold_if_restored(&services, data).await?;
         let app = AppState::new(AppParts {
             services: Arc::clone(&services),

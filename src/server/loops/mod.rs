@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::service::Services;
+use crate::service::agents::liveness::HealthPass;
 use crate::service::error::ServiceError;
 
 /// Expires unanswered offers, and plans as a fallback.
@@ -39,134 +40,98 @@ const AUDIT_INTERVAL: Duration = Duration::from_hours(1);
 /// Starts all loops; they end with the token. Those that judge workers or clean up only work on the leader.
 pub fn start(services: &Arc<Services>, tasks: &TaskTracker, shutdown: &CancellationToken) {
     tasks.spawn(follow_changes(Arc::clone(services), shutdown.clone()));
-    tasks.spawn(run_every(
-        "leadership",
-        LEADERSHIP_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move { services.system.renew_leadership().await },
-    ));
-    tasks.spawn(run_every("clock", CLOCK_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
-        services.system.sync_clock().await.map(drop)
-    }));
-    tasks.spawn(run_while_leading(
-        "offers",
-        OFFERS_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
+    let loops = Loops { services, tasks, shutdown };
+    loops.start_fleet();
+    loops.start_cleanup();
+}
+
+struct Loops<'l> {
+    services: &'l Arc<Services>,
+    tasks: &'l TaskTracker,
+    shutdown: &'l CancellationToken,
+}
+
+impl Loops<'_> {
+    /// The state of the fleet and of this server.
+    fn start_fleet(&self) {
+        self.every(
+            "leadership",
+            LEADERSHIP_INTERVAL,
+            |services| async move { services.system.renew_leadership().await },
+        );
+        self.every("clock", CLOCK_INTERVAL, |services| async move { services.system.sync_clock().await.map(drop) });
+        self.every("presence", PRESENCE_INTERVAL, |services| async move { services.agents.flush_presence().await });
+        self.every("disk", DISK_INTERVAL, |services| async move { services.context.refresh_disk_space() });
+        self.every("used", LAST_USED_INTERVAL, |services| async move { services.access.flush_last_used().await });
+        self.every("readings", LAST_USED_INTERVAL, |services| async move { services.gpus.prune_readings().await });
+        self.every("gpu history", HISTORY_INTERVAL, |services| async move { services.gpus.save_gpu_history().await });
+        self.while_leading("offers", OFFERS_INTERVAL, |services| async move {
             let expired = services.jobs.sweep_offers().await?;
             if expired > 0 {
                 tracing::info!(offers = expired, "offers: withdrew unanswered offers");
             }
             Ok(())
-        },
-    ));
-    tasks.spawn(run_while_leading(
-        "health",
-        HEALTH_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
-            let checked = services.agents.check_health().await?;
-            if checked != crate::service::agents::liveness::HealthPass::default() {
-                tracing::info!(
-                    offline = checked.offline,
-                    removed = checked.removed,
-                    "health check: marked workers offline or removed them"
-                );
+        });
+        self.while_leading("health", HEALTH_INTERVAL, |services| async move {
+            let HealthPass { offline, removed, failed } = services.agents.check_health().await?;
+            if offline + removed + failed > 0 {
+                tracing::info!(offline, removed, "health check: marked workers offline or removed them");
             }
             Ok(())
-        },
-    ));
-    tasks.spawn(run_every(
-        "presence",
-        PRESENCE_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move { services.agents.flush_presence().await },
-    ));
-    tasks.spawn(run_every("disk", DISK_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
-        services.context.refresh_disk_space()
-    }));
-    tasks.spawn(run_every("used", LAST_USED_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
-        services.access.flush_last_used().await
-    }));
-    tasks.spawn(run_while_leading(
-        "sessions",
-        SESSIONS_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
-            services.access.sweep_sessions().await?;
-            services.jobs.sweep_idempotency_keys().await
-        },
-    ));
-    tasks.spawn(run_every(
-        "refused",
-        REFUSALS_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
+        });
+    }
+    /// What is recorded, signed, or removed from time to time.
+    fn start_cleanup(&self) {
+        self.every("refused", REFUSALS_INTERVAL, |services| async move {
             services.audit.flush_suppressed().await;
             Ok(())
-        },
-    ));
-    tasks.spawn(run_every(
-        "audit checkpoints",
-        AUDIT_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move { services.audit.sign_audit().await },
-    ));
-    tasks.spawn(run_while_leading(
-        "job retention",
-        AUDIT_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
+        });
+        self.every("audit checkpoints", AUDIT_INTERVAL, |services| async move { services.audit.sign_audit().await });
+        // Each server has its own directory, or they share one: then it is soon empty.
+        self.every("uploads", AUDIT_INTERVAL, |services| async move {
+            let dropped = services.artifacts.sweep_uploads().await?;
+            if dropped > 0 {
+                tracing::info!(uploads = dropped, "uploads: removed abandoned uploads");
+            }
+            Ok(())
+        });
+        self.while_leading("sessions", SESSIONS_INTERVAL, |services| async move {
+            services.access.sweep_sessions().await?;
+            services.jobs.sweep_idempotency_keys().await
+        });
+        self.while_leading("job retention", AUDIT_INTERVAL, |services| async move {
             let given_up = services.jobs.prune_jobs().await?;
             if given_up > 0 {
                 tracing::info!(jobs = given_up, "retention: removed expired jobs or their files");
             }
             Ok(())
-        },
-    ));
-    // Each server has its own directory, or they share one: then it is soon empty.
-    tasks.spawn(run_every("uploads", AUDIT_INTERVAL, shutdown.clone(), Arc::clone(services), |services| async move {
-        let dropped = services.artifacts.sweep_uploads().await?;
-        if dropped > 0 {
-            tracing::info!(uploads = dropped, "uploads: removed abandoned uploads");
-        }
-        Ok(())
-    }));
-    tasks.spawn(run_every(
-        "readings",
-        LAST_USED_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move { services.gpus.prune_readings().await },
-    ));
-    tasks.spawn(run_every(
-        "gpu history",
-        HISTORY_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move { services.gpus.save_gpu_history().await },
-    ));
-    tasks.spawn(run_while_leading(
-        "audit retention",
-        AUDIT_INTERVAL,
-        shutdown.clone(),
-        Arc::clone(services),
-        |services| async move {
+        });
+        self.while_leading("audit retention", AUDIT_INTERVAL, |services| async move {
             let removed = services.audit.prune_audit().await?;
             if removed > 0 {
                 tracing::info!(entries = removed, "retention: removed expired audit entries");
             }
             Ok(())
-        },
-    ));
+        });
+    }
+
+    fn every<F>(&self, name: &'static str, period: Duration, pass: impl Fn(Arc<Services>) -> F + Send + 'static)
+    where
+        F: Future<Output = Result<(), ServiceError>> + Send + 'static,
+    {
+        self.tasks.spawn(run_every(name, period, self.shutdown.clone(), Arc::clone(self.services), pass));
+    }
+
+    fn while_leading<F>(
+        &self,
+        name: &'static str,
+        period: Duration,
+        pass: impl Fn(Arc<Services>) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), ServiceError>> + Send + 'static,
+    {
+        self.tasks.spawn(run_while_leading(name, period, self.shutdown.clone(), Arc::clone(self.services), pass));
+    }
 }
 
 async fn follow_changes(services: Arc<Services>, shutdown: CancellationToken) {

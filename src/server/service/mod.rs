@@ -95,29 +95,35 @@ pub struct Services {
     pub workers: Arc<WorkerService>,
 }
 
+impl ServiceParts {
+    fn into_context(self) -> (Arc<ServiceContext>, Blocklist, AuditCheckpointFile) {
+        let context = ServiceContext {
+            metrics: Metrics::new(self.clock.now()),
+            store: self.store,
+            notifier: ChangeNotifier::default(),
+            clock: self.clock,
+            random: self.random,
+            policy: self.policy,
+            server: self.server,
+            leadership: Leadership::default(),
+            presence: Presence::default(),
+            disk_space: self.disk_space,
+            vault: self.vault,
+            token_signing_key: self.token_signing_key,
+            last_job_id: Mutex::default(),
+        };
+        (Arc::new(context), self.blocklist, self.checkpoints)
+    }
+}
+
 impl Services {
     /// Builds the services of a server with this data directory.
     ///
     /// # Errors
     /// When a directory of files cannot be created.
     pub fn open(parts: ServiceParts, data: &Path) -> anyhow::Result<Self> {
-        let ServiceParts { store, clock, random, policy, server, token_signing_key, .. } = parts;
-        let metrics = Metrics::new(clock.now());
-        let context = Arc::new(ServiceContext {
-            store,
-            notifier: ChangeNotifier::default(),
-            clock,
-            random,
-            policy,
-            server,
-            leadership: Leadership::default(),
-            presence: Presence::default(),
-            disk_space: parts.disk_space,
-            vault: parts.vault,
-            token_signing_key,
-            metrics,
-            last_job_id: Mutex::default(),
-        });
+        let (context, blocklist, checkpoints) = parts.into_context();
+        let policy = &context.policy;
         context.store.set_hooks(store_hooks(&context));
         let logs = Arc::new(LogStore::open(data.join("logs"))?);
         let artifacts = Arc::new(ArtifactStore::open(&data.join("artifacts"))?);
@@ -125,13 +131,13 @@ impl Services {
         let (readings, takeovers) = (Arc::<GpuReadings>::default(), Arc::<TakeoverTracker>::default());
 
         let access = Arc::new(AccessService {
-            authenticator: Authenticator::new(parts.blocklist),
+            authenticator: Authenticator::new(blocklist),
             event_streams: policy.usage_limits.new_event_streams(),
             context: Arc::clone(&context),
         });
         let audit = Arc::new(AuditService {
             limiter: AuditRateLimiter::default(),
-            signer: AuditSigner::new(parts.checkpoints),
+            signer: AuditSigner::new(checkpoints),
             context: Arc::clone(&context),
         });
         let workers = Arc::new(WorkerService {

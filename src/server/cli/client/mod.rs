@@ -28,7 +28,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a large transfer.
 const TRANSFER_TIMEOUT: Duration = Duration::from_mins(30);
 /// Timeout of a file's download; its caller notices one that stalls.
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(24 * 60);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_hours(24);
 /// How often an idempotent request is sent at most.
 const MAX_TRIES: u32 = 4;
 

@@ -172,7 +172,7 @@ async fn oldest_of_ten_thousand_jobs_is_found_by_name(fresh: &TestStore) {
     for text in ["Needle", "in-hay", oldest.as_str()] {
         let filter = JobFilter { name: Some(JobNameFilter::parse(text)), limit: 50, ..JobFilter::default() };
         let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
-        assert_eq!(found, [oldest.clone()], "{text}");
+        assert_eq!(found, std::slice::from_ref(&oldest), "{text}");
     }
 }
 

@@ -99,7 +99,7 @@ async fn unavailable_database_page_shows_since_when() {
 }
 
 #[tokio::test]
-async fn api_problems_are_localized_for_pages_only() {
+async fn api_problems_are_in_the_language_that_is_asked_for() {
     let server = TestServer::start().await;
     let Actor::Cookie(session) = server.add_user("lea", "viewer").await else { panic!("a browser") };
     let in_japanese = Actor::Cookie(format!("{session}; language=ja"));
@@ -116,15 +116,15 @@ async fn api_problems_are_localized_for_pages_only() {
     other.expect_problem(404, "job_not_found");
     let Actor::Cookie(admin) = server.add_user("ada", "admin").await else { panic!("a browser") };
     // A script gets the language that it asks for, by default English.
-    let request = |name: &'static str, value: &str| {
+    let send = |name: &'static str, value: &str| {
         let request = Request::builder().uri("/api/admin/workers?sort=x").header(header::HOST, "localhost:8001");
         let request = request.header(header::ACCEPT_LANGUAGE, "ja").header(name, value);
         server.send(request.body(Body::empty()).expect("a request"))
     };
-    for (name, value) in [("authorization", format!("Bearer {ADMIN}")), ("cookie", admin)] {
-        let problem = read_response(request(name, &value).await).await.expect_problem(422, "out_of_range");
-        let is_japanese = |detail: &str| detail.contains("sort") && !detail.is_ascii();
-        assert!(problem["detail"].as_str().is_some_and(is_japanese), "{problem}");
+    for (name, credential) in [("authorization", format!("Bearer {ADMIN}")), ("cookie", admin)] {
+        let rejection = read_response(send(name, &credential).await).await.expect_problem(422, "out_of_range");
+        let translated = |detail: &str| detail.contains("sort") && !detail.is_ascii();
+        assert!(rejection["detail"].as_str().is_some_and(translated), "{rejection}");
     }
     let default = server.get(&Actor::Admin, "/api/admin/workers?sort=x").await.expect_problem(422, "out_of_range");
     assert!(default["detail"].as_str().is_some_and(str::is_ascii), "{default}");
