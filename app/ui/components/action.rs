@@ -21,12 +21,11 @@ use crate::ui::prefs::Prefs;
 /// the request fails. It outlives the button, which it may remove.
 pub(crate) type OptimisticUpdate = Arc<dyn Fn(bool) + Send + Sync>;
 
-/// A form with a single button, and hidden fields.
+/// A form with a single button.
 #[component]
 pub(crate) fn ActionButton(
     /// The URL to which the form posts.
     action: String,
-    #[prop(optional)] fields: Vec<(String, String)>,
     label: &'static str,
     #[prop(default = "btn btn-sm")] class: &'static str,
     #[prop(optional)] glyph: Option<Glyph>,
@@ -65,10 +64,8 @@ pub(crate) fn ActionButton(
             }
         });
     };
-    let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
     view! {
         <form method="post" action=action id=id on:submit=submit>
-            {fields.collect_view()}
             <button class=class data-key=key aria-busy=move || pending.get().then_some("true")>
                 {glyph.map(|glyph| view! { <Icon glyph=glyph/> })}
                 {label}
@@ -78,11 +75,23 @@ pub(crate) fn ActionButton(
     .into_erased()
 }
 
-/// A button that undoes a change; `optimistic_update` removes it.
+/// A button that undoes a change. Without fields it stays on the page, and `optimistic_update` removes it. An undo with fields restores
+/// values that the page shows in many places: the browser submits it, and the next page shows the result.
 #[component]
 pub(crate) fn UndoButton(undo: Undo, optimistic_update: OptimisticUpdate) -> impl IntoView {
-    let Undo { form, fields } = undo;
-    view! { <ActionButton action=form fields=fields label=t().shell.undo optimistic_update=Some(optimistic_update) key="u"/> }
+    let (Undo { form, fields }, label) = (undo, t().shell.undo);
+    if fields.is_empty() {
+        return view! { <ActionButton action=form label=label optimistic_update=Some(optimistic_update) key="u"/> }
+            .into_erased();
+    }
+    let fields = fields.into_iter().map(|(name, value)| view! { <input type="hidden" name=name value=value/> });
+    view! {
+        <form method="post" action=form>
+            {fields.collect_view()}
+            <button class="btn btn-sm" data-key="u">{label}</button>
+        </form>
+    }
+    .into_erased()
 }
 
 /// A button that explains its effect and asks for confirmation. It is a `<details>` element, so that it needs no

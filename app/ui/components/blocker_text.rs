@@ -54,6 +54,7 @@ pub(crate) fn suggest_fix(language: &Language, blocker: &BlockerView) -> String 
         (BlockerCode::GpuCount, _) => words.gpu_count_help.of(words.gpus.of(found.parse().unwrap_or_default())),
         (BlockerCode::Vram, Some(_)) => words.vram_help.of(found),
         (BlockerCode::Vram, None) => words.vram_unknown_help.to_owned(),
+        (BlockerCode::GpusUnavailable, _) if all_in_use(blocker) => words.in_use_help.to_owned(),
         (BlockerCode::GpusUnavailable, _) => words.unavailable_help.to_owned(),
         (BlockerCode::Sandbox, _) => words.sandbox_help.of(found),
         (BlockerCode::Retired, _) => words.retired_help.to_owned(),
@@ -87,6 +88,11 @@ pub(crate) fn blocker_reasons(language: &Language, blocker: &BlockerView) -> Vec
 
 fn parameter_text(parameter: Option<&String>) -> &str {
     parameter.map_or("–", String::as_str)
+}
+
+fn all_in_use(blocker: &BlockerView) -> bool {
+    let mut reasons = blocker.unavailable.iter().map(|gpu| gpu.why.reason);
+    !blocker.unavailable.is_empty() && reasons.all(|reason| reason == UnavailableReason::InUse)
 }
 
 fn vram_gpus(language: &Language, blocker: &BlockerView) -> String {

@@ -117,6 +117,7 @@ async fn explanation_lists_a_few_of_many_unavailable_gpus() {
     );
     let third = json!({"index": 3, "reason": "in_use", "detail": "used by process 4711 (python)"});
     assert_eq!(blocker["unavailable"][3], third, "all of them are in the explanation");
+    // Not all of them are in use.
     assert_eq!(blocker["change"], "Check the GPUs on the host; they become available again automatically.");
 }
 
