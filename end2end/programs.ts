@@ -2,22 +2,27 @@
 import { expect } from '@playwright/test';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 
 export const ROOT = resolve(__dirname, '..');
 export const DIST = process.env.SIMPLETUNER_DIST ?? join(ROOT, 'dist');
 
-/** Returns a port that was free a moment ago. */
+/** Ports of each of Playwright's workers, below the range from which the kernel takes those of outgoing connections. */
+const PORTS = { first: 12_000, each: 4_000 };
+let candidate = process.pid;
+
+/** Returns a free port that nothing else takes before the server listens there. */
 export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((done, failed) => {
-    probe.once('error', failed);
-    probe.listen(0, '127.0.0.1', done);
-  });
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((done) => probe.close(done));
-  return port;
+  const first = PORTS.first + Number(process.env.TEST_PARALLEL_INDEX ?? 0) * PORTS.each;
+  for (;;) {
+    const port = first + (candidate++ % PORTS.each);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((done) => probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)));
+    if (!isFree) continue;
+    await new Promise((done) => probe.close(done));
+    return port;
+  }
 }
 
 /** A running program from dist/, or from the path if `dir` is empty, whose output is written to a file. */
