@@ -51,3 +51,5 @@ mod prefs;
 mod safe_url;
 #[path = "../../app/ui/logs/tail.rs"]
 mod tail;
+#[path = "../../app/words.rs"]
+mod words;
