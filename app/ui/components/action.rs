@@ -75,8 +75,8 @@ pub(crate) fn ActionButton(
     .into_erased()
 }
 
-/// A button that undoes a change. Without fields it stays on the page, and `optimistic_update` removes it. An undo with fields restores
-/// values that the page shows in many places: the browser submits it, and the next page shows the result.
+/// A button that undoes a change. Without fields it stays on the page, and `optimistic_update` removes it. An undo with
+/// fields restores values that the page shows in many places: the browser submits it, and the next page shows the result.
 #[component]
 pub(crate) fn UndoButton(undo: Undo, optimistic_update: OptimisticUpdate) -> impl IntoView {
     let (Undo { form, fields }, label) = (undo, t().shell.undo);

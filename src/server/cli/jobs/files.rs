@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use app::protocol::artifacts::{ArtifactView, ArtifactsPage};
@@ -20,6 +20,7 @@ use crate::cli::output::Output;
 use crate::cli::run::parse_value;
 use crate::cli::table::{Table, TableCell};
 use crate::exit::ExitError;
+use crate::text::is_plain_path;
 use crate::tokens::hex;
 
 /// A download that brings nothing for this long is given up.
@@ -108,8 +109,7 @@ fn select<'p>(page: &'p ArtifactsPage, job: &str, names: &[String]) -> Result<Ve
 
 /// Returns where a file is written. Trainers choose paths, and none may leave the directory.
 fn local_path(to: &Path, path: &str) -> Result<PathBuf, ExitError> {
-    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    if is_plain && !path.is_empty() {
+    if is_plain_path(path) {
         Ok(to.join(path))
     } else {
         Err(ExitError::failed(format!("the path {path:?} leaves the directory")))

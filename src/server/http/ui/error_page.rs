@@ -1,6 +1,5 @@
 //! Errors as pages for browsers. The API returns problem documents, in the language that the client asks for.
 
-use app::domain::time::Timestamp;
 use app::protocol::problem::Problem;
 use app::ui::error_page::PageError;
 use app::ui::error_shell;
@@ -17,9 +16,10 @@ use leptos::prelude::provide_context;
 use leptos_axum::render_app_async_with_context;
 use serde_json::{Value, json};
 
-use super::{ScriptPolicy, prefs_from_headers, provide_page_context};
+use super::{ScriptPolicy, provide_page_context};
 use crate::http::access;
 use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::language::client_locale;
 use crate::http::edge::request::Peer;
 use crate::http::problem::method_not_allowed;
 use crate::http::state::AppState;
@@ -55,8 +55,7 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
 
 /// Returns the language that a client of the API asks for, unless it is English.
 fn wanted_locale(request: &Request) -> Option<Locale> {
-    let locale = prefs_from_headers(request.headers(), Timestamp::default()).locale;
-    Some(locale).filter(|locale| *locale != Locale::En)
+    Some(client_locale(request.headers())).filter(|locale| *locale != Locale::En)
 }
 
 /// Translates a problem document into the user's language.

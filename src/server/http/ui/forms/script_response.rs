@@ -8,18 +8,18 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::http::edge::language::client_locale;
 use crate::http::state::AppState;
-use crate::http::ui::{FLASH_COOKIE, prefs_from_headers};
+use crate::http::ui::FLASH_COOKIE;
 
 /// Answers a script with the flash message itself instead of a redirect to the page that shows it.
 pub async fn answer_scripts(State(app): State<AppState>, request: Request, next: Next) -> Response {
     if request.headers().get(header::ACCEPT) != Some(&HeaderValue::from_static("application/json")) {
         return next.run(request).await;
     }
-    let now = app.services.context.now();
-    let locale = prefs_from_headers(request.headers(), now).locale;
+    let locale = client_locale(request.headers());
     let response = next.run(request).await;
-    let flash = flash_id(response.headers()).and_then(|id| app.flashes.take(id, now));
+    let flash = flash_id(response.headers()).and_then(|id| app.flashes.take(id, app.services.context.now()));
     match flash.and_then(|flash| FormResponse::from_flash(flash, locale)) {
         Some(Ok(message)) => Json(message).into_response(),
         Some(Err(problem)) => problem_response(&problem),
