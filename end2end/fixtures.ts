@@ -209,7 +209,8 @@ export async function expectAccessible(page: Page, others: string[] = []): Promi
   expect.soft(found, 'the page must be accessible').toEqual([]);
 }
 
-/** Saves a full-page screenshot in end2end/screenshots/<project> for visual review. */
+/** Saves a full-page screenshot in end2end/screenshots/<project> for visual review, if SIMPLETUNER_SCREENSHOTS is set. */
 export async function picture(page: Page, name: string): Promise<void> {
+  if (!process.env.SIMPLETUNER_SCREENSHOTS) return;
   await page.screenshot({ path: join(__dirname, 'screenshots', test.info().project.name, `${name}.png`), fullPage: true });
 }
