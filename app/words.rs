@@ -26,4 +26,17 @@ macro_rules! words {
     };
 }
 
+/// Declares words that travel as JSON.
+macro_rules! wire_words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+        $crate::words::words! {
+            $(#[$meta])*
+            #[derive(PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant = $word,)+ }
+        }
+    };
+}
+
+pub(crate) use wire_words;
 pub(crate) use words;

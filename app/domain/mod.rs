@@ -22,6 +22,7 @@ pub mod glob;
 pub mod gpu;
 pub mod ids;
 pub mod job;
+pub mod job_status;
 pub mod labels;
 pub mod liveness;
 pub mod log_text;

@@ -1,7 +1,7 @@
 //! Compares the attempts that an agent claims to run with the stored jobs: at registration, and with each heartbeat.
 
 use super::ids::{AttemptNumber, JobId};
-use super::job::{AttemptLoss, AttemptReport, Job, JobState, JobTransitionError};
+use super::job::{AttemptLoss, AttemptReport, Job, JobState};
 use super::time::{Millis, Timestamp};
 use super::worker::Worker;
 
@@ -41,13 +41,7 @@ pub fn judge_claim(
     match job.clone().reported(now, &worker.id, attempt, report) {
         Ok(after) if has_lost_place(job, &after, Some(worker), held) => ClaimVerdict::Stop,
         Ok(after) => ClaimVerdict::Keep(Box::new(after)),
-        Err(
-            JobTransitionError::AlreadyEnded
-            | JobTransitionError::StaleAttempt { .. }
-            | JobTransitionError::WrongWorker
-            | JobTransitionError::NotQueued
-            | JobTransitionError::NotEnded,
-        ) => ClaimVerdict::Stop,
+        Err(_) => ClaimVerdict::Stop,
     }
 }
 
@@ -72,11 +66,10 @@ pub fn would_orphan_jobs(held: &[Job], claims: &[AttemptClaim]) -> bool {
 /// lost; a job that was being cancelled is cancelled. An unclaimed trainer may run for `lease_duration`.
 pub fn resolve_unclaimed(now: Timestamp, worker: &Worker, job: Job, lease_duration: Millis) -> Job {
     match job.state {
-        JobState::Starting { .. } | JobState::Running { .. } | JobState::Cancelling { .. } => {
-            job.lost(now, AttemptLoss::UnknownToAgent, lease_duration)
-        }
         JobState::Offered { .. } if job.spec.exclusive && worker.has_older_agent() => job.offer_withdrawn(now),
-        _ => job,
+        JobState::Offered { .. } => job,
+        // Without an active lease it stays as it is.
+        _ => job.lost(now, AttemptLoss::UnknownToAgent, lease_duration),
     }
 }
 
@@ -185,7 +178,7 @@ mod tests {
     fn unclaimed_attempt_is_lost_unless_only_offered() {
         let unclaimed = |job| resolve_unclaimed(NOW, &worker(1, &[80], 1), job, LEASE_DURATION);
         assert_eq!(unclaimed(offered()), offered());
-        assert!(matches!(unclaimed(running()).state, JobState::Queued { not_before: Some(_), .. }));
+        assert!(unclaimed(running()).state.waiting().is_some_and(|waiting| waiting.not_before.is_some()));
         let cancelling = running().cancelled(NOW).expect("running");
         assert!(matches!(unclaimed(cancelling).state, JobState::Cancelled { .. }));
     }

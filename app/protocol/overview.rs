@@ -36,9 +36,9 @@ pub struct OverviewView {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobTotals {
-    /// `queued` and `offered`.
+    /// Those in the phase `waiting`.
     pub waiting: u64,
-    /// `starting`, `running` and `cancelling`.
+    /// Those in the phase `running`.
     pub running: u64,
     /// Jobs that completed in the last 24 hours.
     pub completed_in_24h: u64,

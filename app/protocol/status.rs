@@ -1,20 +1,7 @@
 //! Status values, with one spelling for the API, the database, the code and the pages.
 
-use serde::{Deserialize, Serialize};
-
-use crate::words::words;
-
-/// Declares words that the API uses.
-macro_rules! wire_words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
-        words! {
-            $(#[$meta])*
-            #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
-            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-            $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant = $word,)+ }
-        }
-    };
-}
+pub use crate::domain::job_status::{CancelEffect, JobOutcome, JobPhase, JobStatus};
+use crate::words::wire_words;
 
 wire_words!(
     /// The status of a worker.
@@ -82,70 +69,6 @@ wire_words!(
         Tls = "tls",
     }
 );
-
-wire_words!(
-    /// The status of a job.
-    JobStatus {
-        /// Waits for a worker.
-        Queued = "queued",
-        /// Offered to a worker that has not accepted it yet; clients that do not know it treat it as queued.
-        Offered = "offered",
-        /// The worker prepares the trainer.
-        Starting = "starting",
-        /// The trainer runs.
-        Running = "running",
-        /// A user cancelled it; the worker has not confirmed yet.
-        Cancelling = "cancelling",
-        /// The trainer exited successfully.
-        Completed = "completed",
-        /// The trainer failed, or all retries are used up.
-        Failed = "failed",
-        /// Cancelled by a user.
-        Cancelled = "cancelled",
-    }
-);
-
-impl JobStatus {
-    /// Returns the phase: waiting, running or ended.
-    pub const fn phase(self) -> JobPhase {
-        match self {
-            Self::Queued | Self::Offered => JobPhase::Waiting,
-            Self::Starting | Self::Running | Self::Cancelling => JobPhase::Running,
-            Self::Completed | Self::Failed | Self::Cancelled => JobPhase::Ended,
-        }
-    }
-
-    /// Returns whether the status is final.
-    pub const fn is_terminal(self) -> bool {
-        matches!(self.phase(), JobPhase::Ended)
-    }
-}
-
-wire_words!(
-    /// A phase of a job.
-    JobPhase {
-        /// It has not ended.
-        Active = "active",
-        /// `queued` or `offered`.
-        Waiting = "waiting",
-        /// `starting`, `running` or `cancelling`.
-        Running = "running",
-        /// It has ended.
-        Ended = "ended",
-    }
-);
-
-impl JobStatus {
-    /// Returns whether the status belongs to this phase.
-    pub const fn is_in_phase(self, phase: JobPhase) -> bool {
-        match phase {
-            JobPhase::Active => !self.is_terminal(),
-            JobPhase::Waiting => matches!(self.phase(), JobPhase::Waiting),
-            JobPhase::Running => matches!(self.phase(), JobPhase::Running),
-            JobPhase::Ended => self.is_terminal(),
-        }
-    }
-}
 
 wire_words!(
     /// Where a job may run.

@@ -2,37 +2,26 @@
 
 use std::collections::BTreeMap;
 
+pub use super::bulk_action::BulkTarget;
+use super::bulk_action::bulk_action_row;
 use super::flash::{Flash, Undo};
 use super::format::short_id;
 use super::locales::Language;
-use super::locales::sentence::Count;
 use super::locales::words::ServerPagesBulk;
 use super::prefs::Locale;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::{BulkAction, JobPhase, JobStatus, WorkerStatus, WorkerType};
+use crate::protocol::status::{BulkAction, CancelEffect, WorkerStatus, WorkerType};
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::deletion::DeletionStatus;
 
-/// The kind of item in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BulkTarget {
-    /// Workers.
-    Workers,
-    /// Jobs.
-    Jobs,
-}
-
 impl BulkTarget {
     /// Returns the kind of item that an action applies to.
-    pub fn for_action(action: BulkAction) -> Self {
-        match action {
-            BulkAction::Drain | BulkAction::Resume | BulkAction::Delete => Self::Workers,
-            BulkAction::Cancel | BulkAction::Retry => Self::Jobs,
-        }
+    pub const fn for_action(action: BulkAction) -> Self {
+        bulk_action_row(action).target
     }
 
     /// Returns the path of the list.
-    pub fn path(self) -> &'static str {
+    pub const fn path(self) -> &'static str {
         match self {
             Self::Workers => "/admin/workers",
             Self::Jobs => "/jobs",
@@ -41,7 +30,7 @@ impl BulkTarget {
 }
 
 /// Returns the address to which the form of an action posts.
-pub(crate) fn form_url(action: BulkAction) -> String {
+pub fn form_url(action: BulkAction) -> String {
     let list_name = match BulkTarget::for_action(action) {
         BulkTarget::Workers => "workers",
         BulkTarget::Jobs => "jobs",
@@ -99,17 +88,19 @@ impl BulkEffect {
         }
     }
 
-    /// Returns the effect on a job; `theirs` means that the user may cancel it. Actions for workers must not be passed.
+    /// Returns the effect on a job; `theirs` means that the user may cancel it. Actions for workers have no effect.
     pub fn for_job(action: BulkAction, job: &JobView, theirs: bool) -> Self {
         let status = job.status;
         match action {
             BulkAction::Retry if status.is_terminal() => Self::Resubmitted,
-            BulkAction::Retry => Self::NotEnded,
-            _ if status.is_terminal() => Self::AlreadyEnded,
-            BulkAction::Cancel if !theirs => Self::NotOwner(job.submitted_by.clone()),
-            _ if status == JobStatus::Cancelling => Self::AlreadyStopping,
-            _ if status.is_in_phase(JobPhase::Waiting) => Self::RemovedFromQueue,
-            _ => Self::Stops,
+            BulkAction::Cancel => match status.cancel_effect() {
+                CancelEffect::AlreadyEnded => Self::AlreadyEnded,
+                _ if !theirs => Self::NotOwner(job.submitted_by.clone()),
+                CancelEffect::AlreadyStopping => Self::AlreadyStopping,
+                CancelEffect::Ends => Self::RemovedFromQueue,
+                CancelEffect::StopsTrainer => Self::Stops,
+            },
+            BulkAction::Retry | BulkAction::Drain | BulkAction::Resume | BulkAction::Delete => Self::NotEnded,
         }
     }
 
@@ -163,17 +154,6 @@ impl BulkEffect {
     }
 }
 
-/// Returns the phrase for an action on a number of items, for headings and buttons.
-pub(crate) fn count_phrase(words: &ServerPagesBulk, action: BulkAction) -> Count {
-    match action {
-        BulkAction::Drain => words.drain,
-        BulkAction::Resume => words.resume,
-        BulkAction::Delete => words.delete,
-        BulkAction::Cancel => words.cancel,
-        BulkAction::Retry => words.retry,
-    }
-}
-
 /// The result of a bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkSummary {
@@ -198,15 +178,9 @@ impl BulkSummary {
     /// Returns the message for the list, whose address is `back`.
     pub fn to_flash(&self, action: BulkAction, back: &str, locale: Locale) -> Flash {
         let words = &Language::of(locale).server_pages().bulk;
-        let count = match action {
-            BulkAction::Drain => words.drained,
-            BulkAction::Resume => words.resumed,
-            BulkAction::Delete => words.gone,
-            BulkAction::Cancel => words.cancelled,
-            BulkAction::Retry => words.retried,
-        };
+        let texts = (bulk_action_row(action).confirmation.texts)(words);
         let done = self.done.len() as u64;
-        let text = if done == 0 { words.nothing_done.to_owned() } else { count.of(done) };
+        let text = if done == 0 { words.nothing_done.to_owned() } else { texts.done.of(done) };
         let text = match self.unchanged {
             0 => text,
             so_already => words.both.with(&[&text, &words.unchanged.of(so_already)]),
@@ -221,11 +195,7 @@ impl BulkSummary {
 
     /// Returns the undo for the changed items, if the action has an opposite.
     fn undo(&self, action: BulkAction, back: &str) -> Option<Undo> {
-        let opposite = match action {
-            BulkAction::Drain => BulkAction::Resume,
-            BulkAction::Resume => BulkAction::Drain,
-            BulkAction::Delete | BulkAction::Cancel | BulkAction::Retry => return None,
-        };
+        let opposite = bulk_action_row(action).confirmation.opposite?;
         let ids = self.done.iter().map(|id| ("id".to_owned(), id.clone()));
         let fields = ids.chain([("back".to_owned(), back.to_owned())]).collect();
         (!self.done.is_empty()).then(|| Undo::from_form(form_url(opposite), fields))

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::protocol::status::JobStatus;
 
 fn worker(status: &str, more: serde_json::Value) -> WorkerView {
     let mut view = json!({

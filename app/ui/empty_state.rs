@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::domain::ids::AttemptNumber;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::{JobStatus, WorkerStatus};
+use crate::protocol::status::{JobOutcome, JobPhase, JobStatus, WorkerStatus};
 use crate::protocol::workers::WorkerView;
 use crate::ui::i18n::t;
 
@@ -40,12 +40,12 @@ impl JobStage {
     }
 
     const fn is_ongoing(self) -> bool {
-        !self.status.is_terminal() && !matches!(self.status, JobStatus::Cancelling)
+        matches!(self.status.outcome(), JobOutcome::Open)
     }
 
     /// Returns whether the progress dial is shown before any progress is reported.
     pub const fn has_dial(self) -> bool {
-        matches!(self.status, JobStatus::Starting | JobStatus::Running | JobStatus::Cancelling) && !self.has_older_agent
+        self.status.is_in_phase(JobPhase::Running) && !self.has_older_agent
     }
 }
 
@@ -77,12 +77,10 @@ pub(crate) fn empty_text_signal(panel: JobPanel, stage: Memo<JobStage>) -> Signa
 
 /// Returns the note about the checkpoint from which the job would resume; `None` once it has completed.
 pub(crate) fn checkpoint_note(status: JobStatus) -> Option<&'static str> {
-    match status {
-        JobStatus::Completed => None,
-        JobStatus::Failed | JobStatus::Cancelled | JobStatus::Cancelling => Some(t().work.resumes_again),
-        JobStatus::Queued | JobStatus::Offered | JobStatus::Starting | JobStatus::Running => {
-            Some(t().work.resumes_here)
-        }
+    match status.outcome() {
+        JobOutcome::Open => Some(t().work.resumes_here),
+        JobOutcome::Completed => None,
+        JobOutcome::NotCompleted => Some(t().work.resumes_again),
     }
 }
 
@@ -122,11 +120,9 @@ mod tests {
             "This job produced no files.",
         ];
         for status in JobStatus::ALL.iter().copied() {
-            let (first, untried, tried) = match status {
-                JobStatus::Queued | JobStatus::Offered | JobStatus::Starting | JobStatus::Running => {
-                    (coming, "The log appears when the job starts.", "No output yet.")
-                }
-                JobStatus::Cancelling | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {
+            let (first, untried, tried) = match status.outcome() {
+                JobOutcome::Open => (coming, "The log appears when the job starts.", "No output yet."),
+                JobOutcome::Completed | JobOutcome::NotCompleted => {
                     (over, "No log: the job never started.", "No output.")
                 }
             };
@@ -169,9 +165,18 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_of_use_until_the_job_is_complete() {
-        let notes = JobStatus::ALL.iter().map(|status| checkpoint_note(*status));
         let (next, again) = ("the next attempt resumes from here", "a retry resumes from here");
-        let expected = [Some(next), Some(next), Some(next), Some(next), Some(again), None, Some(again), Some(again)];
-        assert_eq!(notes.collect::<Vec<_>>(), expected);
+        for (status, note) in [
+            (JobStatus::Queued, Some(next)),
+            (JobStatus::Offered, Some(next)),
+            (JobStatus::Starting, Some(next)),
+            (JobStatus::Running, Some(next)),
+            (JobStatus::Cancelling, Some(again)),
+            (JobStatus::Completed, None),
+            (JobStatus::Failed, Some(again)),
+            (JobStatus::Cancelled, Some(again)),
+        ] {
+            assert_eq!(checkpoint_note(status), note, "{status:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod boot;
 pub(crate) mod browser;
 #[cfg(feature = "ssr")]
 pub mod bulk;
+mod bulk_action;
 mod checkpoints;
 mod clock;
 mod components;
@@ -28,6 +29,7 @@ pub(crate) mod http_backend;
 mod http_status;
 mod i18n;
 mod job_feed;
+pub mod job_status;
 mod live;
 mod locales;
 mod logs;

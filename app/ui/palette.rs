@@ -2,8 +2,9 @@
 //! server. An action opens the page that confirms it.
 
 use super::components::icon::Glyph;
-use super::components::status::{StatusStyle, job_status_style, worker_status_style};
+use super::components::status::{StatusStyle, worker_status_style};
 use super::format::config_url;
+use super::job_status::job_status_style;
 use super::locales::Language;
 use super::locales::sentence::Text;
 use super::navigation::visible_pages;

@@ -88,7 +88,8 @@ fn waiting_segments(job: &JobView, attempts: &[AttemptView], end: Timestamp) -> 
         phase = if attempt.outcome.as_deref() == Some("lost") { TimelinePhase::BackOff } else { TimelinePhase::Queued };
     }
     // A job waits after its last attempt only if it is queued again, or was queued until it was cancelled.
-    let waits = job.status == JobStatus::Queued || attempts.is_empty() || job.status == JobStatus::Cancelled;
+    let is_between = !job.status.has_lease() && !job.status.is_terminal();
+    let waits = is_between || attempts.is_empty() || job.status == JobStatus::Cancelled;
     segments.extend(since.filter(|_| waits).and_then(|from| segment(phase, from, end.max(just_after(from)))));
     segments
 }

@@ -9,7 +9,7 @@ use self::feasibility::distance;
 pub use self::feasibility::{Feasibility, FeasibilityCache};
 pub use self::summary::{FitStep, FitSummary, JobRequirement};
 use super::ids::WorkerId;
-use super::job::{Job, JobState};
+use super::job::Job;
 use super::matching::Blocker;
 use super::plan::{AssignmentPlan, PlannerFleet, ReachedLimit, job_sort_key, plan};
 use super::time::Timestamp;
@@ -79,9 +79,9 @@ pub fn explain<'w>(
     fleet: PlannerFleet<'w>,
     now: Timestamp,
 ) -> Explanation {
-    let JobState::Queued { .. } = job.state else {
+    if !job.is_queued() {
         return Explanation { verdict: ExplainVerdict::NotWaiting, summary: None, workers: Vec::new() };
-    };
+    }
     let mut waiting: Vec<&Job> = waiting.into_iter().filter(|other| other.id != job.id).chain([job]).collect();
     waiting.sort_by_key(|job| job_sort_key(job));
     let mut plan = plan(waiting, fleet, now);

@@ -168,7 +168,7 @@ type ObservedJob =
 
 fn observed_job(server: &SimulatedServer, job: &Job) -> ObservedJob {
     let stands = match &job.state {
-        JobState::Queued { not_before, .. } => ModelJobState::Waiting { due: not_before.unwrap_or_default() },
+        JobState::Queued(waiting) => ModelJobState::Waiting { due: waiting.not_before.unwrap_or_default() },
         JobState::Offered { until, .. } => ModelJobState::Offered { until: *until },
         JobState::Starting { .. } => ModelJobState::Starting,
         JobState::Running { since, .. } => ModelJobState::Running { since: *since },

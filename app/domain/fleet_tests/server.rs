@@ -4,7 +4,7 @@ use super::commands::{ClaimedAttempts, FleetCommand, HostSpec, JobRequest, Newes
 use crate::domain::capability::Capability;
 use crate::domain::fixtures::{self, NOW, gpus, job_id, label, worker_id};
 use crate::domain::ids::{AttemptNumber, WorkerId};
-use crate::domain::job::{AttemptLoss, AttemptReport, Demand, Job, JobSpec, JobState};
+use crate::domain::job::{AttemptLoss, AttemptReport, Demand, Job, JobSpec};
 use crate::domain::labels::Labels;
 use crate::domain::liveness::{self, LivenessVerdict};
 use crate::domain::plan::{self, AssignmentPlan, ConcurrencyLimits, PlannerFleet};
@@ -75,8 +75,7 @@ impl SimulatedServer {
 
     /// Returns the pending jobs, in order.
     pub fn waiting(&self) -> Vec<&Job> {
-        let mut waiting: Vec<&Job> =
-            self.jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })).collect();
+        let mut waiting: Vec<&Job> = self.jobs.iter().filter(|job| job.is_queued()).collect();
         waiting.sort_by_key(|job| plan::job_sort_key(job));
         waiting
     }

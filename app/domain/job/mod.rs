@@ -1,9 +1,9 @@
-//! The life cycle of a job: `Queued → Offered → Starting → Running → Completed | Failed | Cancelled`, with `Cancelling`
-//! before `Cancelled`. A lost attempt goes back to `Queued`; a terminal state never changes (invariant I2).
+//! The life cycle of a job. A lost attempt goes back to the queue; a terminal state never changes (invariant I2).
 
 mod failure;
 mod overrides;
 mod start_point;
+mod state;
 mod transitions;
 
 #[cfg(test)]
@@ -12,8 +12,9 @@ mod tests;
 pub use failure::{AttemptLoss, JobFailure};
 pub use overrides::{JobOverrides, OverriddenValue};
 pub use start_point::{CheckpointRef, StartPoint};
+pub use state::{AttemptOrder, JobState, Lease, LeaseState, PreviousAttempt, StopCause, Waiting};
 
-use super::ids::{AttemptNumber, JobId, WorkerId};
+use super::ids::{AttemptNumber, JobId};
 use super::labels::Labels;
 use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
@@ -169,116 +170,6 @@ pub struct Demand {
     pub sandbox: SandboxLevel,
 }
 
-/// The right of an attempt to run: a worker and its GPUs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
-    /// The worker.
-    pub worker: WorkerId,
-    /// The attempt.
-    pub attempt: AttemptNumber,
-    /// UUIDs of the allocated GPUs.
-    pub gpus: Vec<String>,
-}
-
-impl Lease {
-    /// Returns the UUIDs of the allocated GPUs, in the planner's format.
-    pub fn gpu_uuids(&self) -> Vec<&str> {
-        self.gpus.iter().map(String::as_str).collect()
-    }
-}
-
-/// The previous attempt of a job that is pending again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PreviousAttempt {
-    /// Its lease.
-    pub lease: Lease,
-    /// How it was lost; none if its offer was not accepted.
-    pub loss: Option<AttemptLoss>,
-}
-
-/// The state of a job.
-#[derive(Debug, Clone, PartialEq)]
-pub enum JobState {
-    /// Waits for a worker.
-    Queued {
-        /// Since when.
-        since: Timestamp,
-        /// Earliest time of the next offer (back-off after a loss).
-        not_before: Option<Timestamp>,
-        /// The previous attempt: it can be recovered until a newer one is offered (I1).
-        previous: Option<PreviousAttempt>,
-    },
-    /// Offered to a worker that has not accepted it yet.
-    Offered {
-        /// The offered lease.
-        lease: Lease,
-        /// Since when.
-        since: Timestamp,
-        /// When the offer expires.
-        until: Timestamp,
-    },
-    /// The worker accepted it and prepares the trainer.
-    Starting {
-        /// The lease.
-        lease: Lease,
-        /// Since when.
-        since: Timestamp,
-    },
-    /// The trainer runs.
-    Running {
-        /// The lease.
-        lease: Lease,
-        /// Since when.
-        since: Timestamp,
-    },
-    /// A user cancelled it; the worker has not confirmed yet.
-    Cancelling {
-        /// The lease.
-        lease: Lease,
-        /// Since when.
-        since: Timestamp,
-    },
-    /// The trainer exited successfully.
-    Completed {
-        /// When it ended.
-        at: Timestamp,
-        /// The last lease.
-        lease: Lease,
-    },
-    /// The job failed.
-    Failed {
-        /// When it ended.
-        at: Timestamp,
-        /// The last lease.
-        lease: Lease,
-        /// The reason.
-        failure: JobFailure,
-    },
-    /// A user cancelled it.
-    Cancelled {
-        /// When it ended.
-        at: Timestamp,
-        /// The last lease, if there was one.
-        lease: Option<Lease>,
-    },
-}
-
-impl JobState {
-    /// Returns its name in the database, the API and on pages.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Queued { .. } => "queued",
-            Self::Offered { .. } => "offered",
-            Self::Starting { .. } => "starting",
-            Self::Running { .. } => "running",
-            Self::Cancelling { .. } => "cancelling",
-            Self::Completed { .. } => "completed",
-            Self::Failed { .. } => "failed",
-            Self::Cancelled { .. } => "cancelled",
-        }
-    }
-}
-
 /// A worker's report on an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptReport {
@@ -333,67 +224,5 @@ impl Demand {
     /// Returns the required number of GPUs; none requires a slot.
     pub fn required_gpus(&self) -> Option<u32> {
         self.gpu_count.or(self.min_vram_gb.map(|_| 1))
-    }
-}
-
-impl Job {
-    /// Returns the active lease, which occupies a slot and GPUs of a worker.
-    pub fn active_lease(&self) -> Option<&Lease> {
-        match &self.state {
-            JobState::Offered { lease, .. }
-            | JobState::Starting { lease, .. }
-            | JobState::Running { lease, .. }
-            | JobState::Cancelling { lease, .. } => Some(lease),
-            JobState::Queued { .. }
-            | JobState::Completed { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled { .. } => None,
-        }
-    }
-
-    /// Returns the newest lease, active or not.
-    pub fn last_lease(&self) -> Option<&Lease> {
-        match &self.state {
-            JobState::Queued { previous, .. } => previous.as_ref().map(|previous| &previous.lease),
-            JobState::Cancelled { lease, .. } => lease.as_ref(),
-            JobState::Offered { lease, .. }
-            | JobState::Starting { lease, .. }
-            | JobState::Running { lease, .. }
-            | JobState::Cancelling { lease, .. }
-            | JobState::Completed { lease, .. }
-            | JobState::Failed { lease, .. } => Some(lease),
-        }
-    }
-
-    /// Returns since when the job has this state.
-    pub fn state_since(&self) -> Timestamp {
-        match &self.state {
-            JobState::Queued { since, .. }
-            | JobState::Offered { since, .. }
-            | JobState::Starting { since, .. }
-            | JobState::Running { since, .. }
-            | JobState::Cancelling { since, .. } => *since,
-            JobState::Completed { at, .. } | JobState::Failed { at, .. } | JobState::Cancelled { at, .. } => *at,
-        }
-    }
-
-    /// Returns the earliest time of the next offer, if it is delayed: by back-off, or because a trainer of an exclusive
-    /// job may still run.
-    pub fn earliest_offer(&self) -> Option<Timestamp> {
-        match self.state {
-            JobState::Queued { not_before, .. } => not_before.max(self.hold_until),
-            _ => None,
-        }
-    }
-
-    /// Returns the time limit if the trainer has exceeded it: it must be stopped, and the job has failed.
-    pub fn exceeded_runtime(&self, now: Timestamp) -> Option<Millis> {
-        let JobState::Running { since, .. } = &self.state else { return None };
-        self.spec.max_runtime.filter(|allowed| *since + *allowed <= now)
-    }
-
-    /// Returns whether the state is terminal.
-    pub fn has_ended(&self) -> bool {
-        matches!(self.state, JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. })
     }
 }

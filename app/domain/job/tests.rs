@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::transitions::HOLD_SLACK;
 use super::*;
 use crate::domain::fixtures::{LEASE_DURATION, job_id, spec};
+use crate::domain::ids::WorkerId;
+use crate::domain::job_status::{CancelEffect, JobStatus};
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -156,7 +158,9 @@ fn trainer_failure_is_retried_only_on_request() {
     let mut job = offered();
     job.spec.retry_on_failure = true;
     let waiting = after(job, failed());
-    assert!(matches!(waiting.state, JobState::Queued { not_before: Some(moment), .. } if moment.0 == NOW.0 + 10_000));
+    assert!(
+        matches!(waiting.state, JobState::Queued(Waiting { not_before: Some(moment), .. }) if moment.0 == NOW.0 + 10_000)
+    );
 }
 
 #[test]
@@ -172,6 +176,51 @@ fn cancel_transition_table() {
     assert_eq!(cancel(after(cancelling, AttemptReport::Cancelled)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), AttemptReport::Completed)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), failed())), Err(JobTransitionError::AlreadyEnded));
+}
+
+/// A job in each status.
+fn jobs_in_each_status() -> [Job; JobStatus::ALL.len()] {
+    let starting = after(offered(), AttemptReport::Starting);
+    let running = after(starting.clone(), AttemptReport::Running);
+    let cancelling = running.clone().cancelled(NOW).expect("running");
+    let completed = after(running.clone(), AttemptReport::Completed);
+    let (dead, cancelled) = (after(running.clone(), failed()), after(cancelling.clone(), AttemptReport::Cancelled));
+    [queued(), offered(), starting, running, cancelling, completed, dead, cancelled]
+}
+
+#[test]
+fn facts_of_each_status_agree_with_its_state() {
+    let jobs = jobs_in_each_status();
+    assert_eq!(jobs.each_ref().map(|job| job.state.status()), JobStatus::ALL, "a job in each status");
+    for job in jobs {
+        let (status, later) = (job.state.status(), Timestamp(NOW.0 + 1));
+        assert_eq!(job.has_ended(), status.is_terminal(), "{status:?}");
+        assert_eq!(job.active_lease().is_some(), status.has_lease(), "{status:?}");
+        let effect = match job.clone().cancelled(later) {
+            Err(_) => CancelEffect::AlreadyEnded,
+            Ok(after) if after == job => CancelEffect::AlreadyStopping,
+            Ok(after) if after.has_ended() => CancelEffect::Ends,
+            Ok(_) => CancelEffect::StopsTrainer,
+        };
+        assert_eq!(effect, status.cancel_effect(), "{status:?}");
+    }
+}
+
+/// Whatever an exclusive job waits for, a trainer of it may run: on a host that the backup does not know, or because
+/// the lost attempt was heard of.
+#[test]
+fn exclusive_job_that_waits_is_held_in_every_state() {
+    for mut job in jobs_in_each_status() {
+        let (status, later) = (job.state.status(), Timestamp(NOW.0 + 1));
+        let waits = !status.has_lease() && !status.is_terminal();
+        assert_eq!(job.clone().held_after_restore(NOW, LEASE_DURATION), job, "{status:?}: not exclusive");
+        job.spec.exclusive = true;
+        let held = job.clone().held_after_restore(NOW, LEASE_DURATION);
+        assert_eq!(held.hold_until, waits.then_some(NOW + LEASE_DURATION), "{status:?}");
+        let renewed = held.clone().hold_renewed(later, LEASE_DURATION);
+        assert_eq!(renewed != held, waits, "{status:?}");
+        assert_eq!(held.earliest_offer(), held.hold_until, "{status:?}");
+    }
 }
 
 #[test]
@@ -199,7 +248,9 @@ fn only_a_queued_job_is_offered() {
 fn eviction_is_not_a_loss_and_has_no_back_off() {
     let evicted = after(after(offered(), AttemptReport::Running), AttemptReport::Evicted);
     assert_eq!(evicted.losses, 0);
-    let JobState::Queued { not_before, previous: Some(previous), .. } = &evicted.state else { panic!("not queued") };
+    let Some(Waiting { not_before, previous: Some(previous), .. }) = evicted.state.waiting() else {
+        panic!("not queued")
+    };
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Evicted)));
     let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
     assert_eq!(after(lost.clone(), AttemptReport::Evicted), lost, "an earlier loss stays a loss");
@@ -210,7 +261,7 @@ fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
     let unhealthy = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
     let back = after(after(offered(), AttemptReport::Running), unhealthy());
     assert_eq!(back.losses, 0);
-    let JobState::Queued { not_before, previous: Some(previous), .. } = &back.state else { panic!("not queued") };
+    let Some(Waiting { not_before, previous: Some(previous), .. }) = back.state.waiting() else { panic!("not queued") };
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
     assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
     let completed = after(offered(), AttemptReport::Completed);
@@ -235,7 +286,7 @@ fn users_retry_creates_a_new_job() {
     assert_eq!((name(&again), again.attempt, again.losses), ("queued", AttemptNumber(0), 0));
     assert_eq!((again.priority, again.retry_of.as_ref(), &again.spec), (20, Some(&ended.id), &ended.spec));
     assert_eq!((again.submitted_by.as_str(), again.submitted_at), ("bob", Timestamp(7)));
-    for living in [queued(), offered(), after(offered(), AttemptReport::Running)] {
+    for living in jobs_in_each_status().into_iter().filter(|job| !job.has_ended()) {
         assert_eq!(
             living.retried(JobId::new(NOW, [8; 10]), NOW, "bob".to_owned(), 50),
             Err(JobTransitionError::NotEnded)
@@ -245,11 +296,14 @@ fn users_retry_creates_a_new_job() {
 
 #[test]
 fn priority_can_change_until_the_job_ends() {
-    for living in [queued(), offered(), after(offered(), AttemptReport::Running)] {
-        let urgent = living.clone().prioritized(50).expect("not ended");
-        assert_eq!(urgent, Job { priority: 50, ..living });
+    for job in jobs_in_each_status() {
+        let expected = if job.has_ended() {
+            Err(JobTransitionError::AlreadyEnded)
+        } else {
+            Ok(Job { priority: 50, ..job.clone() })
+        };
+        assert_eq!(job.prioritized(50), expected);
     }
-    assert_eq!(after(offered(), AttemptReport::Completed).prioritized(50), Err(JobTransitionError::AlreadyEnded));
 }
 
 #[derive(Debug, Clone)]
@@ -336,7 +390,7 @@ fn attempt_over_its_time_limit_fails_when_stopped() {
     };
     let over_time = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
     for report in [AttemptReport::Cancelled, AttemptReport::Requeue { error: String::new() }] {
-        assert!(matches!(at(59, report.clone()).state, JobState::Queued { .. }));
+        assert!(at(59, report.clone()).is_queued());
         let stopped = at(60, report.clone());
         assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == over_time));
         assert_eq!(stopped.clone().reported(NOW, &worker(1), AttemptNumber(1), report), Ok(stopped));

@@ -6,7 +6,7 @@ use super::super::retry::{self, RetryDecision};
 use super::super::time::{Millis, Timestamp};
 use super::{
     AttemptLoss, AttemptNumber, AttemptReport, Job, JobFailure, JobId, JobSpec, JobState, JobTransitionError, Lease,
-    PreviousAttempt,
+    PreviousAttempt, Waiting,
 };
 
 /// Extra hold time of an exclusive job whose lost attempt still sends requests.
@@ -26,7 +26,7 @@ impl Job {
             retry_of: None,
             trace: None,
             hold_until: None,
-            state: JobState::Queued { since: now, not_before: None, previous: None },
+            state: JobState::Queued(Waiting { since: now, not_before: None, previous: None }),
         }
     }
 
@@ -55,7 +55,7 @@ impl Job {
         until: Timestamp,
     ) -> Result<Self, JobTransitionError> {
         match self.state {
-            JobState::Queued { .. } => {
+            JobState::Queued(_) => {
                 let attempt = self.attempt.next();
                 let lease = Lease { worker, attempt, gpus };
                 Ok(Self { attempt, state: JobState::Offered { lease, since: now, until }, ..self })
@@ -80,7 +80,7 @@ impl Job {
         match self.state {
             JobState::Offered { lease, .. } => {
                 let previous = Some(PreviousAttempt { lease, loss: None });
-                Self { state: JobState::Queued { since: now, not_before: None, previous }, ..self }
+                Self { state: JobState::Queued(Waiting { since: now, not_before: None, previous }), ..self }
             }
             _ => self,
         }
@@ -90,8 +90,8 @@ impl Job {
     /// confirms.
     pub fn cancelled(self, now: Timestamp) -> Result<Self, JobTransitionError> {
         let state = match self.state {
-            JobState::Queued { previous, .. } => {
-                JobState::Cancelled { at: now, lease: previous.map(|previous| previous.lease) }
+            JobState::Queued(waiting) => {
+                JobState::Cancelled { at: now, lease: waiting.previous.map(|previous| previous.lease) }
             }
             JobState::Offered { lease, .. } => JobState::Cancelled { at: now, lease: Some(lease) },
             JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
@@ -129,7 +129,6 @@ impl Job {
         report: AttemptReport,
     ) -> Result<Self, JobTransitionError> {
         let lease = self.fence(worker, attempt)?.clone();
-        let overdue = self.exceeded_runtime(now);
         match (&self.state, report) {
             (JobState::Completed { .. }, AttemptReport::Completed)
             | (JobState::Failed { .. }, AttemptReport::Failed { .. })
@@ -141,35 +140,46 @@ impl Job {
             | (JobState::Cancelling { .. }, AttemptReport::Starting | AttemptReport::Running)
             | (JobState::Starting { .. } | JobState::Running { .. }, AttemptReport::Starting)
             | (JobState::Running { .. }, AttemptReport::Running)
-            | (JobState::Queued { .. }, AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => Ok(self),
+            | (JobState::Queued(_), AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => Ok(self),
             (JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. }, _) => {
                 Err(JobTransitionError::AlreadyEnded)
             }
             (JobState::Cancelling { .. }, _) => {
                 Ok(self.into_state(JobState::Cancelled { at: now, lease: Some(lease) }))
             }
-            (_, AttemptReport::Starting) => Ok(self.into_state(JobState::Starting { lease, since: now })),
-            (_, AttemptReport::Running) => Ok(self.into_state(JobState::Running { lease, since: now })),
-            (_, AttemptReport::Completed) => Ok(self.into_state(JobState::Completed { at: now, lease })),
-            (_, AttemptReport::Failed { exit_code, error }) if self.spec.retry_on_failure => {
-                Ok(self.requeued(now, lease, AttemptLoss::TrainerFailed { exit_code, error }))
+            (
+                JobState::Queued(_) | JobState::Offered { .. } | JobState::Starting { .. } | JobState::Running { .. },
+                report,
+            ) => Ok(self.advanced(now, lease, report)),
+        }
+    }
+
+    /// Applies a report that is news about an attempt of a job that may still complete.
+    fn advanced(self, now: Timestamp, lease: Lease, report: AttemptReport) -> Self {
+        let overdue = self.exceeded_runtime(now);
+        match report {
+            AttemptReport::Starting => self.into_state(JobState::Starting { lease, since: now }),
+            AttemptReport::Running => self.into_state(JobState::Running { lease, since: now }),
+            AttemptReport::Completed => self.into_state(JobState::Completed { at: now, lease }),
+            AttemptReport::Failed { exit_code, error } if self.spec.retry_on_failure => {
+                self.requeued(now, lease, AttemptLoss::TrainerFailed { exit_code, error })
             }
-            (_, AttemptReport::Failed { exit_code, error }) => {
+            AttemptReport::Failed { exit_code, error } => {
                 let failure = JobFailure::Trainer { exit_code, error };
-                Ok(self.into_state(JobState::Failed { at: now, lease, failure }))
+                self.into_state(JobState::Failed { at: now, lease, failure })
             }
-            (_, AttemptReport::Cancelled | AttemptReport::Requeue { .. }) if let Some(allowed) = overdue => {
+            AttemptReport::Cancelled | AttemptReport::Requeue { .. } if let Some(allowed) = overdue => {
                 let failure = JobFailure::RuntimeExceeded { allowed };
-                Ok(self.into_state(JobState::Failed { at: now, lease, failure }))
+                self.into_state(JobState::Failed { at: now, lease, failure })
             }
-            (_, AttemptReport::Cancelled) => {
+            AttemptReport::Cancelled => {
                 let loss = AttemptLoss::Requeued("the agent stopped it without a request".to_owned());
-                Ok(self.requeued(now, lease, loss))
+                self.requeued(now, lease, loss)
             }
-            (_, AttemptReport::Requeue { error }) => Ok(self.requeued(now, lease, AttemptLoss::Requeued(error))),
-            (_, AttemptReport::Evicted) => Ok(self.requeued_without_loss(now, lease, AttemptLoss::Evicted)),
-            (_, AttemptReport::HostUnhealthy { error }) => {
-                Ok(self.requeued_without_loss(now, lease, AttemptLoss::Requeued(error)))
+            AttemptReport::Requeue { error } => self.requeued(now, lease, AttemptLoss::Requeued(error)),
+            AttemptReport::Evicted => self.requeued_without_loss(now, lease, AttemptLoss::Evicted),
+            AttemptReport::HostUnhealthy { error } => {
+                self.requeued_without_loss(now, lease, AttemptLoss::Requeued(error))
             }
         }
     }
@@ -190,7 +200,7 @@ impl Job {
     #[must_use]
     pub fn hold_renewed(self, now: Timestamp, lease_duration: Millis) -> Self {
         let until = now + lease_duration;
-        let waits = matches!(self.state, JobState::Queued { .. });
+        let waits = self.state.waiting().is_some();
         // Extends by more than necessary, so that not every request causes a change.
         if waits && self.hold_until.is_some_and(|kept| kept < until) {
             self.with_hold_until(until + HOLD_SLACK)
@@ -203,7 +213,7 @@ impl Job {
     /// that was in contact until just now.
     #[must_use]
     pub fn held_after_restore(self, now: Timestamp, lease_duration: Millis) -> Self {
-        let may_run = self.spec.exclusive && matches!(self.state, JobState::Queued { .. });
+        let may_run = self.spec.exclusive && self.state.waiting().is_some();
         if may_run { self.with_hold_until(now + lease_duration) } else { self }
     }
 
@@ -221,10 +231,9 @@ impl Job {
                 let lease = Some(lease.clone());
                 self.into_state(JobState::Cancelled { at: now, lease })
             }
-            JobState::Queued { .. }
-            | JobState::Completed { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled { .. } => self,
+            JobState::Queued(_) | JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
+                self
+            }
         }
     }
 
@@ -238,24 +247,41 @@ impl Job {
     }
 
     fn requeued(self, now: Timestamp, lease: Lease, loss: AttemptLoss) -> Self {
-        let waiting_again = matches!(self.state, JobState::Queued { .. });
         // A recovered attempt that is lost again was already counted.
-        let losses = if waiting_again { self.losses } else { self.losses + 1 };
-        let state = match retry::after_loss(now, losses, self.spec.max_retries) {
-            RetryDecision::RetryAt(moment) => JobState::Queued {
-                since: now,
-                not_before: Some(moment),
-                previous: Some(PreviousAttempt { lease, loss: Some(loss) }),
-            },
-            RetryDecision::Exhausted => JobState::Failed { at: now, lease, failure: JobFailure::Lost(loss) },
-        };
-        Self { losses, state, ..self }
+        let losses = if self.state.waiting().is_some() { self.losses } else { self.losses + 1 };
+        match retry::after_loss(now, losses, self.spec.max_retries) {
+            RetryDecision::RetryAt(moment) => {
+                let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
+                let waiting = Waiting { since: now, not_before: Some(moment), previous };
+                Self { losses, ..self }.waiting_again(waiting)
+            }
+            RetryDecision::Exhausted => {
+                let state = JobState::Failed { at: now, lease, failure: JobFailure::Lost(loss) };
+                Self { losses, state, ..self }
+            }
+        }
     }
 
     /// Requeues the job immediately, without using up a retry.
     fn requeued_without_loss(self, now: Timestamp, lease: Lease, loss: AttemptLoss) -> Self {
         let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-        self.into_state(JobState::Queued { since: now, not_before: None, previous })
+        self.waiting_again(Waiting { since: now, not_before: None, previous })
+    }
+
+    /// Returns the job as it waits after an attempt: in the queue.
+    fn waiting_again(self, waiting: Waiting) -> Self {
+        let state = match self.state {
+            // A further state in which a job waits decides here whether an attempt that is lost again leaves it.
+            JobState::Queued(_)
+            | JobState::Offered { .. }
+            | JobState::Starting { .. }
+            | JobState::Running { .. }
+            | JobState::Cancelling { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. } => JobState::Queued(waiting),
+        };
+        Self { state, ..self }
     }
 
     fn into_state(self, state: JobState) -> Self {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub use self::fleet::{ConcurrencyLimits, PlannerFleet, ReachedLimit, worker_sort_key};
 use super::ids::{JobId, WorkerId};
-use super::job::{Job, JobSpec, JobState, JobTarget};
+use super::job::{Job, JobSpec, JobTarget};
 use super::labels::Labels;
 use super::matching::{Blocker, Candidate, Remedy, blockers, fits, grant_gpus};
 use super::sandbox::SandboxLevel;
@@ -73,7 +73,7 @@ pub fn urgency(job: &Job) -> i64 {
 }
 
 fn is_due(job: &Job, now: Timestamp) -> bool {
-    matches!(job.state, JobState::Queued { .. }) && job.earliest_offer().is_none_or(|moment| moment <= now)
+    job.is_queued() && job.earliest_offer().is_none_or(|moment| moment <= now)
 }
 
 /// The requirements of a job, as a key.

@@ -102,9 +102,9 @@ pub struct JobsPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobCounts {
-    /// `queued` and `offered`.
+    /// Those in the phase `waiting`.
     pub waiting: u64,
-    /// `starting`, `running` and `cancelling`.
+    /// Those in the phase `running`.
     pub running: u64,
     /// `completed`.
     pub completed: u64,

@@ -12,6 +12,7 @@ use crate::protocol::status::JobStatus;
 use crate::ui::empty_state::JobStage;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::job_status::status_hint;
 use crate::ui::locales::words::Job;
 
 /// The progress if there is some, otherwise what the job waits for or how it ended.
@@ -59,26 +60,22 @@ fn has_no_text(words: &Job, job: &JobView) -> bool {
 }
 
 fn status_note(words: &Job, job: &JobView) -> String {
-    let stage = job.progress.as_ref().and_then(|progress| progress.stage.clone());
-    match job.status {
-        // The panel with the reasons begins with this.
-        JobStatus::Queued if job.fits_none => String::new(),
-        JobStatus::Queued => {
+    let hint = status_hint(words, job.status);
+    if job.status == JobStatus::Queued {
+        return if job.fits_none {
+            // The panel with the reasons begins with this.
+            String::new()
+        } else {
             let place = match job.queue_position {
                 None => words.waiting_for.to_owned(),
                 Some(1) => words.next_in_line.to_owned(),
                 Some(place) => words.position.of(t().format_integer(place)),
             };
-            t().common.sentences.with(&[&place, &words.waiting_hint])
-        }
-        JobStatus::Offered => words.offered_hint.to_owned(),
-        JobStatus::Starting => stage.unwrap_or_else(|| words.starting_hint.to_owned()),
-        JobStatus::Running => stage.unwrap_or_default(),
-        JobStatus::Cancelling => words.cancelling_hint.to_owned(),
-        JobStatus::Completed => words.completed_hint.to_owned(),
-        JobStatus::Cancelled => words.cancelled_hint.to_owned(),
-        JobStatus::Failed => String::new(),
+            t().common.sentences.with(&[&place, &hint])
+        };
     }
+    let stage = job.progress.as_ref().filter(|_| job.status.is_at_work()).and_then(|progress| progress.stage.clone());
+    stage.unwrap_or_else(|| hint.to_owned())
 }
 
 fn progress_readings(words: &'static Job, job: &JobView) -> impl IntoView + use<> {

@@ -8,7 +8,7 @@ use super::status::JobBadge;
 use super::time::{Elapsed, RelativeTime};
 use super::worker_link::WorkerLink;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::JobStatus;
+use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::erase::Erase;
 use crate::ui::format;
 use crate::ui::i18n::t;
@@ -79,7 +79,7 @@ pub(crate) fn JobProgress(job: JobView) -> impl IntoView {
     if job.status == JobStatus::Starting && job.progress.is_none() {
         return view! { <span class="progress-cell"><ProgressBar percent=None label=label/></span> }.into_erased();
     }
-    let shown = job.progress.filter(|_| job.status != JobStatus::Queued);
+    let shown = job.progress.filter(|_| !job.status.is_in_phase(JobPhase::Waiting));
     let shown = shown.map(|progress| {
         let percent = progress.percent;
         let step = t().format_integer(progress.step);

@@ -5,26 +5,16 @@
 use leptos::html;
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::protocol::status::BulkAction;
 use crate::ui::browser;
+use crate::ui::bulk_action::{BulkActionRow, bulk_action_row};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
-use crate::ui::locales::sentence::Text;
 use crate::ui::schedule::on_next_frame;
 
 /// The id of the form, to which the checkboxes in the rows refer.
 const FORM_ID: &str = "picked";
-
-/// The button of a bulk action.
-#[derive(Debug, Clone)]
-pub(crate) struct BulkActionButton {
-    pub action: BulkAction,
-    pub label: Text,
-    pub glyph: Glyph,
-    /// The shortcut key that focuses the button.
-    pub key: Option<&'static str>,
-}
 
 /// A list whose rows begin with a [`row_checkbox`], and below it the bulk actions for the selected rows.
 #[component]
@@ -33,7 +23,8 @@ pub(crate) fn RowSelection(
     to: &'static str,
     /// The URL of the list with its filters, to which the user returns.
     back: String,
-    offers: Vec<BulkActionButton>,
+    /// The actions that are offered.
+    actions: Vec<BulkAction>,
     /// Changes whenever rows are added or removed.
     #[prop(into)]
     rows: Signal<()>,
@@ -65,8 +56,9 @@ pub(crate) fn RowSelection(
             browser::focus_first(&[".pick-all", ".pick"]);
         });
     };
-    let offer = |BulkActionButton { action, label, glyph, key }| {
-        view! { <button class="btn btn-sm" name="action" value=action.as_str() data-key=key><Icon glyph=glyph/>{label}</button> }
+    let button = |action: BulkAction| {
+        let BulkActionRow { label, glyph, key, .. } = bulk_action_row(action);
+        view! { <button class="btn btn-sm" name="action" value=action.as_str() data-key=key><Icon glyph=glyph/>{label(t())}</button> }
     };
     view! {
         <div class="picking" node_ref=list on:change=pick>
@@ -75,7 +67,7 @@ pub(crate) fn RowSelection(
                 <p class="pick-count" role="status">{move || (selected.get() > 0).then(|| words.picked.of(selected.get().into()))}</p>
                 <input type="hidden" name="back" value=back/>
                 <div class="pick-offers">
-                    {offers.into_iter().map(offer).collect_view()}
+                    {actions.into_iter().map(button).collect_view()}
                     <button type="reset" class="btn btn-sm btn-ghost">{words.none}</button>
                 </div>
             </form>

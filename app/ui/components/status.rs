@@ -1,4 +1,5 @@
-//! Statuses as icon, word and color. Each is one `match`, so that a new status does not compile until it has a style.
+//! Statuses as icon, word and color. Each is one `match`, so that a new status does not compile until it has a style. Those
+//! of jobs are in [`crate::ui::job_status`].
 
 use leptos::prelude::*;
 
@@ -9,6 +10,7 @@ use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, Wor
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::job_status::job_status_style;
 use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Status as StatusWords;
 
@@ -18,20 +20,6 @@ pub(crate) struct StatusStyle {
     pub class: &'static str,
     pub glyph: Glyph,
     pub label: Text,
-}
-
-pub(crate) fn job_status_style(words: &StatusWords, status: JobStatus) -> StatusStyle {
-    let (class, glyph, word) = match status {
-        JobStatus::Queued => ("status status-wait", Glyph::Dotted, words.queued),
-        JobStatus::Offered => ("status status-wait", Glyph::HalfCircle, words.offered),
-        JobStatus::Starting => ("status status-active", Glyph::HalfCircle, words.starting),
-        JobStatus::Running => ("status status-active status-spin", Glyph::Spinner, words.running),
-        JobStatus::Cancelling => ("status status-warn", Glyph::StopCircle, words.cancelling),
-        JobStatus::Completed => ("status status-good", Glyph::CheckCircle, words.completed),
-        JobStatus::Failed => ("status status-bad", Glyph::CrossCircle, words.failed),
-        JobStatus::Cancelled => ("status status-off", Glyph::StopCircle, words.cancelled),
-    };
-    StatusStyle { class, glyph, label: word }
 }
 
 /// Returns the style of a worker's status; `was_here` distinguishes an offline worker from one that never connected.
@@ -159,13 +147,6 @@ mod tests {
 
     #[test]
     fn each_status_has_a_word_of_its_own() {
-        let mut words: Vec<_> = JobStatus::ALL
-            .iter()
-            .map(|status| job_status_style(&Language::of(Locale::En).status, *status).label)
-            .collect();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), JobStatus::ALL.len());
         let mut words: Vec<_> = WorkerStatus::ALL
             .iter()
             .map(|status| worker_status_style(&Language::of(Locale::En).status, *status, true).label)
@@ -177,7 +158,6 @@ mod tests {
 
     #[test]
     fn what_ended_badly_looks_bad_and_what_never_came_does_not() {
-        assert_eq!(job_status_style(&Language::of(Locale::En).status, JobStatus::Failed).class, "status status-bad");
         assert_eq!(
             worker_status_style(&Language::of(Locale::En).status, WorkerStatus::Offline, true).class,
             "status status-bad"

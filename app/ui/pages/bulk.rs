@@ -13,9 +13,10 @@ use crate::protocol::bulk::MAX_BULK_IDS;
 use crate::protocol::jobs::JobView;
 use crate::protocol::status::BulkAction;
 use crate::protocol::workers::WorkerView;
-use crate::ui::bulk::{BulkEffect, BulkTarget, count_phrase, form_url, job_name};
+use crate::ui::bulk::{BulkEffect, BulkTarget, form_url, job_name};
+use crate::ui::bulk_action::{BulkActionRow, bulk_action_row};
 use crate::ui::components::drain::DrainOptions;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::status::{JobBadge, WorkerBadge};
@@ -124,7 +125,9 @@ fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
     let words = &t().server_pages().bulk;
     let changed: Vec<String> =
         lines.iter().filter(|line| line.effect.is_change()).map(|line| line.id.clone()).collect();
-    let count = count_phrase(words, *action).of(changed.len() as u64);
+    let BulkActionRow { glyph, confirmation, .. } = bulk_action_row(*action);
+    let texts = (confirmation.texts)(words);
+    let count = texts.count.of(changed.len() as u64);
     let any = !changed.is_empty();
     let missing = (ids.len() - lines.len()) as u64;
     let above = match BulkTarget::for_action(*action) {
@@ -132,15 +135,14 @@ fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
         BulkTarget::Jobs => t().jobs.title,
     };
     let hidden = changed.into_iter().map(|id| view! { <input type="hidden" name="id" value=id/> }).collect_view();
-    let (class, glyph) = button_style(*action);
-    let confirm = any.then(|| view! { <button class=class><Icon glyph=glyph/>{count.clone()}</button> });
+    let confirm = any.then(|| view! { <button class=confirmation.class><Icon glyph=glyph/>{count.clone()}</button> });
     view! {
         <PageHeader title=if any { count.clone() } else { words.nothing.to_owned() } above=(back.clone(), above)/>
         <div class="panel">
             {(!lines.is_empty()).then(|| effect_table(*action, lines))}
             <form class="bulk-question" method="post" action=form_url(*action)>
                 {(missing > 0).then(|| view! { <p class="text-muted">{words.missing.of(missing)}</p> })}
-                <p>{if any { consequence(*action) } else { words.nothing_text }}</p>
+                <p>{if any { texts.consequence } else { words.nothing_text }}</p>
                 {hidden}
                 {(any && *action == BulkAction::Drain).then(|| view! { <DrainOptions/> })}
                 <input type="hidden" name="back" value=back.clone()/>
@@ -184,28 +186,6 @@ fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
         </table>
     }
     .into_erased()
-}
-
-/// Describes the consequences of an action.
-fn consequence(action: BulkAction) -> &'static str {
-    let words = &t().server_pages().bulk;
-    match action {
-        BulkAction::Drain => words.drain_text,
-        BulkAction::Resume => "",
-        BulkAction::Delete => words.delete_text,
-        BulkAction::Cancel => words.cancel_text,
-        BulkAction::Retry => words.retry_text,
-    }
-}
-
-/// The class and icon of the confirm button.
-fn button_style(action: BulkAction) -> (&'static str, Glyph) {
-    match action {
-        BulkAction::Drain => ("btn btn-primary", Glyph::Drain),
-        BulkAction::Resume | BulkAction::Retry => ("btn btn-primary", Glyph::Play),
-        BulkAction::Delete => ("btn btn-error", Glyph::Trash),
-        BulkAction::Cancel => ("btn btn-error", Glyph::StopCircle),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use app::protocol::bulk::{BulkDrain, BulkIds, BulkResult, BulkResults};
 use app::protocol::status::{BulkAction, BulkOutcome};
+use app::ui::bulk::BulkTarget;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
@@ -11,12 +12,13 @@ use futures_util::future::BoxFuture;
 
 use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
+use super::routes::Routes;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::idempotency_key;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
-use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
+use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest, bulk_requirement};
 
 const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
     OperationDoc {
@@ -27,25 +29,39 @@ const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
     }
 }
 
-/// `POST /api/admin/workers/bulk/drain`
-pub const DRAIN: OperationDoc =
-    OperationDoc { problems: &["out_of_range", "too_large"], ..bulk_doc("drainWorkers", "Drains several workers.") };
-/// `POST /api/admin/workers/bulk/resume`
-pub const RESUME: OperationDoc = bulk_doc("resumeWorkers", "Resumes several workers.");
-/// `POST /api/admin/workers/bulk/delete`
-pub const DELETE: OperationDoc = bulk_doc("deleteWorkers", "Deletes several workers that are offline.");
-/// `POST /api/queue/bulk/cancel`
-pub const CANCEL: OperationDoc = bulk_doc("cancelJobs", "Cancels several jobs.");
-/// `POST /api/queue/bulk/retry`
-pub const RETRY: OperationDoc = OperationDoc {
-    headers: &[IDEMPOTENCY_KEY_HEADER],
-    ..bulk_doc("retryJobs", "Retries several jobs that have ended, as new jobs.")
-};
+fn doc(action: BulkAction) -> OperationDoc {
+    match action {
+        BulkAction::Drain => OperationDoc {
+            problems: &["out_of_range", "too_large"],
+            ..bulk_doc("drainWorkers", "Drains several workers.")
+        },
+        BulkAction::Resume => bulk_doc("resumeWorkers", "Resumes several workers."),
+        BulkAction::Delete => bulk_doc("deleteWorkers", "Deletes several workers that are offline."),
+        BulkAction::Cancel => bulk_doc("cancelJobs", "Cancels several jobs."),
+        BulkAction::Retry => OperationDoc {
+            headers: &[IDEMPOTENCY_KEY_HEADER],
+            ..bulk_doc("retryJobs", "Retries several jobs that have ended, as new jobs.")
+        },
+    }
+}
+
+/// Returns the routes of the actions on these items, below the path of their list.
+pub fn routes(app: &AppState, tag: &'static str, target: BulkTarget, list: &str) -> Routes {
+    let actions = BulkAction::ALL.into_iter().filter(|action| BulkTarget::for_action(*action) == target);
+    actions.fold(Routes::new(app, tag), |routes, action| {
+        let path = format!("{list}/bulk/{}", action.as_str());
+        let (needs, doc) = (bulk_requirement(action), doc(action));
+        if action == BulkAction::Drain {
+            routes.post(&path, needs, doc, drain)
+        } else {
+            routes.post(&path, needs, doc, handler(action))
+        }
+    })
+}
 
 type BulkResponseFuture = BoxFuture<'static, Result<Json<BulkResults>, ApiError>>;
 
-/// Returns the handler of an action.
-pub fn handler(
+fn handler(
     action: BulkAction,
 ) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Body<BulkIds>) -> BulkResponseFuture
 + Clone
@@ -59,7 +75,7 @@ pub fn handler(
 }
 
 /// Drains several workers; the body has more fields than the ids.
-pub async fn drain(
+async fn drain(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Body(BulkDrain { ids, drain }): Body<BulkDrain>,

@@ -38,6 +38,16 @@ impl BulkRequest {
     }
 }
 
+/// Returns what the routes of an action require; on jobs, the caller needs it for each of them.
+pub const fn bulk_requirement(action: BulkAction) -> Requirement {
+    match action {
+        BulkAction::Drain | BulkAction::Resume => Requirement::Permission(Permission::AdminWorkers),
+        BulkAction::Delete => Requirement::RecentlyAuthenticated(Permission::AdminWorkers),
+        BulkAction::Cancel => Requirement::CancelJob,
+        BulkAction::Retry => Requirement::SeeJobAnd(Permission::JobSubmit),
+    }
+}
+
 /// The effect on one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkItemEffect {
@@ -92,18 +102,18 @@ impl BulkService {
         key: Option<&str>,
     ) -> Result<BulkItemEffect, ServiceError> {
         let worker = || WorkerId::parse(id).map_err(|_| ServiceError::InvalidId("worker"));
-        let job = async |needs| {
+        let job = async || {
             let job = JobId::parse(id).map_err(|_| ServiceError::InvalidId("job"))?;
-            self.access.authorize(principal, needs, Some(&job)).await?;
+            self.access.authorize(principal, bulk_requirement(action), Some(&job)).await?;
             Ok::<_, ServiceError>(job)
         };
         let changed = match action {
             BulkAction::Drain => self.drain_if_needed(caller, worker()?, terms.clone()).await?,
             BulkAction::Resume => self.workers.resume_worker(caller, worker()?).await?,
             BulkAction::Delete => self.workers.delete_worker(caller, worker()?).await.map(|()| true)?,
-            BulkAction::Cancel => self.jobs.cancel(caller, job(Requirement::CancelJob).await?).await?,
+            BulkAction::Cancel => self.jobs.cancel(caller, job().await?).await?,
             BulkAction::Retry => {
-                let job = job(Requirement::SeeJobAnd(Permission::JobSubmit)).await?;
+                let job = job().await?;
                 // A key belongs to one submit.
                 let key = key.map(|key| format!("{key}/{id}"));
                 return Ok(BulkItemEffect::Retried(self.jobs.retry(caller, job, RetryJob::default(), key).await?.id));

@@ -11,7 +11,6 @@ use app::protocol::search::{SearchHit, SearchHitKind, SearchPage, SearchQuery};
 
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
-use super::jobs::views as job_views;
 use super::workers::list::WorkerListRow;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
@@ -122,7 +121,7 @@ fn match_job(job: &Job, question: &str) -> Option<(u32, SearchHit)> {
         name: job.spec.config_name.clone(),
         note: Some(job.submitted_by.clone()),
         worker_status: None,
-        job_status: Some(job_views::job_status(job)),
+        job_status: Some(job.state.status()),
     };
     Some((score_with_id(job.id.as_str(), question, &names)?, found))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use app::domain::access::{Permission, Permissions};
 use app::domain::audit::{AuditAction, AuditEvent};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{AttemptLoss, Job, JobFailure, JobState, Lease, PreviousAttempt};
+use app::domain::job::{AttemptLoss, Job, JobFailure, JobState, Lease, PreviousAttempt, Waiting};
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
 use app::domain::worker::Worker;
@@ -268,10 +268,15 @@ impl<'t> UnitOfWork<'t> {
 
     async fn save_attempt(&mut self, before: &Job, after: &Job) -> Result<(), ServiceError> {
         let job = &after.id;
+        // From one way of waiting to another, nothing happens to the attempt.
+        let wait = before.state.waiting().is_some() && after.state.waiting().is_some();
+        if wait && before.state.status() != after.state.status() {
+            return Ok(());
+        }
         let end = |outcome, error, exit_code| AttemptEnd { at: self.now, outcome, error, exit_code };
         let (attempt, end) = match &after.state {
             JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
-                if matches!(before.state, JobState::Queued { .. }) {
+                if before.state.waiting().is_some() {
                     self.tx.reopen_attempt(job, lease.attempt).await?;
                 }
                 if let JobState::Offered { since, .. } = &before.state {
@@ -282,12 +287,12 @@ impl<'t> UnitOfWork<'t> {
             // An offer is recorded where it is made: that needs the worker's name and the token.
             JobState::Offered { .. }
             | JobState::Cancelling { .. }
-            | JobState::Queued { previous: None, .. }
+            | JobState::Queued(Waiting { previous: None, .. })
             | JobState::Cancelled { lease: None, .. } => return Ok(()),
-            JobState::Queued { previous: Some(PreviousAttempt { lease, loss: None }), .. } => {
+            JobState::Queued(Waiting { previous: Some(PreviousAttempt { lease, loss: None }), .. }) => {
                 (lease.attempt, end("expired", None, None))
             }
-            JobState::Queued { previous: Some(PreviousAttempt { lease, loss: Some(loss) }), .. }
+            JobState::Queued(Waiting { previous: Some(PreviousAttempt { lease, loss: Some(loss) }), .. })
             | JobState::Failed { lease, failure: JobFailure::Lost(loss), .. } => {
                 (lease.attempt, end("lost", Some(describe_loss(loss)), loss_exit_code(loss)))
             }
@@ -308,27 +313,47 @@ impl<'t> UnitOfWork<'t> {
 
 /// The audit entry of a job's change: one action per state that can be reached.
 fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
-    let lease = |lease: &Lease| json!({"attempt": lease.attempt, "worker_id": lease.worker, "gpus": lease.gpus});
     match &after.state {
-        JobState::Queued { previous: Some(PreviousAttempt { lease: last, loss: Some(loss) }), .. } => {
-            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_loss(loss)});
-            (AuditAction::JobRequeued, detail)
+        JobState::Queued(waiting) => match &before.state {
+            // A further state in which a job waits decides here what its return to the queue is called.
+            JobState::Queued(_)
+            | JobState::Offered { .. }
+            | JobState::Starting { .. }
+            | JobState::Running { .. }
+            | JobState::Cancelling { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. }
+            | JobState::Cancelled { .. } => describe_requeue(waiting),
+        },
+        JobState::Offered { lease: held, .. } => (AuditAction::JobOffered, lease_detail(held)),
+        JobState::Starting { lease: held, .. } => (AuditAction::JobStarting, lease_detail(held)),
+        JobState::Running { lease: held, .. } => (AuditAction::JobRunning, lease_detail(held)),
+        JobState::Cancelling { lease: held, .. } => (AuditAction::JobCancelling, lease_detail(held)),
+        JobState::Completed { lease: held, .. } => (AuditAction::JobCompleted, lease_detail(held)),
+        JobState::Cancelled { .. } => {
+            (AuditAction::JobCancelled, before.active_lease().map_or(Value::Null, lease_detail))
         }
-        JobState::Queued { previous, .. } => {
-            (AuditAction::JobOfferExpired, previous.as_ref().map_or(Value::Null, |previous| lease(&previous.lease)))
-        }
-        JobState::Offered { lease: held, .. } => (AuditAction::JobOffered, lease(held)),
-        JobState::Starting { lease: held, .. } => (AuditAction::JobStarting, lease(held)),
-        JobState::Running { lease: held, .. } => (AuditAction::JobRunning, lease(held)),
-        JobState::Cancelling { lease: held, .. } => (AuditAction::JobCancelling, lease(held)),
-        JobState::Completed { lease: held, .. } => (AuditAction::JobCompleted, lease(held)),
-        JobState::Cancelled { .. } => (AuditAction::JobCancelled, before.active_lease().map_or(Value::Null, lease)),
         JobState::Failed { lease: last, failure, .. } => {
             let detail =
                 json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_failure(failure)});
             (AuditAction::JobFailed, detail)
         }
     }
+}
+
+fn describe_requeue(waiting: &Waiting) -> (AuditAction, Value) {
+    match &waiting.previous {
+        Some(PreviousAttempt { lease: last, loss: Some(loss) }) => {
+            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_loss(loss)});
+            (AuditAction::JobRequeued, detail)
+        }
+        Some(PreviousAttempt { lease, loss: None }) => (AuditAction::JobOfferExpired, lease_detail(lease)),
+        None => (AuditAction::JobOfferExpired, Value::Null),
+    }
+}
+
+fn lease_detail(lease: &Lease) -> Value {
+    json!({"attempt": lease.attempt, "worker_id": lease.worker, "gpus": lease.gpus})
 }
 
 /// Describes a failure for the audit log and API clients.

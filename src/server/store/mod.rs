@@ -24,8 +24,6 @@ pub mod workers;
 #[cfg(test)]
 pub mod conformance;
 
-#[cfg(test)]
-pub use self::sql::rows::job_states::is_live as is_live_state;
 use std::fmt;
 
 use futures_util::future::BoxFuture;

@@ -9,7 +9,7 @@ use crate::protocol::artifacts::ResumePointView;
 use crate::protocol::jobs::JobView;
 use crate::protocol::jobs::overrides;
 use crate::protocol::jobs::submit::SubmitJob;
-use crate::protocol::status::{JobPhase, JobStatus};
+use crate::protocol::status::{JobOutcome, JobPhase, JobStatus};
 use crate::ui::components::action::{ConfirmedAction, ConfirmedForm};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::erase::Erase;
@@ -98,7 +98,7 @@ fn CancelButton(id: JobId, status: JobStatus) -> impl IntoView {
 #[component]
 fn RetryForm(id: JobId, status: JobStatus, points: Vec<ResumePointView>) -> impl IntoView {
     let words = &t().work;
-    let completed = status == JobStatus::Completed;
+    let completed = status.outcome() == JobOutcome::Completed;
     let options = points.into_iter().enumerate().map(|(place, point)| {
         let (selected, label) = (place == 0 && !completed, words.resume_from.of(&point.name));
         view! { <option value=point.name.clone() selected=selected>{label}</option> }

@@ -8,7 +8,7 @@ use leptos_router::hooks::use_query_map;
 
 pub(crate) use self::query::jobs_url;
 use self::query::{is_filtered, query_from_params};
-use self::rows::{JobRows, bulk_buttons};
+use self::rows::JobRows;
 use super::{Skeleton, TimeZoneInput, input_timestamp, use_backend};
 use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
@@ -17,6 +17,7 @@ use crate::protocol::jobs::{JobCounts, JobsPage, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::ui::backend::SharedBackend;
+use crate::ui::bulk_action::{BulkTarget, permitted_actions};
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::components::action::TrainLink;
 use crate::ui::components::disk_full::DiskFull;
@@ -93,7 +94,7 @@ fn JobList(first: JobsPage, query: JobsQuery, backend: SharedBackend) -> impl In
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
                     let table = view! { <JobRows page=page caption=caption back=back.clone()/> };
-                    view! { <RowSelection to="/jobs/bulk" back=back offers=bulk_buttons() rows=rows>{table}</RowSelection> }.into_erased()
+                    view! { <RowSelection to="/jobs/bulk" back=back actions=permitted_actions(BulkTarget::Jobs) rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
                         <EmptyPanel glyph=Glyph::Search title=words.none_match text=words.none_match_hint>

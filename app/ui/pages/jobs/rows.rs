@@ -8,11 +8,12 @@ use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::domain::time::Millis;
 use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
-use crate::protocol::status::{BulkAction, JobPhase, JobStatus};
+use crate::protocol::status::{JobPhase, JobStatus};
+use crate::ui::bulk_action::{BulkTarget, permitted_actions};
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::job_table::{JobProgress, status_remark};
 use crate::ui::components::labels::{MAX_IN_ROW, label_chips};
-use crate::ui::components::row_selection::{BulkActionButton, row_checkbox, select_all_checkbox};
+use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
 use crate::ui::components::stable_rows::stable_rows;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::time::{Elapsed, RelativeTime};
@@ -29,25 +30,11 @@ use super::query::jobs_url;
 /// By how much the menu raises the priority of a job.
 const PRIORITY_STEP: u8 = 5;
 
-/// The actions on selected jobs that the user may perform.
-pub(super) fn bulk_buttons() -> Vec<BulkActionButton> {
-    let words = t();
-    let cancel = BulkActionButton {
-        action: BulkAction::Cancel,
-        label: words.selection.cancel,
-        glyph: Glyph::StopCircle,
-        key: None,
-    };
-    let retry = BulkActionButton { action: BulkAction::Retry, label: words.work.retry, glyph: Glyph::Play, key: None };
-    let cancel = has_permission(Permission::JobCancelOwn).then_some(cancel);
-    cancel.into_iter().chain(has_permission(Permission::JobSubmit).then_some(retry)).collect()
-}
-
 /// The table. Because it is laid out as cards on small screens, screen readers need explicit roles to recognize it.
 #[component]
 pub(super) fn JobRows(page: RwSignal<JobsPage>, caption: Text, back: String) -> impl IntoView {
     let words = t();
-    let picks = !bulk_buttons().is_empty();
+    let picks = !permitted_actions(BulkTarget::Jobs).is_empty();
     let ids = Memo::new(move |_| page.with(|page| page.jobs.iter().map(|job| job.job_id.clone()).collect::<Vec<_>>()));
     let row = move |id: JobId| {
         let same = id.clone();
@@ -144,7 +131,8 @@ fn secondary_line(text: String) -> AnyView {
 
 /// The loss at the newest step.
 fn loss_text(job: &JobView) -> Option<String> {
-    let loss = job.progress.as_ref().filter(|_| job.status != JobStatus::Queued).and_then(|progress| progress.loss);
+    let progress = job.progress.as_ref().filter(|_| !job.status.is_in_phase(JobPhase::Waiting));
+    let loss = progress.and_then(|progress| progress.loss);
     loss.map(|loss| t().work.loss.of(t().format_number(loss)))
 }
 

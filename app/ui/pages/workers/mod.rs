@@ -10,10 +10,10 @@ use self::facets::{FacetPanel, status_filters};
 use self::query::{export_url, is_filtered, query_from_params, sort_state, workers_url};
 use super::{Skeleton, use_backend};
 use crate::domain::access::Permission;
-use crate::protocol::status::BulkAction;
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::{WorkersPage, WorkersQuery};
 use crate::ui::backend::SharedBackend;
+use crate::ui::bulk_action::{BulkTarget, permitted_actions};
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::filters::FilterBar;
@@ -21,7 +21,7 @@ use crate::ui::components::icon::Glyph;
 use crate::ui::components::list_controls::{ListPager, ListSearch, PageWindow};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
-use crate::ui::components::row_selection::{BulkActionButton, RowSelection};
+use crate::ui::components::row_selection::RowSelection;
 use crate::ui::components::worker_table::{SortColumn, SortColumns, WorkerTable};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
@@ -98,7 +98,7 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -
                 if !is_empty.get() {
                     let (back, rows) = (back.clone(), Signal::derive(move || page.track()));
                     let table = view! { <WorkerTable page=page heads=heads.clone()/> };
-                    view! { <RowSelection to="/admin/workers/bulk" back=back offers=bulk_buttons() rows=rows>{table}</RowSelection> }.into_erased()
+                    view! { <RowSelection to="/admin/workers/bulk" back=back actions=permitted_actions(BulkTarget::Workers) rows=rows>{table}</RowSelection> }.into_erased()
                 } else if filtered {
                     view! {
                         <EmptyPanel glyph=Glyph::Search title=words.none_match text=words.none_match_hint>
@@ -129,20 +129,6 @@ fn WorkerList(first: WorkersPage, query: WorkersQuery, backend: SharedBackend) -
 pub(super) fn create_link() -> AnyView {
     let link = || view! { <ButtonLink href="/admin/workers/new" label=t().workers.create glyph=Glyph::Plus/> };
     has_permission(Permission::AdminWorkers).then(link).into_erased()
-}
-
-/// The actions on selected workers that the user may perform.
-fn bulk_buttons() -> Vec<BulkActionButton> {
-    if !has_permission(Permission::AdminWorkers) {
-        return Vec::new();
-    }
-    let words = t();
-    let offer = |action, label, glyph, key| BulkActionButton { action, label, glyph, key };
-    vec![
-        offer(BulkAction::Drain, words.worker.drain, Glyph::Drain, Some("d")),
-        offer(BulkAction::Resume, words.worker.resume, Glyph::Play, None),
-        offer(BulkAction::Delete, words.selection.delete, Glyph::Trash, None),
-    ]
 }
 
 fn page_window(page: &WorkersPage) -> PageWindow {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use app::domain::ids::AttemptNumber;
 use app::protocol::jobs::{JobView, LogChunk};
-use app::protocol::status::JobStatus;
+use app::protocol::status::JobOutcome;
 use clap::Args;
 use futures_util::StreamExt;
 use reqwest::Method;
@@ -180,8 +180,8 @@ async fn fetch_chunk(job: &str, position: LogPosition, client: &Client) -> Resul
 fn report_job_end(job: &JobView, output: &mut Output<'_>) -> Result<(), ExitError> {
     let why = job.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     output.print_info(format!("-- {} {}{why} --", job.job_id, job.status.as_str()))?;
-    match job.status {
-        JobStatus::Failed | JobStatus::Cancelled => Err(ExitError::silent(1)),
-        _ => Ok(()),
+    match job.status.outcome() {
+        JobOutcome::NotCompleted if job.status.is_terminal() => Err(ExitError::silent(1)),
+        JobOutcome::Open | JobOutcome::Completed | JobOutcome::NotCompleted => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use app::protocol::jobs::JobView;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::overrides;
 use app::protocol::status::JobStatus;
+use app::ui::job_status::{StatusTone, status_tone};
 use app::ui::terminal;
 
 use super::escape_control;
@@ -121,13 +122,13 @@ fn text_cell(text: Option<&String>) -> TableCell {
 }
 
 fn status_cell(status: JobStatus) -> TableCell {
-    let paint = match status {
-        JobStatus::Queued | JobStatus::Offered => CellStyle::Plain,
-        JobStatus::Starting | JobStatus::Running => CellStyle::Active,
-        JobStatus::Cancelling => CellStyle::Warning,
-        JobStatus::Completed => CellStyle::Success,
-        JobStatus::Failed => CellStyle::Error,
-        JobStatus::Cancelled => CellStyle::Dim,
+    let paint = match status_tone(status) {
+        StatusTone::Waiting => CellStyle::Plain,
+        StatusTone::Active => CellStyle::Active,
+        StatusTone::Warning => CellStyle::Warning,
+        StatusTone::Good => CellStyle::Success,
+        StatusTone::Bad => CellStyle::Error,
+        StatusTone::Off => CellStyle::Dim,
     };
     TableCell::new(status.as_str(), paint)
 }

@@ -12,8 +12,8 @@ use app::domain::trace_context::TraceContext;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery};
-use app::protocol::status::BulkAction;
 use app::protocol::workers::FleetLabels;
+use app::ui::bulk::BulkTarget;
 use app::ui::localized_explanation::{no_local_worker, summary_sentence, write_explanation};
 use app::ui::prefs::Locale;
 use axum::extract::State;
@@ -43,13 +43,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/queue/labels", submits, LABELS, labels)
         .post("/queue/submit", submits, SUBMIT, submit)
         .get("/queue/{id}", Requirement::SeeJob, SHOW, show)
-        .post("/queue/bulk/cancel", Requirement::CancelJob, bulk::CANCEL, bulk::handler(BulkAction::Cancel))
-        .post(
-            "/queue/bulk/retry",
-            Requirement::SeeJobAnd(Permission::JobSubmit),
-            bulk::RETRY,
-            bulk::handler(BulkAction::Retry),
-        )
+        .merge(bulk::routes(app, "Jobs", BulkTarget::Jobs, "/queue"))
         .post("/queue/{id}/cancel", Requirement::CancelJob, CANCEL, cancel)
         .post("/queue/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), RETRY, retry)
         .post("/queue/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), SET_PRIORITY, set_priority)

@@ -15,7 +15,6 @@ use std::sync::{Arc, LazyLock};
 
 use app::domain::access::Permission;
 use app::domain::time::Timestamp;
-use app::protocol::status::BulkAction;
 use app::ui::FRAGMENTS_HEADER;
 use app::ui::backend::{SharedBackend, SharedServerPageBackend};
 use app::ui::flash::{Flash, FormName};
@@ -139,25 +138,14 @@ pub fn form_routes(app: &AppState) -> Routes {
         .form("/ui/configs", edits, forms::configs::create)
         .form("/ui/configs/{name}", edits, forms::configs::edit)
         .form("/ui/workers", with_recent_auth, forms::workers::create)
-        .form("/ui/workers/bulk/drain", workers, forms::bulk::handler(BulkAction::Drain))
-        .form("/ui/workers/bulk/resume", workers, forms::bulk::handler(BulkAction::Resume))
-        .form("/ui/workers/bulk/delete", with_recent_auth, forms::bulk::handler(BulkAction::Delete))
+        .merge(forms::bulk::routes(app))
         .form("/ui/workers/{id}/edit", workers, forms::workers::edit)
         .form("/ui/workers/{id}/drain", workers, forms::workers::drain)
         .form("/ui/workers/{id}/resume", workers, forms::workers::resume)
         .form("/ui/workers/{id}/token", with_recent_auth, forms::workers::rotate_token)
         .form("/ui/workers/{id}/settle", workers, forms::workers::settle_token_conflict)
         .form("/ui/workers/{id}/delete", with_recent_auth, forms::workers::delete)
-        .form("/ui/jobs", submits, forms::jobs::submit)
-        .form("/ui/jobs/bulk/cancel", Requirement::CancelJob, forms::bulk::handler(BulkAction::Cancel))
-        .form(
-            "/ui/jobs/bulk/retry",
-            Requirement::SeeJobAnd(Permission::JobSubmit),
-            forms::bulk::handler(BulkAction::Retry),
-        )
-        .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, forms::jobs::cancel)
-        .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), forms::jobs::retry)
-        .form("/ui/jobs/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), forms::jobs::set_priority)
+        .merge(forms::jobs::routes(app))
         .layer(|router| router.route_layer(from_fn_with_state(app.clone(), forms::reauth::check_reauth)))
 }
 

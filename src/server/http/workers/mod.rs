@@ -8,10 +8,10 @@ use app::domain::ids::WorkerId;
 use app::protocol::agents::ReportResponse;
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery};
 use app::protocol::gpus::{GpusPage, GpusQuery};
-use app::protocol::status::BulkAction;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
+use app::ui::bulk::BulkTarget;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
@@ -47,9 +47,7 @@ pub fn routes(app: &AppState) -> Routes {
         .get("/admin/gpus/history", sees, FLEET_HISTORY, fleet_history)
         .patch("/admin/workers/{id}", workers, EDIT, edit)
         .delete("/admin/workers/{id}", with_recent_auth, DELETE, delete)
-        .post("/admin/workers/bulk/drain", workers, bulk::DRAIN, bulk::drain)
-        .post("/admin/workers/bulk/resume", workers, bulk::RESUME, bulk::handler(BulkAction::Resume))
-        .post("/admin/workers/bulk/delete", with_recent_auth, bulk::DELETE, bulk::handler(BulkAction::Delete))
+        .merge(bulk::routes(app, "Workers", BulkTarget::Workers, "/admin/workers"))
         .post("/admin/workers/{id}/drain", workers, DRAIN, drain)
         .post("/admin/workers/{id}/resume", workers, RESUME, resume)
         .post("/admin/workers/{id}/token", with_recent_auth, ROTATE, rotate)

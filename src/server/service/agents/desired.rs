@@ -1,7 +1,7 @@
 //! The desired state of a worker's host: in responses to heartbeats and long polls, and as events of its stream.
 
 use app::domain::config_files::CONFIG_FILE;
-use app::domain::job::{CheckpointUploads, Job, JobState, Lease};
+use app::domain::job::{AttemptOrder, CheckpointUploads, Job, Lease, StopCause};
 use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
 use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
@@ -25,24 +25,15 @@ pub async fn load_desired(
     let mut desired = DesiredState { drain, retired, ..DesiredState::default() };
     let held = tx.leased_jobs(Some(id)).await?;
     for job in &held {
-        match &job.state {
-            JobState::Offered { lease, .. } => desired.offers.push(job_offer(context, tx, worker, job, lease).await?),
-            JobState::Running { lease, .. } if job.exceeded_runtime(context.now()).is_some() => {
-                desired.stop.push(stop_attempt(job, lease, StopReason::OverTime));
+        match job.order(context.now(), worker.worker.should_evict(context.now())) {
+            None => {}
+            Some((lease, AttemptOrder::Accept)) => {
+                desired.offers.push(job_offer(context, tx, worker, job, lease).await?);
             }
-            JobState::Starting { lease, .. } | JobState::Running { lease, .. }
-                if worker.worker.should_evict(context.now()) =>
-            {
-                desired.stop.push(stop_attempt(job, lease, StopReason::Drained));
+            Some((lease, AttemptOrder::Run)) => desired.run.push(running_attempt(job, lease)),
+            Some((lease, AttemptOrder::Stop(cause))) => {
+                desired.stop.push(stop_attempt(job, lease, stop_reason(cause)));
             }
-            JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
-                desired.run.push(running_attempt(job, lease));
-            }
-            JobState::Cancelling { lease, .. } => desired.stop.push(stop_attempt(job, lease, StopReason::Cancelled)),
-            JobState::Queued { .. }
-            | JobState::Completed { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled { .. } => {}
         }
     }
     // An older agent stops whatever it runs when told to stop anything, so it is only told if it holds no other job.
@@ -55,6 +46,14 @@ pub async fn load_desired(
 
 fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {
     RunningAttempt { job_id: job.id.clone(), attempt: lease.attempt }
+}
+
+const fn stop_reason(cause: StopCause) -> StopReason {
+    match cause {
+        StopCause::Cancelled => StopReason::Cancelled,
+        StopCause::OverTime => StopReason::OverTime,
+        StopCause::Drained => StopReason::Drained,
+    }
 }
 
 fn stop_attempt(job: &Job, lease: &Lease, reason: StopReason) -> StopAttempt {

@@ -58,7 +58,7 @@ pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
 async fn plan(unit: &mut UnitOfWork<'_>) -> Result<(), ServiceError> {
     let (policy, now) = (unit.context.policy, unit.now);
     let decide = |known: &FleetState| -> Vec<PlannedOffer> {
-        let assignments = plan::plan(known.waiting_jobs(), policy.planner_fleet(known), now).assignments;
+        let assignments = plan::plan(known.queued_jobs(), policy.planner_fleet(known), now).assignments;
         assignments.into_iter().filter_map(|to| PlannedOffer::new(known, to)).collect()
     };
     for offer in unit.tx.with_state(decide).await? {
@@ -121,7 +121,7 @@ impl JobService {
         // Most passes find nothing, and a read is cheaper than an empty commit.
         let now = self.context.now();
         let due = |known: &FleetState| {
-            known.waiting_jobs().next().is_some()
+            known.queued_jobs().next().is_some()
                 || known.jobs_with_lease().any(|job| expire_or_requeue(known, job, now, Millis(0)) != *job)
                 || known.workers().any(|stored| stored.worker.clone().clear_finishing(now) != stored.worker)
         };

@@ -44,7 +44,7 @@ impl JobService {
     fn explain_job(&self, fleet_state: &FleetState, job: &Job) -> Explanation {
         explain::explain(
             job,
-            fleet_state.waiting_jobs(),
+            fleet_state.queued_jobs(),
             self.context.policy.planner_fleet(fleet_state),
             self.context.now(),
         )

@@ -21,11 +21,12 @@ impl JobService {
         self.context
             .change(Caller::system(), |unit| {
                 Box::pin(async move {
-                    let waiting =
-                        |known: &FleetState| known.waiting_jobs().filter(|job| job.spec.exclusive).cloned().collect();
-                    let waiting: Vec<Job> = unit.tx.with_state(waiting).await?;
+                    let waits = |job: &&Arc<Job>| job.spec.exclusive && job.state.waiting().is_some();
+                    let waiting = move |known: &FleetState| known.jobs().filter(waits).cloned().collect();
+                    let waiting: Vec<Arc<Job>> = unit.tx.with_state(waiting).await?;
                     for before in waiting {
-                        let after = before.clone().held_after_restore(unit.now, unit.context.policy.heartbeat_timeout);
+                        let after =
+                            Job::clone(&before).held_after_restore(unit.now, unit.context.policy.heartbeat_timeout);
                         unit.hold_job(&before, after).await?;
                     }
                     Ok(())

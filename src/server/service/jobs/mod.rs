@@ -18,7 +18,7 @@ use std::sync::Arc;
 use app::domain::access::{Permission, Permissions};
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
-use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, StartPoint};
+use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, JobTransitionError, StartPoint};
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::secret::variable_name;
 use app::domain::time::{Millis, Timestamp};
@@ -140,12 +140,22 @@ impl JobService {
     /// Cancels a job; returns whether it was not cancelled before. A running trainer is stopped by its worker, which then
     /// confirms.
     pub async fn cancel(self: &Arc<Self>, caller: Caller, id: JobId) -> Result<bool, ServiceError> {
+        self.change_state(caller, id, Job::cancelled).await
+    }
+
+    /// Applies a transition that a user requests; returns whether it changed the job.
+    async fn change_state(
+        self: &Arc<Self>,
+        caller: Caller,
+        id: JobId,
+        transition: fn(Job, Timestamp) -> Result<Job, JobTransitionError>,
+    ) -> Result<bool, ServiceError> {
         self.context
             .change(caller, move |unit| {
                 let id = id.clone();
                 Box::pin(async move {
                     let before = unit.job(&id).await?;
-                    let after = before.clone().cancelled(unit.now)?;
+                    let after = transition(before.clone(), unit.now)?;
                     unit.save_job(&before, &after).await?;
                     unit.request_planning();
                     Ok(before != after)

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use app::domain::ids::JobId;
-use app::domain::job::{CheckpointRef, Job, JobSpec, JobState, StartPoint};
+use app::domain::job::{CheckpointRef, Job, JobSpec, StartPoint};
+use app::domain::job_status::JobOutcome;
 use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
@@ -64,7 +65,7 @@ impl JobService {
 /// Returns the checkpoint to start from. A completed job starts from scratch: after its last checkpoint there is nothing left
 /// to train.
 async fn start_point(unit: &mut UnitOfWork<'_>, ended: &Job, asked: Option<&str>) -> Result<StartPoint, ServiceError> {
-    let completed = matches!(ended.state, JobState::Completed { .. });
+    let completed = ended.state.status().outcome() == JobOutcome::Completed;
     let name = match asked {
         None if completed => return Ok(StartPoint::Scratch),
         None | Some("newest") => return Ok(StartPoint::NewestCheckpoint),

@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 use app::domain::access::Permission;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobState, JobTarget as DomainTarget, PreviousAttempt, StartPoint};
+use app::domain::job::{Job, JobState, JobTarget as DomainTarget, StartPoint};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
@@ -115,7 +115,7 @@ impl JobService {
     ) -> Result<(SubmitJobResponse, Option<SubmitWarning>), ServiceError> {
         let mut tx = self.context.read_recent().await?;
         let job = tx.job(id).await?.ok_or_else(|| ServiceError::JobNotFound(id.clone()))?;
-        let waits = matches!(job.state, JobState::Queued { .. });
+        let waits = job.is_queued();
         let queue_position = if waits { Some(tx.queue_position(&job).await?) } else { None };
         drop(tx);
         let warning = if waits {
@@ -126,7 +126,7 @@ impl JobService {
         let response = SubmitJobResponse {
             success: true,
             job_id: job.id.clone(),
-            status: job_status(&job),
+            status: job.state.status(),
             queue_position,
             allocated_worker_id: job.last_lease().filter(|_| !waits).map(|lease| lease.worker.clone()),
             warning: None,
@@ -188,7 +188,7 @@ impl JobService {
 
     /// Returns which of these jobs wait and match no worker. Call it while no other snapshot is open: it may need one.
     async fn unmatched_jobs(&self, jobs: &[Job]) -> Result<HashSet<JobId>, ServiceError> {
-        let waiting: Vec<&Job> = jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })).collect();
+        let waiting: Vec<&Job> = jobs.iter().filter(|job| job.is_queued()).collect();
         if waiting.is_empty() {
             return Ok(HashSet::new());
         }
@@ -207,7 +207,7 @@ impl JobsContext {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id.clone()).collect();
         let attempts = tx.newest_attempts(&ids).await?;
         let mut places = HashMap::new();
-        for job in jobs.iter().filter(|job| matches!(job.state, JobState::Queued { .. })) {
+        for job in jobs.iter().filter(|job| job.is_queued()) {
             places.insert(job.id.clone(), tx.queue_position(job).await?);
         }
         Ok(Self {
@@ -225,7 +225,7 @@ impl JobsContext {
         let error_line = attempt.and_then(|attempt| attempt.error_line).filter(|_| error.is_some());
         JobView {
             job_id: job.id.clone(),
-            status: job_status(job),
+            status: job.state.status(),
             status_since: job.state_since(),
             config_name: job.spec.config_name.clone(),
             config_revision: job.spec.config_revision,
@@ -272,20 +272,6 @@ impl JobsContext {
     }
 }
 
-/// Converts a job's state.
-pub fn job_status(job: &Job) -> JobStatus {
-    match job.state {
-        JobState::Queued { .. } => JobStatus::Queued,
-        JobState::Offered { .. } => JobStatus::Offered,
-        JobState::Starting { .. } => JobStatus::Starting,
-        JobState::Running { .. } => JobStatus::Running,
-        JobState::Cancelling { .. } => JobStatus::Cancelling,
-        JobState::Completed { .. } => JobStatus::Completed,
-        JobState::Failed { .. } => JobStatus::Failed,
-        JobState::Cancelled { .. } => JobStatus::Cancelled,
-    }
-}
-
 pub fn progress_view(attempt: &StoredAttempt) -> Option<ProgressView> {
     let point: ProgressPoint = serde_json::from_str(attempt.progress.as_deref()?).ok()?;
     #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
@@ -308,8 +294,7 @@ pub fn progress_view(attempt: &StoredAttempt) -> Option<ProgressView> {
 fn error_text(job: &Job) -> Option<String> {
     match &job.state {
         JobState::Failed { failure, .. } => Some(describe_failure(failure)),
-        JobState::Queued { previous: Some(PreviousAttempt { loss: Some(loss), .. }), .. } => Some(describe_loss(loss)),
-        _ => None,
+        state => state.waiting()?.loss().map(describe_loss),
     }
 }
 
@@ -416,17 +401,5 @@ fn job_counts(by_state: &[(String, u64)]) -> JobCounts {
         completed: count(&|status| status == JobStatus::Completed),
         failed: count(&|status| status == JobStatus::Failed),
         cancelled: count(&|status| status == JobStatus::Cancelled),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statements_know_every_status() {
-        for status in JobStatus::ALL {
-            assert_eq!(crate::store::is_live_state(status.as_str()), Some(!status.is_terminal()), "{status:?}");
-        }
     }
 }

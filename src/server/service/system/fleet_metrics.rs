@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use app::domain::audit::verify::ChainHead;
-use app::domain::job::JobState;
 use app::domain::time::Millis;
 use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
@@ -11,7 +10,7 @@ use crate::service::ServiceContext;
 use crate::service::agents::presence::last_seen;
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
-use crate::service::{gpus, jobs, workers};
+use crate::service::{gpus, workers};
 use crate::store::cache::state::FleetState;
 use crate::store::commit_group::GroupResult;
 
@@ -85,8 +84,8 @@ impl SystemService {
             }
         }
         for job in fleet_state.jobs() {
-            *measured.jobs.entry(jobs::views::job_status(job)).or_default() += 1;
-            if matches!(job.state, JobState::Queued { .. }) {
+            *measured.jobs.entry(job.state.status()).or_default() += 1;
+            if job.is_queued() {
                 measured.longest_wait = measured.longest_wait.max(now - job.submitted_at);
             }
         }

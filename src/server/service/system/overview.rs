@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::alerts::{self, Alert, AlertKind, AlertSubject, Severity, WorkerContext};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{AttemptLoss, Job, JobState, PreviousAttempt};
+use app::domain::job::{AttemptLoss, Job};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::WorkerState;
 use app::protocol::gpus::GpuCounts;
@@ -16,7 +16,6 @@ use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::gpus::views::gpu_states;
 use crate::service::jobs::match_summary;
-use crate::service::jobs::views::job_status;
 use crate::service::system::SystemService;
 use crate::service::workers::views::{load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
@@ -139,7 +138,7 @@ impl SystemService {
     fn stuck_jobs(&self, fleet_state: &FleetState, own: Option<&str>) -> Vec<Alert> {
         let mut outlooks = self.jobs.outlooks(fleet_state);
         alerts::stuck_job_alerts(
-            fleet_state.waiting_jobs().filter(|job| can_see(own, job)),
+            fleet_state.queued_jobs().filter(|job| can_see(own, job)),
             &mut outlooks,
             self.context.now(),
         )
@@ -152,13 +151,11 @@ fn can_see(own: Option<&str>, job: &Job) -> bool {
 
 /// The jobs that wait because their worker went offline.
 fn jobs_of_offline_workers(fleet_state: &FleetState) -> HashMap<WorkerId, &JobId> {
-    let of = |job: &Job| match &job.state {
-        JobState::Queued {
-            previous: Some(PreviousAttempt { lease, loss: Some(AttemptLoss::WorkerOffline) }), ..
-        } => Some(lease.worker.clone()),
-        _ => None,
+    let worker = |job: &Job| {
+        let previous = job.state.waiting()?.previous.as_ref()?;
+        (previous.loss == Some(AttemptLoss::WorkerOffline)).then(|| previous.lease.worker.clone())
     };
-    fleet_state.waiting_jobs().filter_map(|job| Some((of(job)?, &job.id))).collect()
+    fleet_state.queued_jobs().filter_map(|job| Some((worker(job)?, &job.id))).collect()
 }
 
 /// The order of workers without alerts: busy ones first.
@@ -186,7 +183,7 @@ fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
     let mut now = JobTotals::default();
     let mut oldest: Option<&Job> = None;
     for job in fleet_state.jobs().map(std::sync::Arc::as_ref).filter(|job| can_see(own, job)) {
-        let waits = match job_status(job).phase() {
+        let waits = match job.state.status().phase() {
             JobPhase::Waiting => true,
             JobPhase::Running => false,
             JobPhase::Active | JobPhase::Ended => continue,

@@ -19,7 +19,7 @@ use crate::service::audit::refusals::last_refusal;
 use crate::service::audit::trail::newest_entry;
 use crate::service::error::ServiceError;
 use crate::service::gpus::views::gpu_views;
-use crate::service::jobs::views::{job_status, progress_view};
+use crate::service::jobs::views::progress_view;
 use crate::service::system::overview::DAY;
 use crate::service::workers::WorkerService;
 use crate::service::workers::revision;
@@ -190,7 +190,7 @@ fn held_job(job: &Job, lease: &Lease, attempt: Option<&StoredAttempt>) -> Worker
         job_id: job.id.clone(),
         config_name: job.spec.config_name.clone(),
         submitted_by: job.submitted_by.clone(),
-        status: job_status(job),
+        status: job.state.status(),
         percent: attempt.and_then(progress_view).and_then(|progress| progress.percent),
         gpus: u32::try_from(lease.gpu_uuids().len()).unwrap_or(u32::MAX),
     }

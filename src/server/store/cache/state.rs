@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobState, Lease};
+use app::domain::job::{Job, Lease};
 use app::domain::matching::{Candidate, has_capacity};
 use app::domain::plan::{self, ConcurrencyLimits, PlannerFleet};
 use app::domain::time::Timestamp;
@@ -22,7 +22,7 @@ use crate::store::workers::{LastContact, StoredWorker};
 pub struct FleetState {
     workers: BTreeMap<WorkerId, Arc<StoredWorker>>,
     jobs: BTreeMap<JobId, Arc<Job>>,
-    /// Waiting jobs by sort key.
+    /// Queued jobs by sort key.
     queue: BTreeSet<QueueKey>,
     /// Workers by sort key.
     worker_order: BTreeSet<WorkerOrderKey>,
@@ -30,7 +30,7 @@ pub struct FleetState {
     workers_with_room: usize,
     /// The number of jobs with a lease, by user.
     running_by_user: BTreeMap<String, u32>,
-    /// The number of waiting jobs, by user.
+    /// The number of jobs that wait, in the queue or not, by user.
     waiting_by_user: BTreeMap<String, usize>,
     /// The jobs with a lease, by worker.
     leases_by_worker: BTreeMap<WorkerId, BTreeSet<JobId>>,
@@ -149,7 +149,8 @@ impl FleetState {
 
     fn put_job(&mut self, job: Arc<Job>) {
         if let Some(before) = self.jobs.remove(&job.id) {
-            if self.queue.remove(&queue_key(&before))
+            self.queue.remove(&queue_key(&before));
+            if before.state.waiting().is_some()
                 && let Some(number) = self.waiting_by_user.get_mut(&before.submitted_by)
             {
                 *number -= 1;
@@ -160,8 +161,10 @@ impl FleetState {
             self.remove_lease(&before);
         }
         self.add_lease(&job);
-        if matches!(job.state, JobState::Queued { .. }) {
+        if job.is_queued() {
             self.queue.insert(queue_key(&job));
+        }
+        if job.state.waiting().is_some() {
             *self.waiting_by_user.entry(job.submitted_by.clone()).or_default() += 1;
         }
         if !job.has_ended() {
@@ -280,8 +283,8 @@ impl FleetState {
         self.waiting_by_user.get(person).copied().unwrap_or_default()
     }
 
-    /// Waiting jobs in queue order.
-    pub fn waiting_jobs(&self) -> impl Iterator<Item = &Job> {
+    /// The jobs in the queue, in its order. Other jobs may wait too.
+    pub fn queued_jobs(&self) -> impl Iterator<Item = &Job> {
         self.queue.iter().filter_map(|(_, _, id)| self.jobs.get(id)).map(Arc::as_ref)
     }
 

@@ -40,7 +40,7 @@ async fn corrupt_job_hides_no_other(fresh: &TestStore) {
     let mut tx = fresh.read().await;
     let all = JobFilter { limit: 9, ..JobFilter::default() };
     assert_eq!(tx.jobs(&all).await.as_deref(), Ok(&sound[..]));
-    let waiting = tx.with_state(|known| known.waiting_jobs().cloned().collect::<Vec<Job>>()).await.expect("readable");
+    let waiting = tx.with_state(|known| known.queued_jobs().cloned().collect::<Vec<Job>>()).await.expect("readable");
     assert_eq!(waiting, [1, 3, 5].map(job), "in the order of planning");
     let asked = tx.job(&job(2).id).await;
     assert!(matches!(asked, Err(StoreError::CorruptRow { table: "jobs", .. })), "it exists: {asked:?}");

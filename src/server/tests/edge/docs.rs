@@ -6,6 +6,7 @@ use app::domain::retry::{RetryDecision, after_loss};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::bulk;
 use app::protocol::jobs::submit::SubmitJob;
+use app::protocol::status::JobStatus;
 use axum::http::header;
 
 use crate::service::ServerPolicy;
@@ -89,6 +90,18 @@ fn guides_contain_the_actual_numbers() {
     ] {
         assert!(guide.contains(words), "the guide does not say: {words}");
         assert!(holds, "the guide says: {words}");
+    }
+}
+
+#[test]
+fn statuses_of_jobs_are_in_the_guide() {
+    let queue = include_str!("../../../../docs/QUEUE.md");
+    let (_, section) = queue.split_once("## Statuses").expect("the section");
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows.len(), JobStatus::ALL.len());
+    for (status, row) in JobStatus::ALL.into_iter().zip(rows) {
+        let begin = format!("| `{}` | `{}` | ", status.as_str(), status.phase().as_str());
+        assert!(row.starts_with(&begin), "docs/QUEUE.md needs a row that starts with: {begin}");
     }
 }
 

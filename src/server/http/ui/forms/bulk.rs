@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::status::BulkAction;
-use app::ui::bulk::{BulkRejection, BulkSummary, BulkTarget, job_name};
+use app::ui::bulk::{BulkRejection, BulkSummary, BulkTarget, form_url, job_name};
 use app::ui::flash::FormName;
 use app::ui::localized_problem::localize;
 use app::ui::prefs::Locale;
@@ -18,19 +18,27 @@ use super::workers::parse_drain_terms;
 use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
+use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::http::ui::prefs_from_headers;
 use crate::service::Services;
 use crate::service::access::Principal;
-use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest};
+use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest, bulk_requirement};
 use crate::service::error::ServiceError;
 use crate::text::local_path;
 
 type Pairs = Vec<(String, String)>;
 type HandlerFuture = BoxFuture<'static, Response>;
 
+/// Returns the routes of all actions.
+pub fn routes(app: &AppState) -> Routes {
+    BulkAction::ALL.into_iter().fold(Routes::new(app, "Login"), |routes, action| {
+        routes.form(&form_url(action), bulk_requirement(action), handler(action))
+    })
+}
+
 /// Returns the handler of an action. The form repeats `id` for each item; `back` is the list to return to.
-pub fn handler(
+fn handler(
     action: BulkAction,
 ) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Form<Pairs>) -> HandlerFuture + Clone + Send + Sync + 'static
 {

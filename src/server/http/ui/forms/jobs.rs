@@ -19,14 +19,23 @@ use super::{FormFields, FormParser, LINES_OR_COMMAS, field, merge_fields, redire
 use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
+use crate::http::routes::Routes;
 use crate::http::state::AppState;
-use crate::service::access::Principal;
+use crate::service::access::{Principal, Requirement};
 use crate::service::error::{InvalidField, InvalidInput, ServiceError};
 use crate::service::jobs::invalid_fields;
 use crate::text::local_path;
 
+pub fn routes(app: &AppState) -> Routes {
+    Routes::new(app, "Login")
+        .form("/ui/jobs", Requirement::Permission(Permission::JobSubmit), submit)
+        .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, cancel)
+        .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), retry)
+        .form("/ui/jobs/{id}/priority", Requirement::SeeJobAnd(Permission::QueueManage), set_priority)
+}
+
 /// `POST /ui/jobs`
-pub async fn submit(
+async fn submit(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Form(pairs): Form<Vec<(String, String)>>,
@@ -45,7 +54,7 @@ pub async fn submit(
 }
 
 /// `POST /ui/jobs/{id}/cancel`
-pub async fn cancel(
+async fn cancel(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
@@ -60,7 +69,7 @@ pub async fn cancel(
 }
 
 /// `POST /ui/jobs/{id}/retry`: redirects to the new job.
-pub async fn retry(
+async fn retry(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
@@ -78,7 +87,7 @@ pub async fn retry(
 }
 
 /// `POST /ui/jobs/{id}/priority`
-pub async fn set_priority(
+async fn set_priority(
     State(app): State<AppState>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,

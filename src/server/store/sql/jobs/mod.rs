@@ -18,7 +18,7 @@ use super::{SqlRow, SqlSession, valid_or_log};
 use crate::store::Result;
 use crate::store::cache::state::StateChange;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, JobQueries, QueueCursor};
-use crate::store::sql::rows::job_states::ended_states;
+use crate::store::sql::rows::job_states::{ended_states, leased_states};
 
 /// The maximum difference between a job's id and its submit: ids are created before the transaction, by the clock of any
 /// server.
@@ -71,15 +71,16 @@ impl JobQueries for SqlSession<'_> {
         Ok(row.map_or(Ok(0), |row| row.get::<i64>("number"))?.unsigned_abs() + 1)
     }
 
-    // The states in which `Job::active_lease` has a lease.
     async fn leased_jobs(&mut self, worker: Option<&WorkerId>) -> Result<Vec<Job>> {
         let leased = self.try_read_state(|known| known.leased_jobs(worker).into_iter().cloned().collect());
         if let Some(leased) = leased {
             return Ok(leased);
         }
-        let select = sql("SELECT * FROM jobs
-             WHERE state IN ('offered', 'starting', 'running', 'cancelling') AND ($1 IS NULL OR worker_id = $1)
-             ORDER BY submitted_at, id");
+        let select = sql(concat!(
+            "SELECT * FROM jobs WHERE state IN ",
+            leased_states!(),
+            " AND ($1 IS NULL OR worker_id = $1) ORDER BY submitted_at, id"
+        ));
         self.fetch_valid(select.bind(worker.map(WorkerId::as_str)), from_row).await
     }
 

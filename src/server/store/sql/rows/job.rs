@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
     AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobSpec, JobState, JobTarget, Lease,
-    OverriddenValue, PreviousAttempt, StartPoint,
+    OverriddenValue, PreviousAttempt, StartPoint, Waiting,
 };
+use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
 use app::domain::sandbox::SandboxLevel;
-use app::domain::time::Millis;
+use app::domain::time::{Millis, Timestamp};
 use app::domain::trace_context::TraceContext;
 use serde::{Deserialize, Serialize};
 
@@ -155,13 +156,16 @@ fn state_columns(job: &Job) -> StateColumns {
     let lease = job.last_lease();
     let (offer_until, not_before, failure) = match &job.state {
         JobState::Offered { until, .. } => (Some(until.0), None, None),
-        JobState::Queued { not_before, previous, .. } => {
-            let loss = previous.as_ref().and_then(|previous| previous.loss.clone());
-            let failure = loss.map(|loss| failure_text(&JobFailure::Lost(loss)));
-            (None, not_before.map(|moment| moment.0), failure)
+        JobState::Queued(waiting) => {
+            let failure = waiting.loss().map(|loss| failure_text(&JobFailure::Lost(loss.clone())));
+            (None, waiting.not_before.map(|moment| moment.0), failure)
         }
         JobState::Failed { failure, .. } => (None, None, Some(failure_text(failure))),
-        _ => (None, None, None),
+        JobState::Starting { .. }
+        | JobState::Running { .. }
+        | JobState::Cancelling { .. }
+        | JobState::Completed { .. }
+        | JobState::Cancelled { .. } => (None, None, None),
     };
     StateColumns {
         state: job.state.as_str(),
@@ -242,24 +246,25 @@ fn state_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<JobState> {
     let since = row.timestamp("state_since")?;
     let last = lease_from(row, attempt)?;
     let until = row.optional_timestamp("offer_until")?;
-    let not_before = row.optional_timestamp("not_before")?;
     let word: String = row.get("state")?;
+    let status = JobStatus::parse(&word).ok_or_else(|| row.corrupt(format!("state is {word:?}")))?;
     let held = || row.required("worker_id", last.clone());
-    Ok(match word.as_str() {
-        "queued" => {
-            let loss = loss_from(row)?;
-            let previous = last.map(|lease| PreviousAttempt { lease, loss });
-            JobState::Queued { since, not_before, previous }
-        }
-        "offered" => JobState::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
-        "starting" => JobState::Starting { lease: held()?, since },
-        "running" => JobState::Running { lease: held()?, since },
-        "cancelling" => JobState::Cancelling { lease: held()?, since },
-        "completed" => JobState::Completed { at: since, lease: held()? },
-        "failed" => JobState::Failed { at: since, lease: held()?, failure: failure_from(row)? },
-        "cancelled" => JobState::Cancelled { at: since, lease: last },
-        other => return Err(row.corrupt(format!("state is {other:?}"))),
+    Ok(match status {
+        JobStatus::Queued => JobState::Queued(waiting_from(row, since, last)?),
+        JobStatus::Offered => JobState::Offered { lease: held()?, since, until: row.required("offer_until", until)? },
+        JobStatus::Starting => JobState::Starting { lease: held()?, since },
+        JobStatus::Running => JobState::Running { lease: held()?, since },
+        JobStatus::Cancelling => JobState::Cancelling { lease: held()?, since },
+        JobStatus::Completed => JobState::Completed { at: since, lease: held()? },
+        JobStatus::Failed => JobState::Failed { at: since, lease: held()?, failure: failure_from(row)? },
+        JobStatus::Cancelled => JobState::Cancelled { at: since, lease: last },
     })
+}
+
+fn waiting_from(row: &NamedRow<'_>, since: Timestamp, last: Option<Lease>) -> Result<Waiting> {
+    let loss = loss_from(row)?;
+    let previous = last.map(|lease| PreviousAttempt { lease, loss });
+    Ok(Waiting { since, not_before: row.optional_timestamp("not_before")?, previous })
 }
 
 fn lease_from(row: &NamedRow<'_>, attempt: AttemptNumber) -> Result<Option<Lease>> {

@@ -14,22 +14,28 @@ macro_rules! ended_states {
     };
 }
 
-pub(in crate::store::sql) use ended_states;
-pub(in crate::store::sql) use live_states;
-
-/// Whether this word of a state is in the list of live states; none if it is in neither, or in both.
-#[cfg(test)]
-pub fn is_live(word: &str) -> Option<bool> {
-    let quoted = format!("'{word}'");
-    match (live_states!().contains(&quoted), ended_states!().contains(&quoted)) {
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        _ => None,
-    }
+/// The states in which an attempt has the lease of a job, as an SQL list.
+macro_rules! leased_states {
+    () => {
+        "('offered', 'starting', 'running', 'cancelling')"
+    };
 }
 
-/// The words of all states in the lists.
+pub(in crate::store::sql) use ended_states;
+pub(in crate::store::sql) use leased_states;
+pub(in crate::store::sql) use live_states;
+
 #[cfg(test)]
-pub fn all_words() -> std::collections::BTreeSet<&'static str> {
-    [live_states!(), ended_states!()].iter().flat_map(|list| list.split('\'').skip(1).step_by(2)).collect()
+mod tests {
+    use app::domain::job_status::JobStatus;
+
+    #[test]
+    fn lists_agree_with_the_facts_of_each_status() {
+        for status in JobStatus::ALL {
+            let is_in = |list: &str| list.contains(&format!("'{}'", status.as_str()));
+            assert_eq!(is_in(live_states!()), !status.is_terminal(), "{status:?}");
+            assert_eq!(is_in(ended_states!()), status.is_terminal(), "{status:?}");
+            assert_eq!(is_in(leased_states!()), status.has_lease(), "{status:?}");
+        }
+    }
 }
