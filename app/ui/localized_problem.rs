@@ -3,6 +3,7 @@
 
 use super::locales::Language;
 use super::prefs::Locale;
+use super::submit_form;
 use crate::domain::access::{Permission, Role};
 use crate::domain::password::MIN_CHARS;
 use crate::domain::time::Millis;
@@ -40,20 +41,15 @@ fn use_field_label(sentence: String, field: Option<&str>, language: &'static Lan
 
 /// Returns the label of an API field in forms.
 fn field_label(field: &str, language: &'static Language) -> Option<&'static str> {
-    let train = &language.server_pages().train;
-    Some(match field {
-        "accelerator_type" => train.accelerator,
-        "allowed_networks" => language.server_pages().create.networks,
-        "days" | "expires_in_days" | "expires_in_seconds" => language.token.days,
-        "gpu_count" | "gpus" => train.gpu_count,
-        "max_retries" => train.retries,
-        "max_runtime" | "max_runtime_seconds" => train.runtime,
-        "min_vram" | "min_vram_gb" => train.min_vram,
-        "name" => language.server_pages().create.name,
-        "overrides" => train.settings,
-        "priority" => train.priority,
-        "role" => language.server_pages().people.role,
-        _ => return None,
+    submit_form::field_label(field, language).or_else(|| {
+        Some(match field {
+            "allowed_networks" => language.server_pages().create.networks,
+            "days" | "expires_in_days" | "expires_in_seconds" => language.token.days,
+            "name" => language.server_pages().create.name,
+            "overrides" => language.server_pages().train.settings,
+            "role" => language.server_pages().people.role,
+            _ => return None,
+        })
     })
 }
 

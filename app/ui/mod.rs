@@ -65,6 +65,7 @@ mod server_rendered;
 #[cfg(feature = "ssr")]
 mod shell;
 mod shortcuts;
+pub mod submit_form;
 #[cfg(feature = "ssr")]
 pub mod terminal;
 pub mod time_zone;

@@ -41,7 +41,6 @@ mod tests {
 
     use super::*;
     use crate::domain::access::Role;
-    use crate::domain::ids::WorkerId;
     use crate::protocol::access::UsersQuery;
     use crate::protocol::audit::{AuditFilters, AuditQuery};
     use crate::protocol::gpus::GpusQuery;
@@ -49,7 +48,7 @@ mod tests {
     use crate::protocol::jobs::{AttemptQuery, JobLiveQuery, JobsQuery};
     use crate::protocol::logs::{LogLinesQuery, LogQuery, LogSearchQuery};
     use crate::protocol::search::SearchQuery;
-    use crate::protocol::status::{GpuState, JobPhase, JobStatus, WorkerStatus};
+    use crate::protocol::status::{GpuState, JobPhase, WorkerStatus};
     use crate::protocol::usage::{UsageBy, UsageQuery};
     use crate::protocol::workers::WorkersQuery;
 
@@ -77,9 +76,7 @@ mod tests {
             let some = || Some(text.clone());
             let time = || Some("2024-01-15T10:30:00.5Z".to_owned());
             let jobs = JobsQuery {
-                status: Some(JobStatus::Failed), phase: Some(JobPhase::Ended), user: some(), label: some(), q: some(),
-                config: some(), worker: WorkerId::parse("w_1").ok(), since: time(), until: time(), ended_since: time(),
-                limit: Some(number), cursor: some(),
+                user: some(), label: some(), q: some(), cursor: some(), limit: Some(number), ..JobsQuery::example()
             };
             prop_assert_eq!((&sent(&jobs), &reloaded(&jobs)), (&jobs, &jobs));
             let workers = WorkersQuery {

@@ -108,6 +108,39 @@ impl JobSpec {
             start: StartPoint::NewestCheckpoint,
         }
     }
+
+    /// A spec with every field set, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example() -> Self {
+        Self {
+            config_name: "digits".to_owned(),
+            config_revision: 2,
+            target: JobTarget::Worker,
+            demand: Demand {
+                labels: Labels([("gpu_type".to_owned(), "a100*".to_owned())].into()),
+                gpu_count: Some(2),
+                min_vram_gb: Some(39.5),
+                accelerator: Some("cuda".to_owned()),
+                sandbox: SandboxLevel::Files,
+            },
+            num_processes: Some(2),
+            max_retries: 3,
+            retry_on_failure: true,
+            max_runtime: Some(Millis::from_secs(60)),
+            exclusive: true,
+            checkpoints: CheckpointUploads::All,
+            secrets: Some(vec!["HF_TOKEN".to_owned()]),
+            shared_secrets_only: true,
+            files: vec!["lycoris_config.json".to_owned()],
+            paths: vec!["data_root".to_owned()],
+            overrides: [("seed".to_owned(), OverriddenValue { from: Some("7".to_owned()), to: None })].into(),
+            start: StartPoint::Checkpoint(CheckpointRef {
+                job: JobId::new(Timestamp(1_705_314_600_000), [99; 10]),
+                attempt: AttemptNumber(2),
+                name: "checkpoint-500".to_owned(),
+            }),
+        }
+    }
 }
 
 /// Where a job may run.

@@ -1,64 +1,18 @@
 //! `/api/queue`: jobs as users and scripts see them.
 
 pub mod explain;
+mod fields;
 pub mod overrides;
 pub mod submit;
 
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::ResumePointView;
-use super::status::{JobPhase, JobStatus, Target};
-use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
-use crate::domain::labels::Labels;
-use crate::domain::sandbox::SandboxLevel;
+pub use self::fields::{JobView, JobsQuery, SubmitJob};
+use super::status::JobStatus;
+use crate::domain::ids::{AttemptNumber, WorkerId};
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::ProgressPoint;
-use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::gpus::history::{GpuHistory, JobMetrics};
-use crate::protocol::jobs::overrides::OverrideDiff;
-
-/// Query string of `GET /api/queue`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JobsQuery {
-    /// Only jobs in this status.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<JobStatus>,
-    /// Only jobs in this phase: `active` (not ended), `waiting`, `running` or `ended`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<JobPhase>,
-    /// Only jobs that this user submitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// Only jobs that require this label, `key=value`, or any value of a `key`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
-    /// has this prefix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub q: Option<String>,
-    /// Only jobs of the configuration with this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config: Option<String>,
-    /// Only jobs with an attempt that was offered to this worker (ID), whatever its outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worker: Option<WorkerId>,
-    /// Only jobs submitted at or after this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
-    /// Only jobs submitted before this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    /// Only jobs that ended at or after this time (RFC 3339).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_since: Option<String>,
-    /// Maximum number of results; if omitted, 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Returns the page after the one with this `next_cursor`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
-}
 
 /// Query parameters of a time series.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -112,102 +66,6 @@ pub struct JobCounts {
     pub failed: u64,
     /// `cancelled`.
     pub cancelled: u64,
-}
-
-/// A job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
-pub struct JobView {
-    /// The job's ID.
-    pub job_id: JobId,
-    /// Its status.
-    pub status: JobStatus,
-    /// Since when it has this status.
-    pub status_since: Timestamp,
-    /// The configuration it runs.
-    pub config_name: String,
-    /// The configuration's revision, pinned at submit.
-    pub config_revision: u32,
-    /// Where the job may run.
-    pub target: Target,
-    /// The worker labels that it requires.
-    pub worker_labels: Labels,
-    /// Number of GPUs that it requires.
-    pub gpu_count: Option<u32>,
-    /// Minimum memory of each GPU in GB.
-    pub min_vram_gb: Option<f64>,
-    /// The kind of accelerator that it requires.
-    pub accelerator_type: Option<String>,
-    /// Whether the job is also retried when the trainer fails.
-    #[serde(default)]
-    pub retry_on_failure: bool,
-    /// Time limit of an attempt's trainer, in seconds.
-    pub max_runtime_seconds: Option<u64>,
-    /// Names of the secrets that the job gets; null for a job of an earlier version, which gets all that its owner can
-    /// use.
-    #[serde(default)]
-    pub secrets: Option<Vec<String>>,
-    /// Whether the job gets shared secrets only: another user retried it without naming secrets.
-    #[serde(default)]
-    pub shared_secrets_only: bool,
-    /// Whether two trainers of the job must never run at the same time.
-    #[serde(default)]
-    pub exclusive: bool,
-    /// The minimum sandbox level of its trainer.
-    #[serde(default)]
-    pub sandbox: SandboxLevel,
-    /// Which checkpoints are uploaded.
-    #[serde(default)]
-    pub checkpoints: CheckpointPolicy,
-    /// The priority, 0 to 50.
-    pub priority: u8,
-    /// The job that this one retries.
-    pub retry_of: Option<JobId>,
-    /// Where a retry starts: `scratch`, `newest`, or a checkpoint's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resume_from: Option<String>,
-    /// Values of the configuration that this job overrides: only if a single job is requested.
-    #[serde(default, skip_serializing_if = "OverrideDiff::is_empty")]
-    pub overrides: OverrideDiff,
-    /// The checkpoints that an ended job can be resumed from, newest first: only if a single job is requested.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resumable: Vec<ResumePointView>,
-    /// The newest attempt; 0 before the first.
-    pub attempt: AttemptNumber,
-    /// Maximum number of attempts.
-    pub max_attempts: u32,
-    /// The worker that has the job, or had it last.
-    pub worker_id: Option<WorkerId>,
-    /// That worker's name.
-    pub worker_name: Option<String>,
-    /// Whether that worker's agent is an older one, which sends no progress, samples or log: only if a single job is
-    /// requested.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub older_agent: bool,
-    /// When it was submitted.
-    pub submitted_at: Timestamp,
-    /// Who submitted it.
-    pub submitted_by: String,
-    /// When the worker accepted the newest attempt.
-    pub started_at: Option<Timestamp>,
-    /// When it ended.
-    pub ended_at: Option<Timestamp>,
-    /// Its position in the queue, from 1.
-    pub queue_position: Option<u64>,
-    /// Whether it is pending and no worker meets its requirements.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fits_none: bool,
-    /// Progress of the newest attempt.
-    pub progress: Option<ProgressView>,
-    /// Why it failed or was requeued: the first line is the summary, further lines are details.
-    pub error: Option<String>,
-    /// The line of the newest attempt's log with the error, from 1, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_line: Option<u64>,
-    /// All attempts, oldest first: only if a single job is requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<Vec<AttemptView>>,
 }
 
 /// Progress of an attempt: its newest metric point.

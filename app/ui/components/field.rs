@@ -11,7 +11,7 @@ use crate::ui::i18n::t;
 pub(crate) fn Field(
     id: &'static str,
     label: &'static str,
-    #[prop(optional)] hint: Option<&'static str>,
+    #[prop(default = None, into)] hint: Option<&'static str>,
     #[prop(optional)] optional: bool,
     #[prop(default = None)] error: Option<String>,
     children: Children,

@@ -30,6 +30,7 @@ pub(crate) mod gpu_tile;
 pub(crate) mod icon;
 pub(crate) mod job_charts;
 pub(crate) mod job_progress_panel;
+pub(crate) mod job_request;
 pub(crate) mod job_table;
 pub(crate) mod keyboard;
 pub(crate) mod labels;
@@ -59,6 +60,8 @@ pub(crate) mod stable_rows;
 pub(crate) mod stat_tile;
 pub(crate) mod status;
 pub(crate) mod subject_link;
+#[cfg(feature = "ssr")]
+pub(crate) mod submit_control;
 #[cfg(feature = "ssr")]
 pub(crate) mod submit_preview;
 pub(crate) mod tab_links;

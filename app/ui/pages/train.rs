@@ -12,8 +12,6 @@ use leptos_router::hooks::use_location;
 use super::configs::NoConfigs;
 use super::train_changes::{OverrideFields, RevisionChoice, UnseenChanges};
 use super::{Skeleton, use_backend, use_page_backend};
-use crate::domain::sandbox::SandboxLevel;
-use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::jobs::JobsQuery;
 use crate::protocol::problem::Problem;
@@ -23,18 +21,20 @@ use crate::protocol::workers::FleetLabels;
 use crate::ui::backend::SubmitDraft;
 use crate::ui::components::code::FileText;
 use crate::ui::components::disk_full::DiskFull;
-use crate::ui::components::field::{Choice, Field};
+use crate::ui::components::field::Choice;
 use crate::ui::components::icon::{Glyph, Icon};
 use crate::ui::components::labels::{LabelInputs, LabelSuggestions};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::submit_control::submit_control;
 use crate::ui::components::submit_preview::{SubmitPreview, ViewFilesLink};
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
-use crate::ui::form_errors::{FieldAliases, FormErrors};
+use crate::ui::form_errors::FormErrors;
 use crate::ui::format::config_url;
 use crate::ui::i18n::t;
+use crate::ui::submit_form::{Section, SubmitField, fields_of, fields_with_errors};
 
 /// The data of the page.
 struct Snapshot {
@@ -53,18 +53,6 @@ struct Snapshot {
     /// Whether new jobs are rejected because the disk is full.
     disk_full: bool,
 }
-
-/// The fields of the form, in their order.
-const TRAIN_FIELDS: [FieldAliases<'_>; 8] = [
-    ("gpus", &["gpu_count"]),
-    ("min_vram", &["min_vram_gb"]),
-    ("accelerator", &["accelerator_type"]),
-    ("labels", &["worker_labels", "invalid_labels"]),
-    ("overrides", &[]),
-    ("priority", &[]),
-    ("max_runtime", &["max_runtime_seconds"]),
-    ("max_retries", &[]),
-];
 
 /// The page with the form that submits a job.
 #[component]
@@ -111,7 +99,7 @@ pub(crate) fn TrainPage() -> impl IntoView {
                     // The errors of a check are shown next to the fields too, not only in the preview.
                     let checked =
                         || snapshot.draft.preview.as_ref().err().filter(|problem| !problem.errors.is_empty()).cloned();
-                    let errors = FormErrors::from_problem(submit_problem.or_else(checked), &TRAIN_FIELDS);
+                    let errors = FormErrors::from_problem(submit_problem.or_else(checked), &fields_with_errors());
                     view! {
                         {snapshot.disk_full.then(|| view! { <DiskFull/> })}
                         {errors.general().map(|problem| view! { <ProblemNotice problem=problem/> })}
@@ -143,13 +131,10 @@ impl TrainFormFields {
         self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| usual.to_owned(), Clone::clone)
     }
 
-    fn is_set(&self, name: &str) -> bool {
-        self.text(name) == "true"
-    }
-
-    /// Whether any of these fields differs from its default.
-    fn differs_from(&self, usual: &[(&str, &str)]) -> bool {
-        usual.iter().any(|(name, usual)| self.text_or(name, usual) != *usual)
+    /// Whether a field differs from its default.
+    fn is_changed(&self, field: &SubmitField) -> bool {
+        let usual = field.default_text();
+        self.text_or(field.name, &usual) != usual
     }
 }
 
@@ -237,17 +222,19 @@ fn ConfigContents(chosen: ConfigDetail) -> impl IntoView {
     files.collect_view()
 }
 
+/// The controls of a section.
+fn controls(section: Section, fields: &TrainFormFields, errors: FormErrors) -> Vec<AnyView> {
+    let control =
+        |field: &'static SubmitField| submit_control(field, fields.text_or(field.name, &field.default_text()), errors);
+    fields_of(section).map(control).collect()
+}
+
 /// Where the job may run, and what a worker must have.
 #[component]
 fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormErrors) -> impl IntoView {
     let (words, status) = (&t().server_pages().train, &t().status);
     let target = Target::parse(&fields.text("target")).unwrap_or(Target::Worker);
     let local_text = if labels.local { words.target_local } else { words.target_local_missing };
-    let (gpus, min_vram, accelerator) = (fields.text("gpus"), fields.text("min_vram"), fields.text("accelerator"));
-    let kinds = ["cuda", "rocm", "mps", "xpu", "cpu"].map(|kind| {
-        let selected = accelerator == kind;
-        view! { <option value=kind selected=selected>{kind}</option> }
-    });
     view! {
         <fieldset class="field">
             <legend>{words.target}</legend>
@@ -257,20 +244,7 @@ fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormE
                 <Choice name="target" value="local" checked={target == Target::Local} label=status.target_local text=local_text disabled={!labels.local && target != Target::Local}/>
             </div>
         </fieldset>
-        <div class="needs">
-            <Field id="gpus" label=words.gpu_count hint=words.gpu_count_hint error=errors.message("gpus")>
-                <input class="input w-full" id="gpus" name="gpus" type="number" min="1" max="64" inputmode="numeric"
-                    aria-describedby=errors.aria_describedby("gpus", Some("gpus-hint")) aria-invalid=errors.aria_invalid("gpus") autofocus=errors.is_first("gpus") value=gpus/>
-            </Field>
-            <Field id="min_vram" label=words.min_vram hint=words.min_vram_hint error=errors.message("min_vram")>
-                <input class="input w-full" id="min_vram" name="min_vram" type="number" min="0.1" step="any" inputmode="decimal"
-                    aria-describedby=errors.aria_describedby("min_vram", Some("min_vram-hint")) aria-invalid=errors.aria_invalid("min_vram") autofocus=errors.is_first("min_vram") value=min_vram/>
-            </Field>
-            <Field id="accelerator" label=words.accelerator error=errors.message("accelerator")>
-                <select class="select w-full" id="accelerator" name="accelerator" aria-describedby=errors.aria_describedby("accelerator", None)
-                    aria-invalid=errors.aria_invalid("accelerator") autofocus=errors.is_first("accelerator")><option value="">{words.any}</option>{kinds}</select>
-            </Field>
-        </div>
+        <div class="needs">{controls(Section::Requirements, &fields, errors)}</div>
         <fieldset class="field">
             <legend>{words.labels}<span class="field-optional">{t().common.optional}</span></legend>
             <p class="field-hint" id="labels-hint">{words.labels_hint}</p>
@@ -281,71 +255,19 @@ fn RequirementFields(fields: TrainFormFields, labels: FleetLabels, errors: FormE
     .into_erased()
 }
 
-/// Priority, maximum run time, retries, and sandbox.
+/// Limits of the job, and its other advanced settings.
 #[component]
 fn LimitFields(fields: TrainFormFields, errors: FormErrors) -> impl IntoView {
-    let words = &t().server_pages().train;
-    let checkpoints = CheckpointPolicy::parse(&fields.text("checkpoints")).unwrap_or_default();
-    let sandbox = SandboxLevel::parse(&fields.text("sandbox")).unwrap_or_default();
-    let usual = [
-        ("priority", "10"),
-        ("max_runtime", ""),
-        ("max_retries", "3"),
-        ("retry_on_failure", ""),
-        ("exclusive", ""),
-        ("sandbox", "none"),
-        ("checkpoints", "last"),
-    ];
-    let open = fields.differs_from(&usual) || errors.has_any(&["priority", "max_runtime", "max_retries"]);
-    let (priority, runtime, retries) =
-        (fields.text_or("priority", "10"), fields.text("max_runtime"), fields.text_or("max_retries", "3"));
+    let mut all = fields_of(Section::Limits).chain(fields_of(Section::Behavior));
+    let open = all.any(|field| fields.is_changed(field) || errors.has_any(&[field.name]));
     view! {
         <details class="fold" open=open>
-            <summary>{words.advanced}</summary>
+            <summary>{t().server_pages().train.advanced}</summary>
             <div class="fold-body">
-                <div class="needs">
-                    <Field id="priority" label=words.priority hint=words.priority_hint error=errors.message("priority")>
-                        <input class="input w-full" id="priority" name="priority" type="number" min="0" max="50" inputmode="numeric"
-                    aria-describedby=errors.aria_describedby("priority", Some("priority-hint")) aria-invalid=errors.aria_invalid("priority") autofocus=errors.is_first("priority") value=priority/>
-                    </Field>
-                    <Field id="max_runtime" label=words.runtime hint=words.runtime_hint error=errors.message("max_runtime")>
-                        <input class="input w-full" id="max_runtime" name="max_runtime" autocomplete="off" spellcheck="false"
-                    aria-describedby=errors.aria_describedby("max_runtime", Some("max_runtime-hint")) aria-invalid=errors.aria_invalid("max_runtime") autofocus=errors.is_first("max_runtime") value=runtime/>
-                    </Field>
-                    <Field id="max_retries" label=words.retries hint=words.retries_hint error=errors.message("max_retries")>
-                        <input class="input w-full" id="max_retries" name="max_retries" type="number" min="0" max="100" inputmode="numeric"
-                    aria-describedby=errors.aria_describedby("max_retries", Some("max_retries-hint")) aria-invalid=errors.aria_invalid("max_retries") autofocus=errors.is_first("max_retries") value=retries/>
-                    </Field>
-                </div>
-                <Checkbox name="retry_on_failure" checked=fields.is_set("retry_on_failure") label=words.retry_on_failure text=words.retry_on_failure_text/>
-                <Field id="checkpoints" label=words.checkpoints hint=words.checkpoints_hint>
-                    <select class="select w-full" id="checkpoints" name="checkpoints" aria-describedby="checkpoints-hint">
-                        <option value="last" selected={checkpoints == CheckpointPolicy::Last}>{words.checkpoints_last}</option>
-                        <option value="all" selected={checkpoints == CheckpointPolicy::All}>{words.checkpoints_all}</option>
-                        <option value="none" selected={checkpoints == CheckpointPolicy::None}>{words.checkpoints_none}</option>
-                    </select>
-                </Field>
-                <Field id="sandbox" label=words.sandbox hint=words.sandbox_hint>
-                    <select class="select w-full" id="sandbox" name="sandbox" aria-describedby="sandbox-hint">
-                        <option value="none" selected={sandbox == SandboxLevel::None}>{words.sandbox_none}</option>
-                        <option value="files" selected={sandbox == SandboxLevel::Files}>{words.sandbox_files}</option>
-                        <option value="full" selected={sandbox == SandboxLevel::Full}>{words.sandbox_full}</option>
-                    </select>
-                </Field>
-                <Checkbox name="exclusive" checked=fields.is_set("exclusive") label=words.exclusive text=words.exclusive_text/>
+                <div class="needs">{controls(Section::Limits, &fields, errors)}</div>
+                {controls(Section::Behavior, &fields, errors)}
             </div>
         </details>
-    }
-    .into_erased()
-}
-
-#[component]
-fn Checkbox(name: &'static str, checked: bool, label: &'static str, text: &'static str) -> impl IntoView {
-    view! {
-        <div class="choice">
-            <input type="checkbox" class="checkbox checkbox-sm checkbox-primary" id=name name=name value="true" checked=checked/>
-            <label for=name><span class="font-medium">{label}</span><span class="choice-text">{text}</span></label>
-        </div>
     }
     .into_erased()
 }

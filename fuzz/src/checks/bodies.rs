@@ -1,6 +1,9 @@
 //! Everything that comes as JSON or in a query string: what is read is written and read again as the same, and a field
 //! that this build does not know changes nothing. The first byte says what it is to be.
 
+use std::fs;
+use std::path::Path;
+
 use app::protocol::access::factors::ConfirmTotp;
 use app::protocol::access::notices::ReadNotices;
 use app::protocol::access::{
@@ -14,8 +17,8 @@ use app::protocol::agents::{
 use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::audit::{AuditEntry, AuditQuery};
 use app::protocol::configs::ConfigBundle;
-use app::protocol::jobs::submit::{SetPriority, SubmitJob};
-use app::protocol::jobs::{JobView, JobsQuery, LogChunk};
+use app::protocol::jobs::submit::SetPriority;
+use app::protocol::jobs::{JobView, JobsQuery, LogChunk, SubmitJob};
 use app::protocol::problem::Problem;
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretQuery};
 use app::protocol::topic::TopicsChanged;
@@ -76,6 +79,20 @@ const CHECKS: &[Check] = &[
     body::<ConfirmTotp>,
     body::<ReadNotices>,
 ];
+
+/// Writes the seeds of the types that have an example with all fields, so that a new field is in them.
+///
+/// # Errors
+/// If the directory is not writable.
+pub fn write_examples(directory: &Path) -> std::io::Result<()> {
+    let submit = serde_json::to_vec(&SubmitJob::example()).expect("an example can be written");
+    let job = serde_json::to_vec(&JobView::example()).expect("an example can be written");
+    let query = serde_urlencoded::to_string(JobsQuery::example()).expect("plain fields").into_bytes();
+    for (name, which, example) in [("submit", b'5', submit), ("job", b'O', job), ("jobs_query", b'C', query)] {
+        fs::write(directory.join(name), [&[which], example.as_slice()].concat())?;
+    }
+    Ok(())
+}
 
 /// See the module.
 pub fn check(data: &[u8]) {

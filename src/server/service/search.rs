@@ -98,7 +98,7 @@ async fn search_jobs(
     principal: &Principal,
     question: &str,
 ) -> Result<Vec<(u32, SearchHit)>, ServiceError> {
-    let filter = JobFilter { user: principal.visible_owner(), limit: MAX_JOBS_SCANNED, ..JobFilter::default() };
+    let filter = JobFilter { limit: MAX_JOBS_SCANNED, ..JobFilter::of_user(principal.visible_owner()) };
     let mut looked_at = tx.jobs(&filter).await?;
     // Older jobs are found by name or id.
     let oldest =

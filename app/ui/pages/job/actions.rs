@@ -6,9 +6,7 @@ use crate::domain::access::Permission;
 use crate::domain::ids::JobId;
 use crate::domain::priority::MAX_PRIORITY;
 use crate::protocol::artifacts::ResumePointView;
-use crate::protocol::jobs::JobView;
-use crate::protocol::jobs::overrides;
-use crate::protocol::jobs::submit::SubmitJob;
+use crate::protocol::jobs::{JobView, SubmitJob};
 use crate::protocol::status::{JobOutcome, JobPhase, JobStatus};
 use crate::ui::components::action::{ConfirmedAction, ConfirmedForm};
 use crate::ui::components::icon::{Glyph, Icon};
@@ -17,6 +15,7 @@ use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::permissions::{can_cancel, has_permission};
 use crate::ui::prefs::Prefs;
+use crate::ui::submit_form::address_fields;
 
 /// The buttons of a job page. They are rendered again only if what they depend on changes.
 #[component]
@@ -48,30 +47,11 @@ pub(in crate::ui) fn JobActions(#[prop(into)] job: Signal<JobView>) -> impl Into
 /// The address of the submit form, filled in with the settings of a job that differ from the defaults. Secrets are
 /// filled in only if the job is the user's own.
 fn clone_url(job: &JobView, reader: &str) -> String {
-    let labels = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",");
-    let settings = overrides::to_lines(&overrides::to_values(&job.overrides)).join("\n");
-    let usual = SubmitJob::new("");
-    let filled = |text: String| Some(text).filter(|text| !text.is_empty());
-    let (retries, ticked) = (job.max_attempts.saturating_sub(1), |is_set: bool| is_set.then(|| "true".to_owned()));
-    let mut fields = vec![
-        ("config", Some(job.config_name.clone())),
-        ("ran", Some(format!("{}@{}", job.config_name, job.config_revision))),
-        ("overrides", filled(settings)),
-        ("gpus", job.gpu_count.map(|count| count.to_string())),
-        ("min_vram", job.min_vram_gb.map(|gb| gb.to_string())),
-        ("accelerator", job.accelerator_type.clone()),
-        ("labels", filled(labels)),
-        ("target", Some(job.target.as_str().to_owned())),
-        ("priority", Some(job.priority.to_string())),
-        ("max_runtime", job.max_runtime_seconds.map(|seconds| format!("{seconds}s"))),
-        ("max_retries", (retries != usual.max_retries).then(|| retries.to_string())),
-        ("retry_on_failure", ticked(job.retry_on_failure)),
-        ("exclusive", ticked(job.exclusive)),
-        ("sandbox", (job.sandbox != usual.sandbox).then(|| job.sandbox.as_str().to_owned())),
-        ("checkpoints", (job.checkpoints != usual.checkpoints).then(|| job.checkpoints.as_str().to_owned())),
-    ];
-    let named = job.secrets.iter().flatten().filter(|_| job.submitted_by == reader);
-    fields.extend(named.map(|name| ("secret", Some(name.clone()))));
+    let again = SubmitJob::from_job(job);
+    let secrets = again.secrets.clone().filter(|_| job.submitted_by == reader);
+    let ran = format!("{}@{}", job.config_name, job.config_revision);
+    let mut fields = vec![("config", job.config_name.clone()), ("ran", ran)];
+    fields.extend(address_fields(&SubmitJob { secrets, ..again }));
     format!("/train{}", query_string(&fields))
 }
 
@@ -159,34 +139,24 @@ fn PriorityForm(id: JobId, priority: u8) -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::submit_form::SUBMIT_FIELDS;
 
     #[test]
     fn what_a_job_was_submitted_with_is_carried() {
-        let job = |more: serde_json::Value| -> JobView {
-            let mut job = serde_json::json!({
-                "job_id": "j_1", "status": "queued", "status_since": "2024-01-01T00:00:00Z", "config_name": "a b",
-                "config_revision": 1, "target": "auto", "worker_labels": {}, "priority": 10, "attempt": 0, "max_attempts": 4,
-                "submitted_at": "2024-01-01T00:00:00Z", "submitted_by": "ada",
-            });
-            job.as_object_mut().expect("an object").append(&mut more.as_object().expect("an object").clone());
-            serde_json::from_value(job).expect("a job")
-        };
-        assert_eq!(
-            clone_url(&job(serde_json::json!({})), "ada"),
-            "/train?config=a+b&ran=a+b%401&target=auto&priority=10"
-        );
-        let all = job(serde_json::json!({
-            "gpu_count": 2, "min_vram_gb": 39.5, "accelerator_type": "cuda", "worker_labels": {"team": "nlp"},
-            "max_runtime_seconds": 5400, "max_attempts": 1, "retry_on_failure": true, "exclusive": true,
-            "overrides": {"learning_rate": {"from": 1, "to": 0.1}},
-            "sandbox": "full", "checkpoints": "none", "secrets": ["HF_TOKEN", "X_KEY"],
-        }));
-        assert_eq!(
-            clone_url(&all, "ada"),
-            "/train?config=a+b&ran=a+b%401&overrides=learning_rate%3D0.1&gpus=2&min_vram=39.5&accelerator=cuda&labels=team%3Dnlp&target=auto&priority=10\
-             &max_runtime=5400s&max_retries=0&retry_on_failure=true&exclusive=true&sandbox=full&checkpoints=none\
-             &secret=HF_TOKEN&secret=X_KEY"
-        );
-        assert!(!clone_url(&all, "eve").contains("secret"), "another user chooses secrets of their own");
+        let plain = serde_json::json!({
+            "job_id": "j_1", "status": "queued", "status_since": "2024-01-01T00:00:00Z", "config_name": "a b",
+            "config_revision": 1, "target": "auto", "worker_labels": {}, "priority": 10, "attempt": 0, "max_attempts": 4,
+            "submitted_at": "2024-01-01T00:00:00Z", "submitted_by": "ada",
+        });
+        let plain: JobView = serde_json::from_value(plain).expect("a job");
+        assert_eq!(clone_url(&plain, "ada"), "/train?config=a+b&ran=a+b%401&target=auto&priority=10");
+        let all = clone_url(&JobView::example(), "ada");
+        for field in SUBMIT_FIELDS {
+            assert!(all.contains(&format!("&{}=", field.name)), "{}: {all}", field.name);
+        }
+        assert!(all.starts_with("/train?config=digits&ran=digits%403&gpus=2&min_vram=39.5&accelerator=cuda"), "{all}");
+        assert!(all.contains("&max_runtime=5400s&") && all.contains("&secret=HF_TOKEN&secret=WANDB_API_KEY"), "{all}");
+        let others = clone_url(&JobView::example(), "eve");
+        assert!(!others.contains("secret"), "another user chooses secrets of their own");
     }
 }

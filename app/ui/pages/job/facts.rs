@@ -1,14 +1,9 @@
 //! What a job requests, and where it runs.
 
 use leptos::prelude::*;
-use serde_json::Value;
 
-use crate::domain::sandbox::SandboxLevel;
-use crate::domain::time::Millis;
 use crate::protocol::jobs::JobView;
-use crate::protocol::jobs::overrides::OverrideChange;
-use crate::ui::components::labels::LabelChips;
-use crate::ui::components::status::target_label;
+use crate::ui::components::job_request::request_facts;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
@@ -27,43 +22,11 @@ pub(super) fn JobFacts(job: Memo<JobView>) -> impl IntoView {
 
 fn fact_rows(job: &JobView) -> impl IntoView + use<> {
     let words = t();
-    let gpus = job.gpu_count.map_or_else(|| words.job.one_slot.to_owned(), |count| count.to_string());
-    let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
-    let used = words.common.of.with(&[&job.attempt, &job.max_attempts]);
-    let begins = job.resume_from.as_deref().map(|from| match from {
-        "scratch" => words.work.from_scratch.to_owned(),
-        "newest" => words.work.from_newest.to_owned(),
-        name => words.work.resume_from.of(name),
-    });
-    let allowed = job.max_runtime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).map(Millis::from_secs);
-    let changed = (!job.overrides.is_empty()).then(|| {
-        let lines = job.overrides.iter().map(|(key, OverrideChange { from, to })| {
-            let value_or_dash = |value: &Option<Value>| value.as_ref().map_or_else(|| "–".to_owned(), value_text);
-            view! { <span class="block font-mono wrap-anywhere">{key.clone()}": "{value_or_dash(from)}" → "{value_or_dash(to)}</span> }
-        });
-        view! { <div><dt>{words.work.changed}</dt><dd>{lines.collect_view()}</dd></div> }
-    });
     view! {
         <div><dt>{words.job.worker}</dt><dd><WorkerLink job=job.clone()/></dd></div>
-        <div><dt>{words.job.configuration}</dt><dd>{job.config_name.clone()}<span class="text-muted">", "{words.job.revision.of(job.config_revision)}</span></dd></div>
-        {changed}
-        <div><dt>{words.job.target}</dt><dd>{target_label(&words.status, job.target)}</dd></div>
-        <div><dt>{words.job.gpus}</dt><dd>{gpus}{memory.map(|memory| view! { <span class="text-muted">", "{memory}</span> })}</dd></div>
-        {job.accelerator_type.clone().map(|kind| view! { <div><dt>{words.work.accelerator}</dt><dd>{kind}</dd></div> })}
-        <div><dt>{words.job.labels}</dt><dd><LabelChips labels=job.worker_labels.clone() list="/jobs" none=words.job.any_label/></dd></div>
-        <div><dt>{words.work.priority}</dt><dd>{job.priority}</dd></div>
-        <div><dt>{words.job.retries}</dt><dd>{used}</dd></div>
-        {allowed.map(|span| view! { <div><dt>{words.work.longest}</dt><dd>{words.format_duration(span)}</dd></div> })}
-        {job.exclusive.then(|| view! { <div><dt>{words.work.exclusive}</dt><dd>{words.work.exclusive_text}</dd></div> })}
-        {(job.sandbox > SandboxLevel::None).then(|| view! { <div><dt>{words.worker.sandbox}</dt><dd>{job.sandbox.as_str()}</dd></div> })}
-        {begins.map(|begins| view! { <div><dt>{words.work.begins}</dt><dd>{begins}</dd></div> })}
+        {request_facts(job)}
         {job.started_at.map(|at| view! { <div><dt>{words.job.started}</dt><dd><RelativeTime at=at/></dd></div> })}
         {job.ended_at.map(|at| view! { <div><dt>{words.job.ended}</dt><dd><RelativeTime at=at/></dd></div> })}
     }
     .into_erased()
-}
-
-/// The text of a value; strings are without quotes.
-fn value_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -11,8 +11,8 @@ use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::bulk_action::{BulkTarget, permitted_actions};
 use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
-use crate::ui::components::labels::{MAX_IN_ROW, label_chips};
 use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
 use crate::ui::components::stable_rows::stable_rows;
 use crate::ui::components::status::JobBadge;
@@ -150,22 +150,6 @@ fn remaining_text(job: &JobView) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, reason = "an estimate in whole seconds; a float saturates")]
     let span = seconds.map(|seconds| t().format_duration(Millis::from_secs(seconds as i64)));
     span.map(|span| t().work.left.of(span))
-}
-
-/// The GPUs, memory, and labels that a job requests.
-#[component]
-fn ResourceRequest(job: JobView) -> impl IntoView {
-    let words = t();
-    let gpus = job.gpu_count.map(|count| words.blockers.gpus.of(count.into()));
-    let memory = job.min_vram_gb.map(|gb| words.work.memory_each.of(gb));
-    let parts: Vec<_> = gpus.into_iter().chain(memory).chain(job.accelerator_type).collect();
-    let any = parts.is_empty() && job.worker_labels.0.is_empty();
-    let text = if any { words.work.anything.to_owned() } else { parts.join(" · ") };
-    view! {
-        <span class="block truncate" title=text.clone()>{text.clone()}</span>
-        {label_chips(job.worker_labels, "/jobs", MAX_IN_ROW)}
-    }
-    .into_erased()
 }
 
 /// The actions on a job that the user may perform.

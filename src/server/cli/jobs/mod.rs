@@ -1,11 +1,11 @@
 //! `simpletuner jobs …`
 
+mod fields;
 mod files;
 mod logs;
 mod submit;
 mod views;
 
-use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
 use app::protocol::jobs::explain::ExplanationView;
 use app::protocol::jobs::submit::{RetryJob, SetPriority, SubmitJobResponse};
@@ -89,30 +89,8 @@ pub struct ListJobsArgs {
     /// Only jobs that have ended.
     #[arg(long)]
     ended: bool,
-    /// Filter by user.
-    #[arg(long)]
-    user: Option<String>,
-    /// Filter by requested label: KEY, or KEY=VALUE.
-    #[arg(long)]
-    label: Option<String>,
-    /// Filter by configuration name.
-    #[arg(long, value_name = "NAME")]
-    config: Option<String>,
-    /// Filter by text in the configuration name, or, if it begins with j_, by the beginning of the ID.
-    #[arg(long, value_name = "TEXT")]
-    find: Option<String>,
-    /// Filter by worker ID: jobs with an attempt on it.
-    #[arg(long, value_parser = WorkerId::parse)]
-    worker: Option<WorkerId>,
-    /// Submitted at or after this time (RFC 3339).
-    #[arg(long)]
-    since: Option<String>,
-    /// Submitted before this time (RFC 3339).
-    #[arg(long)]
-    until: Option<String>,
-    /// Ended at or after this time (RFC 3339).
-    #[arg(long)]
-    ended_since: Option<String>,
+    #[command(flatten)]
+    filters: JobsQuery,
     /// Max results [default: all].
     #[arg(long, short = 'n', value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -185,16 +163,8 @@ async fn list_jobs(list: ListJobsArgs, client: &Client, output: &mut Output<'_>)
     let query = JobsQuery {
         status: list.status.as_deref().and_then(JobStatus::parse),
         phase,
-        user: list.user,
-        label: list.label,
-        q: list.find,
-        config: list.config,
-        worker: list.worker,
-        since: list.since,
-        until: list.until,
-        ended_since: list.ended_since,
         limit: list.limit.or(Some(PAGE_SIZE)),
-        cursor: None,
+        ..list.filters
     };
     let most = list.limit.and_then(|limit| usize::try_from(limit).ok());
     let page = client.list_all(&["queue"], &query, "jobs", most).await?;

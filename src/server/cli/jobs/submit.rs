@@ -1,74 +1,22 @@
 //! `simpletuner jobs submit`
 
-use app::domain::sandbox::SandboxLevel;
-use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::jobs::submit::{SubmitJob, SubmitJobResponse, SubmitPreviewResponse};
-use app::protocol::status::Target;
+use app::protocol::jobs::submit::{SubmitJobResponse, SubmitPreviewResponse};
 use clap::Args;
 use reqwest::Method;
-use serde_json::Value;
 
+use super::fields::SubmitFlags;
 use super::{logs, print_submitted, queue_state_text, views};
 use crate::cli::client::{ApiRequest, Client};
 use crate::cli::output::Output;
-use crate::cli::run::{collect_labels, one_of, parse_label, parse_override, parse_value};
+use crate::cli::run::parse_value;
 use crate::exit::ExitError;
 use crate::random::{OsRandom, Random};
 use crate::tokens::hex;
 
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub struct SubmitArgs {
-    /// Configuration to run.
-    config: String,
-    /// Where to run it.
-    #[arg(long, default_value = "auto", value_parser = one_of(Target::ALL.iter().map(|target| target.as_str())))]
-    target: String,
-    /// Require a worker label (repeatable); the value may be a pattern.
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
-    labels: Vec<(String, String)>,
-    /// Number of GPUs [default: from the configuration].
-    #[arg(long, value_name = "N")]
-    gpus: Option<u32>,
-    /// Min memory per GPU in GB.
-    #[arg(long, value_name = "GB")]
-    min_vram: Option<f64>,
-    /// Accelerator type.
-    #[arg(long, value_name = "KIND", value_parser = ["cuda", "rocm", "mps", "xpu", "cpu"])]
-    accelerator: Option<String>,
-    /// Priority (0–50).
-    #[arg(long, default_value_t = app::domain::priority::DEFAULT_PRIORITY, value_parser = clap::value_parser!(u8).range(0..=50))]
-    priority: u8,
-    /// Max retries of lost attempts.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    max_retries: u32,
-    /// Also retry when the trainer itself fails.
-    #[arg(long)]
-    retry_on_failure: bool,
-    /// Time limit in seconds of training; a longer attempt is stopped and the job fails.
-    #[arg(long, value_name = "SECONDS")]
-    max_runtime: Option<u32>,
-    /// Never run two trainers of this job at once: an agent that loses contact stops its own.
-    #[arg(long)]
-    exclusive: bool,
-    /// Minimum sandbox level of the trainer; a higher level of the worker takes precedence.
-    #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = one_of(SandboxLevel::ALL.iter().map(|level| level.as_str())))]
-    sandbox: String,
-    /// Checkpoints to upload, to resume on other workers.
-    #[arg(long, value_name = "WHICH", default_value = "last", value_parser = one_of(CheckpointPolicy::ALL.iter().map(|policy| policy.as_str())))]
-    checkpoints: String,
-    /// Give the job this secret (repeatable) [default: none].
-    #[arg(long = "secret", value_name = "NAME")]
-    secrets: Vec<String>,
-    /// Run this revision [default: the newest]. Required if another user has changed the configuration since your last run.
-    #[arg(long, value_name = "N")]
-    config_revision: Option<u32>,
-    /// Override a value of the configuration for this job (repeatable); KEY= removes the key.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
-    set: Vec<(String, Value)>,
-    /// Validate and explain scheduling without submitting.
-    #[arg(long, conflicts_with = "follow")]
-    dry_run: bool,
+    #[command(flatten)]
+    pub job: SubmitFlags,
     /// Print its log until it ends; the exit code tells how.
     #[arg(long, short)]
     follow: bool,
@@ -77,38 +25,13 @@ pub struct SubmitArgs {
     idempotency_key: Option<String>,
 }
 
-impl SubmitArgs {
-    /// Returns the API request.
-    pub fn to_submit_job(&self) -> SubmitJob {
-        SubmitJob {
-            config_name: self.config.clone(),
-            target: Target::parse(&self.target).unwrap_or(Target::Auto),
-            worker_labels: collect_labels(self.labels.clone()),
-            gpu_count: self.gpus,
-            min_vram_gb: self.min_vram,
-            accelerator_type: self.accelerator.clone(),
-            priority: self.priority,
-            max_retries: self.max_retries,
-            retry_on_failure: self.retry_on_failure,
-            max_runtime_seconds: self.max_runtime,
-            secrets: Some(self.secrets.clone()).filter(|names| !names.is_empty()),
-            config_revision: self.config_revision,
-            overrides: self.set.iter().cloned().collect(),
-            exclusive: self.exclusive,
-            sandbox: SandboxLevel::parse(&self.sandbox).unwrap_or_default(),
-            checkpoints: CheckpointPolicy::parse(&self.checkpoints).unwrap_or_default(),
-            dry_run: self.dry_run,
-        }
-    }
-}
-
 pub async fn run(submit: SubmitArgs, client: &Client, output: &mut Output<'_>) -> Result<(), ExitError> {
-    let job = submit.to_submit_job();
+    let job = submit.job.to_submit_job();
     // If the response was lost, the request is repeated and must not create a second job.
     let key = submit.idempotency_key.unwrap_or_else(|| hex(&<dyn Random>::bytes::<16>(&OsRandom)));
     let document =
         client.send_json(ApiRequest::new(Method::POST, &["queue", "submit"]).body(&job).idempotency_key(key)).await?;
-    if submit.dry_run {
+    if job.dry_run {
         let preview: SubmitPreviewResponse = parse_value(&document)?;
         let worker = preview.allocated_worker_id.iter().map(ToString::to_string).collect::<Vec<_>>();
         return output

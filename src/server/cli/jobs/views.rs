@@ -3,12 +3,12 @@
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::jobs::JobView;
 use app::protocol::jobs::explain::ExplanationView;
-use app::protocol::jobs::overrides;
 use app::protocol::status::JobStatus;
 use app::ui::job_status::{StatusTone, status_tone};
 use app::ui::terminal;
 
 use super::escape_control;
+use super::fields::submitted_facts;
 use crate::cli::output::Output;
 use crate::cli::table::{CellStyle, Table, TableCell};
 
@@ -40,7 +40,6 @@ pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String 
     let moment = |at: Option<Timestamp>| at.map_or_else(|| "–".to_owned(), terminal::timestamp);
     let took = job.started_at.map(|start| terminal::duration(job.ended_at.unwrap_or(now) - start));
     let in_log = job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt));
-    let labels: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let mut pairs = vec![
         ("job", TableCell::from(job.job_id.as_str())),
         ("status", status_cell(job.status)),
@@ -51,14 +50,8 @@ pub fn format_job(job: &JobView, now: Timestamp, output: &Output<'_>) -> String 
         ("progress", format_progress(job).into()),
         ("config", format!("{} (revision {})", job.config_name, job.config_revision).into()),
     ]);
-    let overrides = overrides::to_lines(&overrides::to_values(&job.overrides)).join(" ");
-    pairs.extend((!overrides.is_empty()).then(|| ("overrides", overrides.into())));
-    pairs.extend(job.resume_from.as_deref().map(|from| ("resume", from.into())));
+    pairs.extend(submitted_facts(job));
     pairs.extend([
-        ("target", job.target.as_str().into()),
-        ("labels", labels.join(" ").into()),
-        ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
-        ("sandbox", job.sandbox.as_str().into()),
         ("user", TableCell::from(&job.submitted_by)),
         ("worker", job.worker_name.clone().unwrap_or_else(|| "–".to_owned()).into()),
         ("attempt", format!("{} of {}", job.attempt, job.max_attempts).into()),

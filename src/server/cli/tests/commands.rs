@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command as Process;
 
 use app::domain::labels::Labels;
-use app::domain::sandbox::SandboxLevel;
-use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::jobs::submit::SubmitJob;
+use app::protocol::jobs::SubmitJob;
 use app::protocol::status::Target;
 use clap::Parser;
 use proptest::prelude::*;
@@ -45,7 +43,7 @@ fn parse_commands(job: &SubmitJob, at: &ServerAddress) -> [SubmitJob; 2] {
     let body = sent.iter().skip_while(|word| *word != "--data-raw").nth(1).expect("a body");
     assert!(!sent.iter().any(|word| word.contains("st_secret")), "no argument contains the token: {sent:?}");
     assert!(!shown.curl.contains('\u{202e}') && !shown.cli.contains('\u{202e}'), "all of it is seen");
-    [submit.to_submit_job(), serde_json::from_str(body).expect("a submit")]
+    [submit.job.to_submit_job(), serde_json::from_str(body).expect("a submit")]
 }
 
 fn hostile_text() -> impl Strategy<Value = String> {
@@ -53,25 +51,20 @@ fn hostile_text() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
+    /// All fields have a value, or only the listed ones.
     fn job()(
+        base in prop_oneof![Just(SubmitJob::example()), Just(SubmitJob::new("digits"))],
         config_name in hostile_text(),
         target in prop_oneof![Just(Target::Auto), Just(Target::Worker), Just(Target::Local)],
         labels in proptest::collection::btree_map("[-a-z'$]{1,5}", hostile_text(), 0..3),
-        gpu_count in proptest::option::of(1_u32..64),
         min_vram_gb in proptest::option::of((2_u16..400).prop_map(|quarters| f64::from(quarters) / 4.0)),
-        accelerator in proptest::option::of("cuda|rocm|cpu"),
-        (max_retries, retry_on_failure, exclusive, priority) in (0_u32..9, any::<bool>(), any::<bool>(), 0_u8..=50),
-        max_runtime_seconds in proptest::option::of(1_u32..9_999),
+        (retry_on_failure, exclusive, priority) in (any::<bool>(), any::<bool>(), 0_u8..=50),
         secrets in proptest::option::of(proptest::collection::vec("[A-Z]{2,5}_KEY", 1..3)),
-        config_revision in proptest::option::of(1_u32..99),
-        checkpoints in prop_oneof![Just(CheckpointPolicy::Last), Just(CheckpointPolicy::All), Just(CheckpointPolicy::None)],
-        sandbox in prop_oneof![Just(SandboxLevel::None), Just(SandboxLevel::Files), Just(SandboxLevel::Full)],
         overrides in proptest::collection::btree_map("[a-z_]{1,8}", (0_u32..9).prop_map(Value::from), 0..3),
     ) -> SubmitJob {
         SubmitJob {
-            target, gpu_count, min_vram_gb, max_retries, retry_on_failure, exclusive, priority, max_runtime_seconds, secrets,
-            config_revision, checkpoints, sandbox, overrides, config_name, worker_labels: Labels(labels),
-            accelerator_type: accelerator, dry_run: false,
+            config_name, target, min_vram_gb, retry_on_failure, exclusive, priority, secrets, overrides,
+            worker_labels: Labels(labels), dry_run: false, ..base
         }
     }
 }

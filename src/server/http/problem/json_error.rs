@@ -24,7 +24,7 @@ fn unknown_variant(why: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use crate::http::edge::json::parse_json;
-    use app::protocol::jobs::submit::SubmitJob;
+    use app::protocol::jobs::SubmitJob;
 
     #[test]
     fn errors_contain_the_path() {

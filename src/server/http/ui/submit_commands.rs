@@ -1,11 +1,10 @@
 //! A submit as shell commands for our command-line client and for curl. Neither contains a token:
 //! both read it from the environment.
 
-use app::domain::labels::Labels;
 use app::domain::text::is_control_or_invisible;
-use app::protocol::jobs::overrides::to_lines;
-use app::protocol::jobs::submit::SubmitJob;
+use app::protocol::jobs::SubmitJob;
 use app::ui::backend::SubmitCommands;
+use app::ui::submit_form::SUBMIT_FIELDS;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -19,58 +18,29 @@ pub fn submit_commands(job: &SubmitJob, at: &ServerAddress) -> SubmitCommands {
 }
 
 fn cli_command(job: &SubmitJob, at: &ServerAddress) -> String {
-    let SubmitJob {
-        config_name,
-        target,
-        worker_labels: Labels(labels),
-        gpu_count,
-        min_vram_gb,
-        accelerator_type,
-        max_retries,
-        retry_on_failure,
-        max_runtime_seconds,
-        secrets,
-        exclusive,
-        sandbox,
-        checkpoints,
-        priority,
-        config_revision,
-        overrides,
-        dry_run: _,
-    } = job;
-    let default_fields = SubmitJob::new("");
     let mut words = vec!["simpletuner jobs submit".to_owned()];
-    let mut say = |flag: &str, value: Option<String>| {
+    let mut say = |flag: &str, value: &str| {
         // The value may look like a flag.
-        let link = |value: &str| if value.starts_with('-') { "=" } else { " " };
-        words.extend(value.map(|value| format!("--{flag}{}{}", link(&value), shell_quoted(&value))));
+        let link = if value.starts_with('-') { "=" } else { " " };
+        words.push(format!("--{flag}{link}{}", shell_quoted(value)));
     };
-    say("target", (*target != default_fields.target).then(|| target.as_str().to_owned()));
-    for (key, value) in labels {
-        say("label", Some(format!("{key}={value}")));
+    let changed = || SUBMIT_FIELDS.iter().filter_map(|field| Some((field, field.changed_values(job)?)));
+    for (field, values) in changed().filter(|(field, _)| !field.is_switch()) {
+        for value in values {
+            say(field.server.flag, &value);
+        }
     }
-    say("gpus", gpu_count.map(|count| count.to_string()));
-    say("min-vram", min_vram_gb.map(|gb| gb.to_string()));
-    say("accelerator", accelerator_type.clone());
-    say("priority", (*priority != default_fields.priority).then(|| priority.to_string()));
-    say("max-retries", (*max_retries != default_fields.max_retries).then(|| max_retries.to_string()));
-    say("max-runtime", max_runtime_seconds.map(|seconds| seconds.to_string()));
-    say("sandbox", (*sandbox != default_fields.sandbox).then(|| sandbox.as_str().to_owned()));
-    say("checkpoints", (*checkpoints != default_fields.checkpoints).then(|| checkpoints.as_str().to_owned()));
-    say("config-revision", config_revision.map(|revision| revision.to_string()));
-    for line in to_lines(overrides) {
-        say("set", Some(line));
+    if let Some(revision) = job.config_revision {
+        say("config-revision", &revision.to_string());
     }
-    for name in secrets.iter().flatten() {
-        say("secret", Some(name.clone()));
+    say("url", &at.base_url);
+    if let Some(fingerprint) = at.fingerprint {
+        say("orchestrator-fingerprint", &fingerprint.to_string());
     }
-    say("url", Some(at.base_url.clone()));
-    say("orchestrator-fingerprint", at.fingerprint.map(|fingerprint| fingerprint.to_string()));
-    let flags = [("--retry-on-failure", *retry_on_failure), ("--exclusive", *exclusive)];
-    words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
+    words.extend(changed().filter(|(field, _)| field.is_switch()).map(|(field, _)| format!("--{}", field.server.flag)));
     // The name may look like a flag.
-    let dashes = if config_name.starts_with('-') { "-- " } else { "" };
-    words.push(format!("{dashes}{}", shell_quoted(config_name)));
+    let dashes = if job.config_name.starts_with('-') { "-- " } else { "" };
+    words.push(format!("{dashes}{}", shell_quoted(&job.config_name)));
     wrap_lines(&words)
 }
 

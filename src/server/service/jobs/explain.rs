@@ -7,10 +7,11 @@ use app::domain::job::Job;
 use app::domain::matching::Blocker;
 use app::domain::plan::ReachedLimit;
 use app::protocol::gpu;
+use app::protocol::jobs::SubmitJob;
 use app::protocol::jobs::explain::{
     BlockerCode, BlockerView, ExplanationView, ReachedLimitView, UnavailableGpuView, VerdictCode, WorkerExplanationView,
 };
-use app::protocol::jobs::submit::{SubmitJob, SubmitPreviewResponse};
+use app::protocol::jobs::submit::SubmitPreviewResponse;
 
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;

@@ -4,6 +4,7 @@ pub(super) mod attempts;
 pub mod dispatch;
 pub(super) mod explain;
 pub(super) mod fencing_delay;
+pub mod fields;
 mod files;
 mod live;
 pub(super) mod match_summary;
@@ -18,32 +19,23 @@ use std::sync::Arc;
 use app::domain::access::{Permission, Permissions};
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
-use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, JobTransitionError, StartPoint};
+use app::domain::job::{Job, JobSpec, JobTransitionError};
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
-use app::domain::secret::variable_name;
 use app::domain::time::{Millis, Timestamp};
-use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::jobs::submit::SubmitJob;
-use app::protocol::status::Target as TargetWord;
+use app::protocol::jobs::SubmitJob;
 use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
+use self::fields::{build_spec, check_priority, invalid_fields};
 use super::ServiceContext;
 use super::access::Principal;
-use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
+use super::error::{InvalidInput, ResourceLimit, ServiceError, require_valid};
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::files::artifacts::ArtifactStore;
 use crate::files::logs::LogStore;
 use crate::files::uploads::UploadStore;
-use crate::store::configs::StoredConfig;
 use crate::tokens;
 
-const MAX_GPUS: u32 = 64;
-const MAX_RETRIES: u32 = 100;
-/// The longest maximum run time of an attempt, in seconds: a year.
-const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
-/// The maximum number of secrets of a job.
-const MAX_SECRETS: usize = 64;
 /// The maximum length of an `Idempotency-Key`, in bytes.
 const MAX_KEY: usize = 255;
 /// How long a key is stored.
@@ -244,84 +236,8 @@ fn new_job(id: JobId, spec: JobSpec, priority: u8, now: Timestamp, by: String) -
     Job { priority, ..Job::submitted(id, spec, now, by) }
 }
 
-pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), InvalidInput> {
-    if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
-        return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 });
-    }
-    Ok(())
-}
-
 /// The highest priority that the caller may set.
 pub(super) fn highest_priority(unit: &UnitOfWork<'_>) -> u8 {
     let may_raise = unit.require_covered(Permissions::from_iter([Permission::QueueManage])).is_ok();
     if may_raise { MAX_PRIORITY } else { DEFAULT_PRIORITY }
-}
-
-fn check_priority(priority: u8) -> Result<(), InvalidInput> {
-    let usable = priority <= MAX_PRIORITY;
-    if usable { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed: "0 to 50" }) }
-}
-
-/// Returns the invalid fields of a submit, independent of configurations and workers.
-pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
-    let out_of = |wrong: bool, field, allowed| wrong.then(|| InvalidField::out_of_range(field, allowed));
-    let gpus = submit.gpu_count.is_some_and(|count| !(1..=MAX_GPUS).contains(&count));
-    let memory = submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0));
-    let runtime = submit.max_runtime_seconds.is_some_and(|seconds| !(1..=MAX_RUNTIME_SECONDS).contains(&seconds));
-    let known = |word: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&word.as_str());
-    let accelerator = submit.accelerator_type.as_ref().is_some_and(|word| !known(word));
-    [
-        submit.worker_labels.validate().err().map(|bad| InvalidField::new("worker_labels", bad)),
-        check_priority(submit.priority).err().map(|invalid| InvalidField::new("priority", invalid)),
-        out_of(gpus, "gpu_count", "1 to 64, or left out"),
-        out_of(memory, "min_vram_gb", "more than 0, or left out"),
-        out_of(runtime, "max_runtime_seconds", "1 to 31536000 (a year), or left out"),
-        check_secret_count(submit.secrets.as_deref()).err().map(|invalid| InvalidField::new("secrets", invalid)),
-        out_of(submit.max_retries > MAX_RETRIES, "max_retries", "0 to 100"),
-        out_of(accelerator, "accelerator_type", "cuda, rocm, mps, xpu or cpu"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-pub(super) fn secret_variables(names: &[String]) -> Vec<String> {
-    names.iter().filter_map(|name| variable_name(name)).collect()
-}
-
-fn build_spec(submit: &SubmitJob, config: &Arc<StoredConfig>, allow_code: bool) -> Result<JobSpec, ServiceError> {
-    let (overrides, config) = self::overrides::apply(config, &submit.overrides, allow_code)?;
-    let num_processes = super::configs::num_processes(&config);
-    Ok(JobSpec {
-        config_name: config.name.clone(),
-        config_revision: config.revision,
-        target: match submit.target {
-            TargetWord::Auto => JobTarget::Auto,
-            TargetWord::Worker => JobTarget::Worker,
-            TargetWord::Local => JobTarget::Local,
-        },
-        demand: Demand {
-            labels: submit.worker_labels.clone(),
-            gpu_count: submit.gpu_count.or(num_processes.filter(|number| *number > 1)),
-            min_vram_gb: submit.min_vram_gb,
-            accelerator: submit.accelerator_type.clone(),
-            sandbox: submit.sandbox,
-        },
-        num_processes,
-        max_retries: submit.max_retries,
-        retry_on_failure: submit.retry_on_failure,
-        max_runtime: submit.max_runtime_seconds.map(|seconds| Millis::from_secs(seconds.into())),
-        exclusive: submit.exclusive,
-        checkpoints: match submit.checkpoints {
-            CheckpointPolicy::None => CheckpointUploads::None,
-            CheckpointPolicy::Last => CheckpointUploads::Last,
-            CheckpointPolicy::All => CheckpointUploads::All,
-        },
-        secrets: Some(secret_variables(submit.secrets.as_deref().unwrap_or_default())),
-        shared_secrets_only: false,
-        files: super::configs::named_files(&config),
-        paths: super::configs::named_paths(&config),
-        overrides,
-        start: StartPoint::NewestCheckpoint,
-    })
 }

@@ -12,10 +12,9 @@ use serde_json::json;
 use crate::service::artifacts::checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
+use crate::service::jobs::fields::{check_secret_count, secret_variables};
 use crate::service::jobs::overrides as job_overrides;
-use crate::service::jobs::{
-    check_key, check_secret_count, find_by_key, highest_priority, insert_job, remember_key, secret_variables,
-};
+use crate::service::jobs::{check_key, find_by_key, highest_priority, insert_job, remember_key};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::{configs, secrets};
 

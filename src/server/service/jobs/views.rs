@@ -3,28 +3,27 @@ use std::collections::{HashMap, HashSet};
 use app::domain::access::Permission;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobState, JobTarget as DomainTarget, StartPoint};
+use app::domain::job::{Job, JobState, PreviousAttempt};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
-use app::protocol::jobs::overrides::OverrideDiff;
 use app::protocol::jobs::submit::SubmitJobResponse;
 use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView};
-use app::protocol::status::{JobPhase, JobStatus, Target};
+use app::protocol::status::{JobPhase, JobStatus};
 
 use crate::service::access::Principal;
-use crate::service::agents::desired::checkpoint_policy;
 use crate::service::artifacts::checkpoints::resumable_checkpoints;
-use crate::service::error::{InvalidInput, ServiceError, parse_moment};
+use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
 use crate::service::jobs::attempts::{attempt_times, attempt_view};
+use crate::service::jobs::fields::{parse_filter, submitted_view};
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
 use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
 use crate::store::cache::state::FleetState;
 use crate::store::jobs::attempts::StoredAttempt;
-use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
+use crate::store::jobs::{JobFilter, JobListOrder, QueueCursor};
 
 /// Default number of jobs per page.
 const DEFAULT_PAGE: u32 = 100;
@@ -57,7 +56,8 @@ impl JobService {
     pub async fn jobs_page(&self, principal: &Principal, query: &JobsQuery) -> Result<JobsPage, ServiceError> {
         let mut tx = self.context.read().await?;
         let limit = query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
-        let filter = JobFilter { limit: limit + 1, ..parse_filter(principal, query)? };
+        let filter = parse_filter(principal, query)?;
+        let filter = JobFilter { states: state_filter(query), order: parse_order(query)?, limit: limit + 1, ..filter };
         let mut jobs = tx.jobs(&filter).await?;
         let more = jobs.len() > limit as usize;
         jobs.truncate(limit as usize);
@@ -79,7 +79,7 @@ impl JobService {
 
     /// Counts the jobs that a user may see, by status.
     pub async fn job_counts(&self, principal: &Principal) -> Result<JobCounts, ServiceError> {
-        let only = JobFilter { user: principal.visible_owner(), ..JobFilter::default() };
+        let only = JobFilter::of_user(principal.visible_owner());
         Ok(job_counts(&self.context.read().await?.count_jobs(&only).await?))
     }
 
@@ -224,50 +224,15 @@ impl JobsContext {
         let error = error_text(job);
         let error_line = attempt.and_then(|attempt| attempt.error_line).filter(|_| error.is_some());
         JobView {
-            job_id: job.id.clone(),
-            status: job.state.status(),
-            status_since: job.state_since(),
-            config_name: job.spec.config_name.clone(),
-            config_revision: job.spec.config_revision,
-            target: match job.spec.target {
-                DomainTarget::Auto => Target::Auto,
-                DomainTarget::Worker => Target::Worker,
-                DomainTarget::Local => Target::Local,
-            },
-            worker_labels: job.spec.demand.labels.clone(),
-            gpu_count: job.spec.demand.gpu_count,
-            min_vram_gb: job.spec.demand.min_vram_gb,
-            accelerator_type: job.spec.demand.accelerator.clone(),
-            retry_on_failure: job.spec.retry_on_failure,
-            max_runtime_seconds: job.spec.max_runtime.map(|allowed| allowed.0.unsigned_abs() / 1_000),
-            secrets: job.spec.secrets.clone(),
-            shared_secrets_only: job.spec.shared_secrets_only,
-            exclusive: job.spec.exclusive,
-            sandbox: job.spec.demand.sandbox,
-            checkpoints: checkpoint_policy(job.spec.checkpoints),
-            priority: job.priority,
-            retry_of: job.retry_of.clone(),
-            resume_from: job.retry_of.as_ref().map(|_| match &job.spec.start {
-                StartPoint::Checkpoint(saved) => saved.name.clone(),
-                start => start.to_string(),
-            }),
-            overrides: OverrideDiff::new(),
-            resumable: Vec::new(),
-            attempt: job.attempt,
-            max_attempts: job.spec.max_retries + 1,
             worker_name: worker_id.as_ref().and_then(|id| self.worker_names.get(id).cloned()),
             worker_id,
-            older_agent: false,
-            submitted_at: job.submitted_at,
-            submitted_by: job.submitted_by.clone(),
             started_at: attempt.and_then(|attempt| attempt.started_at),
-            ended_at: job.has_ended().then(|| job.state_since()),
             queue_position: self.queue_positions.get(&job.id).copied(),
             fits_none: self.unmatched.contains(&job.id),
             progress: attempt.and_then(progress_view),
             error,
             error_line,
-            attempts: None,
+            ..submitted_view(job)
         }
     }
 }
@@ -296,54 +261,6 @@ fn error_text(job: &Job) -> Option<String> {
         JobState::Failed { failure, .. } => Some(describe_failure(failure)),
         state => state.waiting()?.loss().map(describe_loss),
     }
-}
-
-/// Validates the filters.
-fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<JobFilter, ServiceError> {
-    // `state_filter` and `parse_order` read the status, the phase, and the cursor; the caller limits the page.
-    let JobsQuery {
-        status: _,
-        phase: _,
-        user,
-        label,
-        q,
-        config,
-        worker,
-        since,
-        until,
-        ended_since,
-        limit: _,
-        cursor: _,
-    } = query;
-    let label = label.as_deref().map(|label| match label.split_once('=') {
-        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-        None => (label.to_owned(), None),
-    });
-    let only = principal.visible_owner();
-    if only.is_some() && user.is_some() && only != *user {
-        return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
-    }
-    Ok(JobFilter {
-        states: state_filter(query),
-        worker: worker.clone(),
-        since: parse_moment("since", since.as_deref())?,
-        until: parse_moment("until", until.as_deref())?,
-        ended_since: parse_moment("ended_since", ended_since.as_deref())?,
-        user: user.clone().or(only),
-        label,
-        config: config.clone(),
-        name: parse_name_filter(q.as_deref())?,
-        order: parse_order(query)?,
-        limit: 0,
-    })
-}
-
-fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceError> {
-    let text = q.map(str::trim).filter(|text| !text.is_empty());
-    if text.is_some_and(|text| text.chars().count() > 100) {
-        return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
-    }
-    Ok(text.map(JobNameFilter::parse))
 }
 
 /// Waiting jobs are listed in queue order, all others newest first.

@@ -7,7 +7,7 @@ use app::domain::time::Timestamp;
 
 use super::history::{attempt, insert};
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
-use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
+use crate::store::jobs::{JobColumn, JobFilter, JobListOrder, JobNameFilter, QueueCursor};
 
 on_every_engine!(
     jobs_are_paged_and_counted,
@@ -62,7 +62,7 @@ async fn jobs_are_filtered_by_user_and_label(fresh: &TestStore) {
         (None, label("team", None), vec![]),
     ];
     for (user, label, expected) in filters {
-        let filter = JobFilter { user: user.map(str::to_owned), label, limit: 9, ..JobFilter::default() };
+        let filter = JobFilter { label, limit: 9, ..JobFilter::of_user(user.map(str::to_owned)) };
         let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
         assert_eq!(found, expected.iter().map(|n| job(*n).id).collect::<Vec<_>>(), "{filter:?}");
         let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
@@ -119,7 +119,8 @@ async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
     }
     let all = JobFilter { limit: 500, ..JobFilter::default() };
     let called = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
-    let config = |name: &str| JobFilter { config: Some(name.to_owned()), ..all.clone() };
+    let config = |name: &str| JobFilter { equal: vec![(JobColumn::Config, name.to_owned())], ..all.clone() };
+    let of_eve = vec![(JobColumn::Config, "hay".to_owned()), (JobColumn::User, "eve".to_owned())];
     let id = job(7).id.to_string();
     let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
     let filters = [
@@ -132,7 +133,7 @@ async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
         (called("needles"), vec![]),
         (config("hay_2"), odd),
         (config("needle-in-haystack"), vec![]),
-        (JobFilter { user: Some("eve".to_owned()), ..config("hay") }, vec![]),
+        (JobFilter { equal: of_eve, ..all.clone() }, vec![]),
         (called(&id), vec![7]),
         (JobFilter { limit: 1, ..called(&id[..4]) }, vec![200]),
         (called("j_zzz"), vec![]),

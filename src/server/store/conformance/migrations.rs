@@ -6,6 +6,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, raw_sql};
 
 use super::fresh_database;
+use crate::store::system::schema::newest_version;
 use crate::store::{postgres, sqlite};
 
 /// A configuration created by ada's token and changed by eve, and one that the audit log does not know.
@@ -71,6 +72,14 @@ type WorkerRow = (String, i64, Option<i64>, Option<String>);
 fn expected_worker() -> WorkerRow {
     let capability = r#"{"gpus":[{"unavailable":{"detail":"XID 79"}}],"unhealthy_reason":"full"}"#;
     ("offline".to_owned(), 2, Some(3), Some(capability.to_owned()))
+}
+
+#[test]
+fn both_engines_have_the_same_versions_without_a_gap() {
+    for migrations in [&sqlite::MIGRATIONS, &postgres::MIGRATIONS] {
+        let versions: Vec<i64> = migrations.iter().map(|migration| migration.version).collect();
+        assert_eq!(versions, (1..=newest_version(&sqlite::MIGRATIONS)).collect::<Vec<_>>());
+    }
 }
 
 /// The migrations up to this version.

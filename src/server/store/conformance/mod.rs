@@ -18,12 +18,9 @@ mod usage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use app::domain::ids::{AttemptNumber, JobId, WorkerId};
-use app::domain::job::{
-    CheckpointRef, CheckpointUploads, Demand, Job, JobSpec, JobTarget, OverriddenValue, StartPoint,
-};
+use app::domain::ids::{JobId, WorkerId};
+use app::domain::job::{Job, JobSpec};
 use app::domain::labels::Labels;
-use app::domain::sandbox::SandboxLevel;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::trace_context::TraceContext;
 use app::domain::worker::Worker;
@@ -152,36 +149,8 @@ fn worker(n: u8) -> Worker {
 }
 
 fn job(n: u8) -> Job {
-    let spec = JobSpec {
-        config_name: "digits".to_owned(),
-        config_revision: 2,
-        target: JobTarget::Auto,
-        demand: Demand {
-            labels: Labels([("gpu_type".to_owned(), "a100*".to_owned())].into()),
-            gpu_count: Some(2),
-            min_vram_gb: Some(39.5),
-            accelerator: Some("cuda".to_owned()),
-            sandbox: SandboxLevel::Files,
-        },
-        num_processes: Some(2),
-        max_retries: 3,
-        retry_on_failure: true,
-        max_runtime: Some(Millis::from_secs(60)),
-        exclusive: true,
-        checkpoints: CheckpointUploads::All,
-        secrets: None,
-        shared_secrets_only: false,
-        files: vec!["lycoris_config.json".to_owned()],
-        paths: vec!["data_root".to_owned()],
-        overrides: [("seed".to_owned(), OverriddenValue { from: Some("7".to_owned()), to: None })].into(),
-        start: StartPoint::Checkpoint(CheckpointRef {
-            job: JobId::new(NOW, [99; 10]),
-            attempt: AttemptNumber(2),
-            name: "checkpoint-500".to_owned(),
-        }),
-    };
     let at = Timestamp(NOW.0 + i64::from(n));
-    let job = Job::submitted(JobId::new(at, [n; 10]), spec, at, "ada".to_owned());
+    let job = Job::submitted(JobId::new(at, [n; 10]), JobSpec::example(), at, "ada".to_owned());
     Job { priority: 20, retry_of: Some(JobId::new(NOW, [99; 10])), trace: Some(TraceContext::new_root([7; 24])), ..job }
 }
 

@@ -8,6 +8,7 @@ use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
+pub use super::sql::rows::job::JobColumn;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFilter {
@@ -21,18 +22,24 @@ pub struct JobFilter {
     pub until: Option<Timestamp>,
     /// Only jobs that ended at this time or later.
     pub ended_since: Option<Timestamp>,
-    /// Only jobs of this user.
-    pub user: Option<String>,
+    /// Only jobs with exactly these values.
+    pub equal: Vec<(JobColumn, String)>,
     /// Only jobs that require this label; without a value, any value of it.
     pub label: Option<(String, Option<String>)>,
-    /// Only jobs of the configuration of this name.
-    pub config: Option<String>,
     /// Only jobs that match this name.
     pub name: Option<JobNameFilter>,
     /// The order and the cursor.
     pub order: JobListOrder,
     /// The maximum number of jobs.
     pub limit: u32,
+}
+
+impl JobFilter {
+    /// Jobs of this user, or of all.
+    pub fn of_user(user: Option<String>) -> Self {
+        let equal = user.map(|user| (JobColumn::User, user)).into_iter().collect();
+        Self { equal, ..Self::default() }
+    }
 }
 
 /// A part of a job's name.

@@ -8,7 +8,7 @@
 mod listener;
 
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -23,10 +23,11 @@ use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{ExternalChange, Result, Store, TransactionWork, Tx};
 use crate::store::cache::snapshot::CommittedSnapshot;
-use crate::store::system::schema::newest_version;
+use crate::store::system::schema::{newest_version, with_shared_migrations};
 
 /// The migrations of the schema.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/postgres/migrations");
+pub static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| with_shared_migrations(&sqlx::migrate!("src/server/store/postgres/migrations")));
 const MAX_READERS: u32 = 8;
 /// How long to wait for a free reader, or for the database to answer at all.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);

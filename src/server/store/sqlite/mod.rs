@@ -8,7 +8,7 @@ mod tests;
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -21,7 +21,7 @@ use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};
 use super::{Result, Store, TransactionWork, Tx};
 use crate::store::cache::snapshot::CommittedSnapshot;
-use crate::store::system::schema::newest_version;
+use crate::store::system::schema::{newest_version, with_shared_migrations};
 
 /// The first release without the WAL-reset bug, which could corrupt a database with a reader and a writer.
 const MIN_SQLITE_VERSION: (u32, u32, u32) = (3, 51, 3);
@@ -30,7 +30,8 @@ pub const DATABASE_FILE: &str = "orchestrator.db";
 /// Its lock file.
 pub const LOCK_FILE: &str = "orchestrator.lock";
 /// The migrations of the schema.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/sqlite/migrations");
+pub static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| with_shared_migrations(&sqlx::migrate!("src/server/store/sqlite/migrations")));
 const MAX_READERS: u32 = 4;
 /// 32 MiB for the pages that the writer changes all the time, so that it does not read them again.
 const WRITER_CACHE_SIZE: &str = "-32768";

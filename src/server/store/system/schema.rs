@@ -6,6 +6,14 @@ use sqlx::migrate::Migrator;
 
 use crate::store::Result;
 
+/// The migrations that both engines run unchanged.
+static SHARED_MIGRATIONS: Migrator = sqlx::migrate!("src/server/store/migrations");
+
+/// Returns the migrations of one engine, with the shared ones.
+pub fn with_shared_migrations(own: &Migrator) -> Migrator {
+    Migrator::with_migrations(own.iter().chain(SHARED_MIGRATIONS.iter()).cloned().collect())
+}
+
 /// The number of the newest migration.
 pub fn newest_version(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)

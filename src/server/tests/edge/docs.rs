@@ -5,7 +5,7 @@ use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use app::domain::retry::{RetryDecision, after_loss};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::bulk;
-use app::protocol::jobs::submit::SubmitJob;
+use app::protocol::jobs::SubmitJob;
 use app::protocol::status::JobStatus;
 use axum::http::header;
 
@@ -103,18 +103,4 @@ fn statuses_of_jobs_are_in_the_guide() {
         let begin = format!("| `{}` | `{}` | ", status.as_str(), status.phase().as_str());
         assert!(row.starts_with(&begin), "docs/QUEUE.md needs a row that starts with: {begin}");
     }
-}
-
-#[test]
-fn filters_of_the_job_list_are_in_the_guide() {
-    let api = include_str!("../../../../docs/API.md");
-    let (_, rest) = api.split_once("* **Filters.** `GET /api/queue` accepts ").expect("the list");
-    let listed = rest.split("* **").next().unwrap_or_default();
-    let description: serde_json::Value =
-        serde_json::from_str(include_str!("../../../../docs/openapi.json")).expect("a description");
-    let parameters = description["paths"]["/api/queue"]["get"]["parameters"].as_array().expect("parameters");
-    let names = parameters.iter().filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]);
-    let missing: Vec<_> =
-        names.filter(|name| !listed.contains(&format!("`{}`", name.as_str().unwrap_or_default()))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,6 +1,7 @@
 //! Sends invalid values for every field of every request: the response is a 4xx problem document, nothing changes, and other
 //! requests are served.
 
+use app::protocol::jobs::SubmitJob;
 use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
@@ -28,6 +29,39 @@ fn no_labels() -> Vec<Value> {
     ]
 }
 
+/// Returns values of other types than this one.
+fn other_types(value: &Value) -> Vec<Value> {
+    match value {
+        Value::String(_) => no_text(),
+        Value::Bool(_) => vec![json!("yes"), json!(1)],
+        Value::Number(number) if number.is_f64() => vec![json!("much"), json!([])],
+        Value::Number(_) => no_count(),
+        Value::Array(_) => vec![json!(5), json!("a"), json!({}), json!([5])],
+        Value::Object(_) => vec![json!(5), json!("a=b"), json!(["a"])],
+        Value::Null => panic!("the example of a submit has all fields"),
+    }
+}
+
+/// Returns invalid values for each field of a submit: other types, and values out of range.
+fn submit_fields() -> Vec<(String, Vec<Value>)> {
+    let out_of_range = |field: &str| match field {
+        "config_name" => vec![json!("nope"), json!("../etc")],
+        "target" => vec![json!("moon")],
+        "worker_labels" => no_labels(),
+        "gpu_count" => vec![json!(0), json!(65)],
+        "min_vram_gb" => vec![json!(0), json!(-1), json!(1e9)],
+        "accelerator_type" => vec![json!("abacus")],
+        "max_retries" => vec![json!(101)],
+        "max_runtime_seconds" => vec![json!(0), json!(31_536_001)],
+        "checkpoints" | "sandbox" => vec![json!("some")],
+        "priority" => vec![json!(51), json!(256)],
+        _ => Vec::new(),
+    };
+    let example = json!(SubmitJob::example());
+    let fields = example.as_object().expect("an object").iter();
+    fields.map(|(field, value)| (field.clone(), or(other_types(value), &out_of_range(field)))).collect()
+}
+
 fn or(mut values: Vec<Value>, more: &[Value]) -> Vec<Value> {
     values.extend(more.iter().cloned());
     values
@@ -39,11 +73,15 @@ struct Route {
     method: &'static str,
     path: String,
     body: Value,
-    wrong: Vec<(&'static str, Vec<Value>)>,
+    wrong: Vec<(String, Vec<Value>)>,
+}
+
+fn named(wrong: Vec<(&str, Vec<Value>)>) -> Vec<(String, Vec<Value>)> {
+    wrong.into_iter().map(|(field, values)| (field.to_owned(), values)).collect()
 }
 
 fn of_people(worker: &str, job: &str) -> Vec<Route> {
-    let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong };
+    let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong: named(wrong) };
     let name = || or(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
     let kind = || or(no_text(), &[json!("banana")]);
     vec![
@@ -68,26 +106,13 @@ fn of_people(worker: &str, job: &str) -> Vec<Route> {
                 ("deadline_seconds", or(no_count(), &[json!(2_592_001)])),
             ],
         ),
-        route(
-            "POST",
-            "/api/queue/submit".to_owned(),
-            json!({"config_name": "digits"}),
-            vec![
-                ("config_name", or(no_text(), &[json!("nope"), json!("../etc")])),
-                ("target", or(no_text(), &[json!("moon")])),
-                ("worker_labels", no_labels()),
-                ("gpu_count", or(no_count(), &[json!(0), json!(65)])),
-                ("min_vram_gb", vec![json!("much"), json!(0), json!(-1), json!(1e9), json!([])]),
-                ("accelerator_type", or(no_text(), &[json!("abacus")])),
-                ("max_retries", or(no_count(), &[json!(101)])),
-                ("retry_on_failure", vec![json!("yes"), json!(1)]),
-                ("max_runtime_seconds", or(no_count(), &[json!(0), json!(31_536_001)])),
-                ("exclusive", vec![json!("yes"), json!(1)]),
-                ("checkpoints", or(no_text(), &[json!("some")])),
-                ("priority", or(no_count(), &[json!(51), json!(256)])),
-                ("dry_run", vec![json!("yes"), json!(1)]),
-            ],
-        ),
+        Route {
+            by: Actor::Admin,
+            method: "POST",
+            path: "/api/queue/submit".to_owned(),
+            body: json!({"config_name": "digits"}),
+            wrong: submit_fields(),
+        },
         route(
             "POST",
             format!("/api/queue/{job}/priority"),
@@ -115,7 +140,7 @@ fn of_people(worker: &str, job: &str) -> Vec<Route> {
 }
 
 fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
-    let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong };
+    let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong: named(wrong) };
     let text = || or(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
     let attempts = || {
         vec![
@@ -179,7 +204,7 @@ fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
             method: "POST",
             path: status,
             body: json!({}),
-            wrong: vec![("status", vec![json!("completed")])],
+            wrong: vec![("status".to_owned(), vec![json!("completed")])],
         },
         route(
             format!("/api/workers/job/{job}/progress"),
@@ -222,7 +247,7 @@ async fn invalid_field_values_are_rejected_and_change_nothing() {
         for (field, values) in &route.wrong {
             for value in values {
                 let mut body = route.body.clone();
-                body[*field] = value.clone();
+                body[field] = value.clone();
                 let answer = server.call(&route.by, route.method, &route.path, body.to_string()).await;
                 let shown: String = value.to_string().chars().take(60).collect();
                 let what = format!("{} {} with {field}: {shown}", route.method, route.path);

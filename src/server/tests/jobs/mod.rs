@@ -4,6 +4,7 @@ mod dispatch;
 mod explain;
 mod failure_reasons;
 mod fencing_delay;
+mod fields;
 mod queue;
 mod retention;
 mod trace;

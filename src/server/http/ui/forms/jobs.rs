@@ -1,21 +1,18 @@
 //! Submits, cancels and retries jobs, and changes their priority.
 
-use app::command_line::duration::parse_duration;
 use app::domain::access::Permission;
 use app::domain::ids::JobId;
 use app::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
-use app::domain::sandbox::SandboxLevel;
-use app::protocol::agents::dispatch::CheckpointPolicy;
-use app::protocol::jobs::overrides;
-use app::protocol::jobs::overrides::OverrideValues;
-use app::protocol::jobs::submit::{RetryJob, SubmitJob};
+use app::protocol::jobs::SubmitJob;
+use app::protocol::jobs::submit::RetryJob;
 use app::protocol::status::Target;
 use app::ui::flash::{Flash, FlashNotice, FormName, Undo};
+use app::ui::submit_form::{InvalidText, SUBMIT_FIELDS};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::{FormFields, FormParser, LINES_OR_COMMAS, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use super::{FormFields, FormParser, field, merge_fields, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
@@ -23,7 +20,7 @@ use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::{InvalidField, InvalidInput, ServiceError};
-use crate::service::jobs::invalid_fields;
+use crate::service::jobs::fields::invalid_fields;
 use crate::text::local_path;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -132,28 +129,18 @@ pub fn parse_submit(principal: &Principal, fields: &FormFields) -> Result<Submit
 }
 
 fn read_submit(reading: &mut FormParser<'_>, fields: &FormFields) -> SubmitJob {
+    let revision = pinned_revision(fields).or_else(|| revision_from_field(fields, "reviewed"));
     let defaults = SubmitJob::new(field(fields, "config").unwrap_or_default());
-    let is_set = |name| field(fields, name) == Some("true");
-    let chosen = || field(fields, "secret").into_iter().flat_map(str::lines).map(str::to_owned).collect();
-    SubmitJob {
-        config_name: defaults.config_name,
-        target: field(fields, "target").and_then(Target::parse).unwrap_or(Target::Worker),
-        worker_labels: reading.labels("worker_labels", LINES_OR_COMMAS),
-        gpu_count: reading.number("gpus", "1 to 64, or left out"),
-        min_vram_gb: reading.number("min_vram", "more than 0, or left out"),
-        accelerator_type: field(fields, "accelerator").map(str::to_owned),
-        priority: reading.number("priority", "0 to 50").unwrap_or(defaults.priority),
-        max_retries: reading.number("max_retries", "0 to 100").unwrap_or(defaults.max_retries),
-        retry_on_failure: is_set("retry_on_failure"),
-        max_runtime_seconds: reading.value("max_runtime", parse_duration_seconds),
-        secrets: Some(chosen()).filter(|names: &Vec<String>| !names.is_empty()),
-        config_revision: pinned_revision(fields).or_else(|| revision_from_field(fields, "reviewed")),
-        overrides: reading.value("overrides", parse_overrides).unwrap_or_default(),
-        exclusive: is_set("exclusive"),
-        sandbox: field(fields, "sandbox").and_then(SandboxLevel::parse).unwrap_or_default(),
-        checkpoints: field(fields, "checkpoints").and_then(CheckpointPolicy::parse).unwrap_or(defaults.checkpoints),
-        dry_run: false,
+    let mut submit = SubmitJob { target: Target::Worker, config_revision: revision, ..defaults };
+    for field in SUBMIT_FIELDS {
+        reading.value(field.name, |text| {
+            (field.server.parse)(&mut submit, text).map_err(|invalid| match invalid {
+                InvalidText::Allowed(allowed) => InvalidField::out_of_range(field.name, allowed),
+                InvalidText::Labels(error) => InvalidField::new(field.api_names[0], error),
+            })
+        });
     }
+    submit
 }
 
 /// Returns the selected revision, or else the one that the retried job ran.
@@ -165,29 +152,4 @@ pub fn pinned_revision(fields: &FormFields) -> Option<u32> {
 pub fn revision_from_field(fields: &FormFields, name: &str) -> Option<u32> {
     let (config, revision) = field(fields, name)?.rsplit_once('@')?;
     revision.parse().ok().filter(|_| Some(config) == field(fields, "config"))
-}
-
-/// Parses overrides, one per line.
-fn parse_overrides(text: &str) -> Result<OverrideValues, InvalidField> {
-    overrides::parse(text.lines()).map_err(|_| InvalidField::out_of_range("overrides", "lines like learning_rate=1e-5"))
-}
-
-/// Parses a duration as in the agent's settings into seconds: `600`, `90s`, `10m`, `2h`, `1d`.
-fn parse_duration_seconds(text: &str) -> Result<u32, InvalidField> {
-    let seconds = parse_duration(text).ok().and_then(|duration| u32::try_from(duration.as_secs()).ok());
-    seconds.ok_or_else(|| InvalidField::out_of_range("max_runtime", "like 90m, 12h or 2d, a year at most"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_become_seconds() {
-        let spans = ["600", "90s", "10m", "2h", "1d", "1 h"].map(parse_duration_seconds);
-        assert_eq!(spans, [Ok(600), Ok(90), Ok(600), Ok(7_200), Ok(86_400), Ok(3_600)]);
-        for bad in ["h", "0m", "-1h", "99999999d", "x"] {
-            assert!(parse_duration_seconds(bad).is_err(), "{bad}");
-        }
-    }
 }

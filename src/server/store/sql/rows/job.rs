@@ -59,6 +59,23 @@ pub const IMMUTABLE_COLUMNS: [&str; 24] = [
     "retry_of",
     "traceparent",
 ];
+/// A column by whose exact value lists are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobColumn {
+    User,
+    Config,
+}
+
+impl JobColumn {
+    /// Returns the condition that the column has a value.
+    pub const fn equals(self) -> &'static str {
+        match self {
+            Self::User => "submitted_by = ?",
+            Self::Config => "config_name = ?",
+        }
+    }
+}
+
 /// The columns of a job that change, after its id, in the order of [`mutable_values`].
 pub const MUTABLE_COLUMNS: [&str; 13] = [
     "id",

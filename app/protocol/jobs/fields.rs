@@ -1,0 +1,412 @@
+//! The fields of a job: as a user submits it, as the API shows it, and by which the list is filtered.
+
+use serde::{Deserialize, Serialize};
+
+use super::overrides::{self, OverrideDiff, OverrideValues};
+use super::{AttemptView, ProgressView};
+use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
+use crate::domain::labels::Labels;
+use crate::domain::priority::DEFAULT_PRIORITY;
+use crate::domain::sandbox::SandboxLevel;
+use crate::domain::time::Timestamp;
+use crate::protocol::agents::dispatch::CheckpointPolicy;
+use crate::protocol::artifacts::ResumePointView;
+use crate::protocol::status::{JobPhase, JobStatus, Target};
+
+/// `POST /api/queue/submit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SubmitJob {
+    /// The configuration to run.
+    pub config_name: String,
+    /// Where it may run.
+    #[serde(default = "auto")]
+    pub target: Target,
+    /// Labels that the worker must have; values can be globs.
+    #[serde(default)]
+    pub worker_labels: Labels,
+    /// Number of GPUs; if omitted, the configuration's `num_processes` if it is greater than 1, else one slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_count: Option<u32>,
+    /// Minimum memory of each GPU in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_vram_gb: Option<f64>,
+    /// `cuda`, `rocm`, `mps`, `xpu` or `cpu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator_type: Option<String>,
+    /// How many times a lost attempt is retried.
+    #[serde(default = "three")]
+    pub max_retries: u32,
+    /// Whether the job is also retried when the trainer fails.
+    #[serde(default)]
+    pub retry_on_failure: bool,
+    /// Time limit of an attempt in seconds: the trainer is then stopped and the job fails. If omitted, there is no
+    /// limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_seconds: Option<u32>,
+    /// Names of the secrets that the job gets; if omitted, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<String>>,
+    /// Whether two trainers of the job must never run at the same time: an agent that loses contact stops its trainer
+    /// before its lease expires, and no other attempt starts before that. Older agents cannot do that and are not
+    /// offered the job.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// The minimum sandbox level of the trainer. A higher level of the worker takes precedence.
+    #[serde(default, skip_serializing_if = "SandboxLevel::is_none")]
+    pub sandbox: SandboxLevel,
+    /// Which checkpoints are uploaded, so that an attempt on another worker can resume.
+    #[serde(default)]
+    pub checkpoints: CheckpointPolicy,
+    /// The priority, 0 to 50.
+    #[serde(default = "ten")]
+    pub priority: u8,
+    /// The revision to run; if omitted, the newest. Required if another user has changed the configuration since your
+    /// last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_revision: Option<u32>,
+    /// Values of `config.json` to override for this job, by key; `null` removes a key.
+    #[serde(default, skip_serializing_if = "OverrideValues::is_empty")]
+    pub overrides: OverrideValues,
+    /// Validates the request and explains its scheduling without submitting.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+fn ten() -> u8 {
+    DEFAULT_PRIORITY
+}
+
+fn auto() -> Target {
+    Target::Auto
+}
+
+fn three() -> u32 {
+    3
+}
+
+impl SubmitJob {
+    /// Creates a submit with all defaults.
+    pub fn new(config_name: &str) -> Self {
+        Self {
+            config_name: config_name.to_owned(),
+            target: auto(),
+            worker_labels: Labels::default(),
+            gpu_count: None,
+            min_vram_gb: None,
+            accelerator_type: None,
+            max_retries: three(),
+            retry_on_failure: false,
+            max_runtime_seconds: None,
+            secrets: None,
+            exclusive: false,
+            sandbox: SandboxLevel::None,
+            checkpoints: CheckpointPolicy::Last,
+            priority: ten(),
+            config_revision: None,
+            overrides: OverrideValues::new(),
+            dry_run: false,
+        }
+    }
+
+    /// Returns the submit that creates the same job again. Overrides are known only if the job was requested alone.
+    pub fn from_job(job: &JobView) -> Self {
+        Self {
+            config_name: job.config_name.clone(),
+            target: job.target,
+            worker_labels: job.worker_labels.clone(),
+            gpu_count: job.gpu_count,
+            min_vram_gb: job.min_vram_gb,
+            accelerator_type: job.accelerator_type.clone(),
+            max_retries: job.max_attempts.saturating_sub(1),
+            retry_on_failure: job.retry_on_failure,
+            max_runtime_seconds: job.max_runtime_seconds.and_then(|seconds| u32::try_from(seconds).ok()),
+            secrets: job.secrets.clone().filter(|names| !names.is_empty()),
+            exclusive: job.exclusive,
+            sandbox: job.sandbox,
+            checkpoints: job.checkpoints,
+            priority: job.priority,
+            config_revision: Some(job.config_revision),
+            overrides: overrides::to_values(&job.overrides),
+            dry_run: false,
+        }
+    }
+
+    /// A submit with no field at its default, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example() -> Self {
+        Self {
+            config_name: "digits".to_owned(),
+            target: Target::Worker,
+            worker_labels: Labels([("gpu_type".to_owned(), "a100*".to_owned())].into()),
+            gpu_count: Some(2),
+            min_vram_gb: Some(39.5),
+            accelerator_type: Some("cuda".to_owned()),
+            max_retries: 1,
+            retry_on_failure: true,
+            max_runtime_seconds: Some(5_400),
+            secrets: Some(vec!["HF_TOKEN".to_owned(), "WANDB_API_KEY".to_owned()]),
+            exclusive: true,
+            sandbox: SandboxLevel::Full,
+            checkpoints: CheckpointPolicy::None,
+            priority: 7,
+            config_revision: Some(3),
+            overrides: [("learning_rate".to_owned(), 0.1.into())].into(),
+            dry_run: true,
+        }
+    }
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
+pub struct JobView {
+    /// The job's ID.
+    pub job_id: JobId,
+    /// Its status.
+    pub status: JobStatus,
+    /// Since when it has this status.
+    pub status_since: Timestamp,
+    /// The configuration it runs.
+    pub config_name: String,
+    /// The configuration's revision, pinned at submit.
+    pub config_revision: u32,
+    /// Where the job may run.
+    pub target: Target,
+    /// The worker labels that it requires.
+    pub worker_labels: Labels,
+    /// Number of GPUs that it requires.
+    pub gpu_count: Option<u32>,
+    /// Minimum memory of each GPU in GB.
+    pub min_vram_gb: Option<f64>,
+    /// The kind of accelerator that it requires.
+    pub accelerator_type: Option<String>,
+    /// Whether the job is also retried when the trainer fails.
+    #[serde(default)]
+    pub retry_on_failure: bool,
+    /// Time limit of an attempt's trainer, in seconds.
+    pub max_runtime_seconds: Option<u64>,
+    /// Names of the secrets that the job gets; null for a job of an earlier version, which gets all that its owner can
+    /// use.
+    #[serde(default)]
+    pub secrets: Option<Vec<String>>,
+    /// Whether the job gets shared secrets only: another user retried it without naming secrets.
+    #[serde(default)]
+    pub shared_secrets_only: bool,
+    /// Whether two trainers of the job must never run at the same time.
+    #[serde(default)]
+    pub exclusive: bool,
+    /// The minimum sandbox level of its trainer.
+    #[serde(default)]
+    pub sandbox: SandboxLevel,
+    /// Which checkpoints are uploaded.
+    #[serde(default)]
+    pub checkpoints: CheckpointPolicy,
+    /// The priority, 0 to 50.
+    pub priority: u8,
+    /// The job that this one retries.
+    pub retry_of: Option<JobId>,
+    /// Where a retry starts: `scratch`, `newest`, or a checkpoint's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_from: Option<String>,
+    /// Values of the configuration that this job overrides: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "OverrideDiff::is_empty")]
+    pub overrides: OverrideDiff,
+    /// The checkpoints that an ended job can be resumed from, newest first: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumable: Vec<ResumePointView>,
+    /// The newest attempt; 0 before the first.
+    pub attempt: AttemptNumber,
+    /// Maximum number of attempts.
+    pub max_attempts: u32,
+    /// The worker that has the job, or had it last.
+    pub worker_id: Option<WorkerId>,
+    /// That worker's name.
+    pub worker_name: Option<String>,
+    /// Whether that worker's agent is an older one, which sends no progress, samples or log: only if a single job is
+    /// requested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub older_agent: bool,
+    /// When it was submitted.
+    pub submitted_at: Timestamp,
+    /// Who submitted it.
+    pub submitted_by: String,
+    /// When the worker accepted the newest attempt.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Its position in the queue, from 1.
+    pub queue_position: Option<u64>,
+    /// Whether it is pending and no worker meets its requirements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fits_none: bool,
+    /// Progress of the newest attempt.
+    pub progress: Option<ProgressView>,
+    /// Why it failed or was requeued: the first line is the summary, further lines are details.
+    pub error: Option<String>,
+    /// The line of the newest attempt's log with the error, from 1, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_line: Option<u64>,
+    /// All attempts, oldest first: only if a single job is requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Vec<AttemptView>>,
+}
+
+impl JobView {
+    /// The waiting job of [`SubmitJob::example`], for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example() -> Self {
+        let submit = SubmitJob::example();
+        let change = |(key, to)| (key, overrides::OverrideChange { from: None, to: Some(to) });
+        Self {
+            job_id: JobId::new(Timestamp(1_705_314_600_000), [1; 10]),
+            status: JobStatus::Queued,
+            status_since: Timestamp(1_705_314_600_000),
+            config_name: submit.config_name,
+            config_revision: 3,
+            target: submit.target,
+            worker_labels: submit.worker_labels,
+            gpu_count: submit.gpu_count,
+            min_vram_gb: submit.min_vram_gb,
+            accelerator_type: submit.accelerator_type,
+            retry_on_failure: submit.retry_on_failure,
+            max_runtime_seconds: submit.max_runtime_seconds.map(u64::from),
+            secrets: submit.secrets,
+            shared_secrets_only: true,
+            exclusive: submit.exclusive,
+            sandbox: submit.sandbox,
+            checkpoints: submit.checkpoints,
+            priority: submit.priority,
+            retry_of: Some(JobId::new(Timestamp(1_705_310_000_000), [2; 10])),
+            resume_from: Some("newest".to_owned()),
+            overrides: submit.overrides.into_iter().map(change).collect(),
+            resumable: Vec::new(),
+            attempt: AttemptNumber(0),
+            max_attempts: submit.max_retries + 1,
+            worker_id: None,
+            worker_name: None,
+            older_agent: false,
+            submitted_at: Timestamp(1_705_314_600_000),
+            submitted_by: "ada".to_owned(),
+            started_at: None,
+            ended_at: None,
+            queue_position: Some(1),
+            fits_none: true,
+            progress: None,
+            error: None,
+            error_line: None,
+            attempts: None,
+        }
+    }
+}
+
+/// Query string of `GET /api/queue`. The command line has its filters as flags, with the same descriptions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct JobsQuery {
+    /// Only jobs in this status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub status: Option<JobStatus>,
+    /// Only jobs in this phase: `active` (not ended), `waiting`, `running` or `ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub phase: Option<JobPhase>,
+    /// Only jobs that this user submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub user: Option<String>,
+    /// Only jobs that require this label, `key=value`, or any value of a `key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub label: Option<String>,
+    /// Only jobs whose configuration's name contains this text, ignoring case; if it begins with `j_`, jobs whose ID
+    /// has this prefix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long = "find", value_name = "TEXT"))]
+    pub q: Option<String>,
+    /// Only jobs of the configuration with this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub config: Option<String>,
+    /// Only jobs with an attempt that was offered to this worker (ID), whatever its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = WorkerId::parse))]
+    pub worker: Option<WorkerId>,
+    /// Only jobs submitted at or after this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub since: Option<String>,
+    /// Only jobs submitted before this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub until: Option<String>,
+    /// Only jobs that ended at or after this time (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub ended_since: Option<String>,
+    /// Maximum number of results; if omitted, 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub limit: Option<u32>,
+    /// Returns the page after the one with this `next_cursor`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub cursor: Option<String>,
+}
+
+impl JobsQuery {
+    /// A query with all filters, most of which [`SubmitJob::example`] matches, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example() -> Self {
+        let text = |text: &str| Some(text.to_owned());
+        Self {
+            status: Some(JobStatus::Failed),
+            phase: Some(JobPhase::Ended),
+            user: text("ada"),
+            label: text("gpu_type=a100*"),
+            q: text("digit"),
+            config: text("digits"),
+            worker: Some(WorkerId::new(Timestamp(1_705_314_600_000), [1; 10])),
+            since: text("2024-01-15T10:30:00.5Z"),
+            until: text("2024-01-16T10:30:00Z"),
+            ended_since: text("2024-01-15T11:30:00Z"),
+            limit: Some(50),
+            cursor: text("j_1"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest of an `Idempotency-Key` is that of this document: a request that is repeated after an upgrade must still
+    /// be the same. A new field is therefore omitted while it has its default.
+    #[test]
+    fn document_of_a_submit_with_defaults_does_not_change() {
+        assert_eq!(
+            serde_json::to_value(SubmitJob::new("digits")).expect("a document"),
+            serde_json::json!({
+                "config_name": "digits", "target": "auto", "worker_labels": {}, "max_retries": 3,
+                "retry_on_failure": false, "checkpoints": "last", "priority": 10, "dry_run": false,
+            })
+        );
+    }
+
+    #[test]
+    fn example_has_no_field_at_its_default() {
+        let [example, usual] = [SubmitJob::example(), SubmitJob::new("")].map(|submit| serde_json::json!(submit));
+        for (field, value) in example.as_object().expect("an object") {
+            assert_ne!(usual[field], *value, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_submitted_again_with_all_its_fields() {
+        let again = SubmitJob { dry_run: true, ..SubmitJob::from_job(&JobView::example()) };
+        assert_eq!(again, SubmitJob::example());
+    }
+}

@@ -1,0 +1,253 @@
+//! The fields of a job between the API and the domain: a submit becomes a spec, a job a view, and a query a filter.
+
+use std::sync::Arc;
+
+use app::domain::access::Permission;
+use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, StartPoint};
+use app::domain::priority::MAX_PRIORITY;
+use app::domain::secret::variable_name;
+use app::domain::time::Millis;
+use app::protocol::agents::dispatch::CheckpointPolicy;
+use app::protocol::jobs::overrides::OverrideDiff;
+use app::protocol::jobs::{JobView, JobsQuery, SubmitJob};
+use app::protocol::status::Target;
+
+use super::overrides;
+use super::views::job_status;
+use crate::service::access::Principal;
+use crate::service::agents::desired::checkpoint_policy;
+use crate::service::configs::{named_files, named_paths, num_processes};
+use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_moment};
+use crate::store::configs::StoredConfig;
+use crate::store::jobs::{JobColumn, JobFilter, JobNameFilter};
+
+const MAX_GPUS: u32 = 64;
+const MAX_RETRIES: u32 = 100;
+/// The longest maximum run time of an attempt, in seconds: a year.
+const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
+/// The maximum number of secrets of a job.
+const MAX_SECRETS: usize = 64;
+
+/// Returns the invalid fields of a submit, independent of configurations and workers.
+pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
+    let out_of = |wrong: bool, field, allowed| wrong.then(|| InvalidField::out_of_range(field, allowed));
+    let gpus = submit.gpu_count.is_some_and(|count| !(1..=MAX_GPUS).contains(&count));
+    let memory = submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0));
+    let runtime = submit.max_runtime_seconds.is_some_and(|seconds| !(1..=MAX_RUNTIME_SECONDS).contains(&seconds));
+    let known = |word: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&word.as_str());
+    let accelerator = submit.accelerator_type.as_ref().is_some_and(|word| !known(word));
+    [
+        submit.worker_labels.validate().err().map(|bad| InvalidField::new("worker_labels", bad)),
+        check_priority(submit.priority).err().map(|invalid| InvalidField::new("priority", invalid)),
+        out_of(gpus, "gpu_count", "1 to 64, or left out"),
+        out_of(memory, "min_vram_gb", "more than 0, or left out"),
+        out_of(runtime, "max_runtime_seconds", "1 to 31536000 (a year), or left out"),
+        check_secret_count(submit.secrets.as_deref()).err().map(|invalid| InvalidField::new("secrets", invalid)),
+        out_of(submit.max_retries > MAX_RETRIES, "max_retries", "0 to 100"),
+        out_of(accelerator, "accelerator_type", "cuda, rocm, mps, xpu or cpu"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), InvalidInput> {
+    if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
+        return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 });
+    }
+    Ok(())
+}
+
+pub(super) fn check_priority(priority: u8) -> Result<(), InvalidInput> {
+    let usable = priority <= MAX_PRIORITY;
+    if usable { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed: "0 to 50" }) }
+}
+
+pub(super) fn secret_variables(names: &[String]) -> Vec<String> {
+    names.iter().filter_map(|name| variable_name(name)).collect()
+}
+
+/// Builds the requirements of a job from its submit.
+pub(super) fn build_spec(
+    submit: &SubmitJob,
+    config: &Arc<StoredConfig>,
+    allow_code: bool,
+) -> Result<JobSpec, ServiceError> {
+    let (overrides, config) = overrides::apply(config, &submit.overrides, allow_code)?;
+    let num_processes = num_processes(&config);
+    Ok(JobSpec {
+        config_name: config.name.clone(),
+        config_revision: config.revision,
+        target: match submit.target {
+            Target::Auto => JobTarget::Auto,
+            Target::Worker => JobTarget::Worker,
+            Target::Local => JobTarget::Local,
+        },
+        demand: Demand {
+            labels: submit.worker_labels.clone(),
+            gpu_count: submit.gpu_count.or(num_processes.filter(|number| *number > 1)),
+            min_vram_gb: submit.min_vram_gb,
+            accelerator: submit.accelerator_type.clone(),
+            sandbox: submit.sandbox,
+        },
+        num_processes,
+        max_retries: submit.max_retries,
+        retry_on_failure: submit.retry_on_failure,
+        max_runtime: submit.max_runtime_seconds.map(|seconds| Millis::from_secs(seconds.into())),
+        exclusive: submit.exclusive,
+        checkpoints: match submit.checkpoints {
+            CheckpointPolicy::None => CheckpointUploads::None,
+            CheckpointPolicy::Last => CheckpointUploads::Last,
+            CheckpointPolicy::All => CheckpointUploads::All,
+        },
+        secrets: Some(secret_variables(submit.secrets.as_deref().unwrap_or_default())),
+        shared_secrets_only: false,
+        files: named_files(&config),
+        paths: named_paths(&config),
+        overrides,
+        start: StartPoint::NewestCheckpoint,
+    })
+}
+
+/// Describes a job by itself; its caller adds the queue, attempts and workers.
+pub(super) fn submitted_view(job: &Job) -> JobView {
+    let (spec, demand) = (&job.spec, &job.spec.demand);
+    JobView {
+        job_id: job.id.clone(),
+        status: job.state.status(),
+        status_since: job.state_since(),
+        config_name: spec.config_name.clone(),
+        config_revision: spec.config_revision,
+        target: match spec.target {
+            JobTarget::Auto => Target::Auto,
+            JobTarget::Worker => Target::Worker,
+            JobTarget::Local => Target::Local,
+        },
+        worker_labels: demand.labels.clone(),
+        gpu_count: demand.gpu_count,
+        min_vram_gb: demand.min_vram_gb,
+        accelerator_type: demand.accelerator.clone(),
+        retry_on_failure: spec.retry_on_failure,
+        max_runtime_seconds: spec.max_runtime.map(|allowed| allowed.0.unsigned_abs() / 1_000),
+        secrets: spec.secrets.clone(),
+        shared_secrets_only: spec.shared_secrets_only,
+        exclusive: spec.exclusive,
+        sandbox: demand.sandbox,
+        checkpoints: checkpoint_policy(spec.checkpoints),
+        priority: job.priority,
+        retry_of: job.retry_of.clone(),
+        resume_from: job.retry_of.as_ref().map(|_| match &spec.start {
+            StartPoint::Checkpoint(saved) => saved.name.clone(),
+            start => start.to_string(),
+        }),
+        overrides: OverrideDiff::new(),
+        resumable: Vec::new(),
+        attempt: job.attempt,
+        max_attempts: spec.max_retries + 1,
+        worker_id: None,
+        worker_name: None,
+        older_agent: false,
+        submitted_at: job.submitted_at,
+        submitted_by: job.submitted_by.clone(),
+        started_at: None,
+        ended_at: job.has_ended().then(|| job.state_since()),
+        queue_position: None,
+        fits_none: false,
+        progress: None,
+        error: None,
+        error_line: None,
+        attempts: None,
+    }
+}
+
+/// Validates the filters. The caller adds the states, the order, and the limit of the page.
+pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<JobFilter, ServiceError> {
+    let JobsQuery {
+        status: _,
+        phase: _,
+        user,
+        label,
+        q,
+        config,
+        worker,
+        since,
+        until,
+        ended_since,
+        limit: _,
+        cursor: _,
+    } = query;
+    let label = label.as_deref().map(|label| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (label.to_owned(), None),
+    });
+    let only = principal.visible_owner();
+    if only.is_some() && user.is_some() && only != *user {
+        return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
+    }
+    let equal = [(JobColumn::User, user.clone().or(only)), (JobColumn::Config, config.clone())];
+    Ok(JobFilter {
+        equal: equal.into_iter().filter_map(|(column, value)| Some((column, value?))).collect(),
+        worker: worker.clone(),
+        since: parse_moment("since", since.as_deref())?,
+        until: parse_moment("until", until.as_deref())?,
+        ended_since: parse_moment("ended_since", ended_since.as_deref())?,
+        label,
+        name: parse_name_filter(q.as_deref())?,
+        ..JobFilter::default()
+    })
+}
+
+fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceError> {
+    let text = q.map(str::trim).filter(|text| !text.is_empty());
+    if text.is_some_and(|text| text.chars().count() > 100) {
+        return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
+    }
+    Ok(text.map(JobNameFilter::parse))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use app::domain::labels::Labels;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Fields that are valid whatever their value is, or that are checked against configurations and secrets.
+    const NOT_CHECKED: [&str; 9] = [
+        // Their types have no invalid value.
+        "target",
+        "retry_on_failure",
+        "exclusive",
+        "sandbox",
+        "checkpoints",
+        "dry_run",
+        // `configs::resolve_revision` checks them.
+        "config_name",
+        "config_revision",
+        // `overrides::apply` checks them.
+        "overrides",
+    ];
+
+    #[test]
+    fn each_field_of_a_submit_is_checked_or_listed_as_not_checked() {
+        let invalid = SubmitJob {
+            worker_labels: Labels([(String::new(), String::new())].into()),
+            gpu_count: Some(0),
+            min_vram_gb: Some(-1.0),
+            accelerator_type: Some("abacus".to_owned()),
+            max_retries: 101,
+            max_runtime_seconds: Some(0),
+            secrets: Some(vec!["A_KEY".to_owned(); MAX_SECRETS + 1]),
+            priority: 51,
+            ..SubmitJob::example()
+        };
+        let checked: BTreeSet<_> =
+            invalid_fields(&invalid).into_iter().map(|invalid| invalid.field.into_owned()).collect();
+        let all: BTreeSet<_> = json!(invalid).as_object().expect("an object").keys().cloned().collect();
+        let others = all.difference(&checked).map(String::as_str).collect::<BTreeSet<_>>();
+        assert_eq!(others, BTreeSet::from(NOT_CHECKED));
+        assert_eq!(invalid_fields(&SubmitJob::example()), []);
+    }
+}
