@@ -72,7 +72,7 @@ fn placeholder_problem(needed: &BTreeSet<&str>, text: &str) -> Option<String> {
         return Some("is empty, or has a line break or a tab".to_owned());
     }
     let Some(has) = placeholders(text) else {
-        return Some("has a brace outside of the placeholders {{0}}, {{1}}, … or {{count}}".to_owned());
+        return Some("has a brace outside of the placeholders {{0}}, {{1}}, …, {{count}} or {{a_name}}".to_owned());
     };
     let listed = |placeholders: Vec<&&str>| {
         placeholders.iter().map(|placeholder| format!("{{{{{placeholder}}}}}")).collect::<Vec<_>>().join(", ")
@@ -88,16 +88,30 @@ fn placeholder_problem(needed: &BTreeSet<&str>, text: &str) -> Option<String> {
 
 /// Returns the placeholders of a sentence, or `None` if it has other braces.
 pub fn placeholders(text: &str) -> Option<BTreeSet<&str>> {
-    let (mut found, mut rest) = (BTreeSet::new(), text);
+    Some(placeholders_in_order(text)?.into_iter().collect())
+}
+
+/// Returns the placeholders of a sentence as they first occur, or `None` if it has other braces.
+pub fn placeholders_in_order(text: &str) -> Option<Vec<&str>> {
+    let (mut found, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once("{{") {
         let (placeholder, behind) = after.split_once("}}")?;
-        let is_placeholder =
-            placeholder == COUNT || (placeholder.len() == 1 && placeholder.as_bytes()[0].is_ascii_digit());
-        if !is_placeholder || before.contains(['{', '}']) {
+        if !(is_number(placeholder) || is_name(placeholder)) || before.contains(['{', '}']) {
             return None;
         }
-        found.insert(placeholder);
+        if !found.contains(&placeholder) {
+            found.push(placeholder);
+        }
         rest = behind;
     }
     (!rest.contains(['{', '}'])).then_some(found)
+}
+
+fn is_number(placeholder: &str) -> bool {
+    placeholder.len() == 1 && placeholder.as_bytes()[0].is_ascii_digit()
+}
+
+fn is_name(placeholder: &str) -> bool {
+    placeholder.starts_with(|c: char| c.is_ascii_lowercase())
+        && placeholder.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }

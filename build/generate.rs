@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::catalog::{Catalog, FORMS, Node, Sentence, join};
-use super::check::placeholders;
+use super::check::{placeholders, placeholders_in_order};
+use super::variants;
 
 /// Sentences of pages that only the server renders; the browser part does not contain them.
 const SERVER_PAGES: &str = "server_pages";
 /// Groups whose keys are codes of the audit log; a sentence is looked up by its code.
 const BY_WORD: [&str; 2] = ["overview.actions", "server_pages.audit.faults"];
+/// The group whose keys are the variants of an enum, with the placeholders as fields.
+const BY_VARIANT: &str = "server_pages.problems";
+/// Numbered placeholders.
+const NUMBERED: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 /// Keys that are Rust keywords.
 const KEYWORDS: [&str; 12] =
     ["as", "do", "else", "final", "for", "if", "in", "move", "override", "type", "use", "where"];
@@ -37,6 +42,9 @@ fn group(code: &mut String, path: &str, name: &str, entries: &[&(String, Node)])
     let cfg = if path.split('.').next() == Some(SERVER_PAGES) { "#[cfg(feature = \"ssr\")]\n" } else { "" };
     if BY_WORD.contains(&path) {
         return by_word(code, cfg, name, entries);
+    }
+    if path == BY_VARIANT {
+        return code.push_str(&variants::by_variant(cfg, name, entries));
     }
     let (mut fields, mut read) = (String::new(), String::new());
     for (key, node) in entries {
@@ -120,38 +128,48 @@ fn by_locale(code: &mut String, languages: &[Catalog]) {
 pub fn lines(english: &Catalog, language: &Catalog) -> (String, String) {
     let has: BTreeMap<String, &Sentence> = language.sentences().into_iter().collect();
     let (mut live, mut server_pages) = (Vec::new(), Vec::new());
-    for (key, _) in english.sentences() {
+    for (key, sentence) in english.sentences() {
         let list = if key.split('.').next() == Some(SERVER_PAGES) { &mut server_pages } else { &mut live };
-        list.push(line(has[&key]));
+        list.push(line(sentence, has[&key]));
     }
     (live.join("\n"), server_pages.join("\n"))
 }
 
 /// Returns a sentence as a line. Plural forms follow the order of [`FORMS`], separated by tabs; one that equals the first is
 /// empty.
-fn line(sentence: &Sentence) -> String {
+fn line(english: &Sentence, sentence: &Sentence) -> String {
     match sentence {
-        Sentence::Text(text) => runtime_format(text, 0),
+        Sentence::Text(text) => runtime_format(text, &values(english)),
         Sentence::Plural(forms) => {
             let text = |form| forms.iter().find(|(other, _)| *other == form).map_or("", |(_, text)| text.as_str());
             let other = text("other");
             let texts = FORMS.map(|form| if form != "other" && text(form) == other { "" } else { text(form) });
-            let texts = texts.map(|text| runtime_format(text, 1));
+            let texts = texts.map(|text| runtime_format(text, &values(english)));
             texts.join("\t").trim_end_matches('\t').to_owned()
         }
     }
 }
 
-/// Renumbers placeholders for the program: `{{0}}` is `{0}`; in a plural `{{count}}` is `{0}`, and the others follow.
-fn runtime_format(text: &str, first: u8) -> String {
-    let mut text = text.replace("{{count}}", "{0}");
-    for place in 0..10 {
-        text = text.replace(&format!("{{{{{place}}}}}"), &format!("{{{}}}", place + first));
+/// Returns the placeholders in the order in which the program passes their values: the number of a plural first; numbered ones
+/// by their number; named ones as the English sentence has them.
+fn values(english: &Sentence) -> Vec<&str> {
+    match english {
+        Sentence::Plural(_) => [&["count"], &NUMBERED[..]].concat(),
+        Sentence::Text(text) => {
+            let named = placeholders_in_order(text).unwrap_or_default();
+            if named.iter().any(|name| NUMBERED.contains(name)) { NUMBERED.to_vec() } else { named }
+        }
     }
-    text
 }
 
-fn type_name(path: &str) -> String {
+/// Numbers the placeholders for the program: the first of `values` is `{0}`.
+fn runtime_format(text: &str, values: &[&str]) -> String {
+    let numbered = values.iter().enumerate();
+    numbered
+        .fold(text.to_owned(), |text, (place, name)| text.replace(&format!("{{{{{name}}}}}"), &format!("{{{place}}}")))
+}
+
+pub fn type_name(path: &str) -> String {
     path.split(['.', '_', '-']).map(capitalized).collect()
 }
 

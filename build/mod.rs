@@ -6,6 +6,7 @@ mod generate;
 #[cfg(feature = "ssr")]
 #[path = "../app/ui/locales/plural_category.rs"]
 mod plural_category;
+mod variants;
 
 use std::env;
 use std::fs;

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod alerts;
+pub mod allowed_values;
 pub mod audit;
 pub mod capability;
 pub mod config_files;

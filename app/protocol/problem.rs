@@ -25,7 +25,7 @@ pub struct Problem {
     /// The request ID, to quote in a support request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Parameters of the message, for localized texts; in JSON they are fields of the document.
+    /// Further fields of the document as texts, such as the name of the invalid field.
     #[serde(skip)]
     pub params: BTreeMap<String, String>,
 }

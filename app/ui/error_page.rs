@@ -13,7 +13,7 @@ use super::components::time::RelativeTime;
 use super::erase::Erase;
 use super::flash::{CurrentFlash, Flash};
 use super::i18n::t;
-use super::localized_problem::localize;
+use super::page_problem::word_for_page;
 use super::prefs::Prefs;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
@@ -71,7 +71,7 @@ fn ErrorDetails() -> impl IntoView {
     let Some(PageError { problem, database_down_since, path }) = use_context::<PageError>() else {
         return ().into_erased();
     };
-    let problem = localize(problem, language.locale);
+    let problem = word_for_page(problem, language.locale);
     let title = match problem.status {
         401 => words.signed_out,
         403 => words.forbidden,

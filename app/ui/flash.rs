@@ -62,8 +62,8 @@ pub enum Flash {
     },
 }
 
-/// Serializes a problem together with its parameters, from which pages build their own
-/// sentences; its own format flattens them.
+/// Serializes a problem together with its parameters, by which a page finds the invalid field;
+/// its own format omits them.
 mod problem_with_params {
     use std::collections::BTreeMap;
 
@@ -150,11 +150,11 @@ impl FlashNotice {
 
 #[cfg(feature = "ssr")]
 impl FormResponse {
-    /// Converts a message, or the problem that it reports, to the user's language. Messages with secrets, such as new tokens,
+    /// Returns a message in the user's language, or the problem that it reports. Messages with secrets, such as new tokens,
     /// are only for pages: `None`.
     pub fn from_flash(flash: Flash, locale: super::prefs::Locale) -> Option<Result<Self, Problem>> {
         let language = Language::of(locale);
-        let (text, undo) = match flash.localized(locale) {
+        let (text, undo) = match flash.for_page(locale) {
             Flash::Notice { code } => (code.text(language).to_owned(), None),
             Flash::Done { code, undo } => (code.text(language).to_owned(), Some(undo)),
             Flash::Several { text, refused, undo } => ([vec![text], refused].concat().join(" "), undo),
@@ -167,12 +167,12 @@ impl FormResponse {
 
 #[cfg(feature = "ssr")]
 impl Flash {
-    /// Translates a problem into the user's language.
+    /// Rewrites a problem for users of pages.
     #[must_use]
-    pub fn localized(self, locale: super::prefs::Locale) -> Self {
+    pub fn for_page(self, locale: super::prefs::Locale) -> Self {
         match self {
             Self::Problem { form, problem, fields } => {
-                Self::Problem { form, problem: super::localized_problem::localize(problem, locale), fields }
+                Self::Problem { form, problem: super::page_problem::word_for_page(problem, locale), fields }
             }
             other => other,
         }

@@ -48,15 +48,17 @@ mod gpu_readings;
 pub(crate) mod lazy_routes;
 #[cfg(feature = "ssr")]
 pub mod localized_explanation;
-#[cfg(feature = "ssr")]
-pub mod localized_problem;
 mod navigation;
+#[cfg(feature = "ssr")]
+pub mod page_problem;
 mod page_query;
 mod pages;
 mod palette;
 #[cfg(feature = "ssr")]
 pub mod pending;
 pub mod prefs;
+#[cfg(feature = "ssr")]
+pub mod problem_sentence;
 mod safe_url;
 mod samples;
 mod schedule;

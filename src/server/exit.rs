@@ -3,6 +3,9 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use app::ui::prefs::Locale;
+
+use crate::http::problem::ApiError;
 use crate::service::error::ServiceError;
 
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl ExitError {
 
     /// A use case failed at startup.
     pub fn from_service_error(error: ServiceError) -> Self {
-        Self::failed(crate::http::problem::ApiError::from(error).to_problem().detail)
+        Self::failed(ApiError::from(error).to_problem(Locale::En).detail)
     }
 
     pub fn code(&self) -> u8 {

@@ -6,6 +6,8 @@ mod catalog;
 mod check;
 #[path = "../../build/generate.rs"]
 mod generate;
+#[path = "../../build/variants.rs"]
+mod variants;
 
 use std::path::Path;
 
@@ -13,7 +15,7 @@ use catalog::{Catalog, Sentence};
 
 const ENGLISH: &str = r#"{
     "jobs": { "title": "Jobs", "of": "{{0}} of {{1}}", "total_one": "1 job of {{0}}", "total_other": "{{count}} jobs of {{0}}" },
-    "server_pages": { "login": { "title": "Sign in" } }
+    "server_pages": { "login": { "title": "Sign in" }, "problems": { "taken": { "job": "Job {{id}} of {{user}}" } } }
 }"#;
 
 fn read(name: &str, text: &str) -> Catalog {
@@ -38,8 +40,9 @@ fn an_incomplete_language_is_refused_by_file_and_key() {
     assert_eq!(of("{{0}} of {{1}}", "{{1}}"), "app/locales/de.json: jobs.of lacks {{0}}");
     assert_eq!(of("Jobs", "Jobs {{0}}"), "app/locales/de.json: jobs.title has {{0}}, which en.json does not have");
     assert_eq!(of("{{count}} jobs of {{0}}", "jobs of {{0}}"), "app/locales/de.json: jobs.total_other lacks {{count}}");
+    assert_eq!(of("{{id}} of", "of"), "app/locales/de.json: server_pages.problems.taken.job lacks {{id}}");
     assert_eq!(of("Jobs", ""), "app/locales/de.json: jobs.title is empty, or has a line break or a tab");
-    for broken in ["{0} of {{1}}", "{{0}} of {{1}", "{{0}} of {{1}}}", "{{name}}"] {
+    for broken in ["{0} of {{1}}", "{{0}} of {{1}", "{{0}} of {{1}}}", "{{A}}"] {
         assert!(of("{{0}} of {{1}}", broken).contains("de.json: jobs.of has a brace"), "{broken}");
     }
 }
@@ -78,7 +81,7 @@ fn sentences_travel_in_the_order_of_english() {
         read(
             "es",
             r#"{
-                "server_pages": { "login": { "title": "T" } },
+                "server_pages": { "problems": { "taken": { "job": "{{user}}: {{id}}" } }, "login": { "title": "T" } },
                 "jobs": {
                     "total_many": "{{count}} de x de {{0}}", "total_one": "{{count}} x de {{0}}",
                     "total_other": "{{count}} x de {{0}}", "of": "{{1}}, {{0}}", "title": "J"
@@ -86,9 +89,17 @@ fn sentences_travel_in_the_order_of_english() {
             }"#,
         ),
     );
-    let expected = ("J\n{1}, {0}\n{0} x de {1}\t\t{0} de x de {1}".to_owned(), "T".to_owned());
+    let expected = ("J\n{1}, {0}\n{0} x de {1}\t\t{0} de x de {1}".to_owned(), "T\n{1}: {0}".to_owned());
     assert_eq!(generate::lines(&english, &spanish), expected);
     assert_eq!(generate::lines(&english, &english).0, "Jobs\n{0} of {1}\n{0} jobs of {1}\t1 job of {1}");
+}
+
+#[test]
+fn a_problem_has_a_variant_with_its_placeholders() {
+    let code = generate::structs(&read("en", ENGLISH), &[]);
+    for line in ["    TakenJob { id: String, user: String },", "KEYS: [&'static str; 1] = [\"taken.job\"];"] {
+        assert!(code.contains(line), "{line}: {code}");
+    }
 }
 
 #[test]

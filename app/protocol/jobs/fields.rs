@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::overrides::{self, OverrideDiff, OverrideValues};
 use super::{AttemptView, ProgressView};
+use crate::domain::allowed_values::AllowedValues;
 use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
-use crate::domain::priority::DEFAULT_PRIORITY;
+use crate::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
 use crate::domain::sandbox::SandboxLevel;
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::dispatch::CheckpointPolicy;
@@ -86,6 +87,13 @@ fn three() -> u32 {
 }
 
 impl SubmitJob {
+    /// The allowed numbers of GPUs.
+    pub const GPU_COUNTS: AllowedValues = AllowedValues::OptionalNumber { min: 1, max: 64 };
+    /// The allowed priorities.
+    pub const PRIORITIES: AllowedValues = AllowedValues::Number { min: 0, max: MAX_PRIORITY as u64 };
+    /// The allowed numbers of retries.
+    pub const RETRIES: AllowedValues = AllowedValues::Number { min: 0, max: 100 };
+
     /// Creates a submit with all defaults.
     pub fn new(config_name: &str) -> Self {
         Self {

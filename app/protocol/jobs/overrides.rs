@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 /// Maximum number of overrides of a job.
 pub const MAX_OVERRIDES: usize = 64;
 /// Maximum length of a key and its value, in bytes.
-const MAX_ENTRY_BYTES: usize = 4_096;
+pub const MAX_ENTRY_BYTES: usize = 4_096;
 /// Maximum size of a stored diff, in bytes; it includes the configuration's values.
-const MAX_DIFF_BYTES: usize = 16_384;
+pub const MAX_DIFF_BYTES: usize = 16_384;
 
 /// Overrides of a submit: keys of `config.json` with their new values. `null` removes a key.
 pub type OverrideValues = BTreeMap<String, Value>;

@@ -6,12 +6,16 @@ use super::{Control, InvalidText, Section, ServerField};
 #[cfg(feature = "ssr")]
 use crate::command_line::duration::parse_duration;
 #[cfg(feature = "ssr")]
+use crate::domain::allowed_values::AllowedValues;
+#[cfg(feature = "ssr")]
 use crate::domain::labels::Labels;
 #[cfg(feature = "ssr")]
 use crate::domain::sandbox::SandboxLevel;
 #[cfg(feature = "ssr")]
 use crate::protocol::agents::dispatch::CheckpointPolicy;
 use crate::protocol::jobs::overrides;
+#[cfg(feature = "ssr")]
+use crate::protocol::jobs::SubmitJob;
 #[cfg(feature = "ssr")]
 use crate::protocol::status::Target;
 
@@ -30,7 +34,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.gpu_count_hint),
             section: Section::Requirements,
             control: Control::Number { min: "1", max: Some("64"), is_whole: true },
-            parse: |job, text| number(text, "1 to 64, or left out").map(|count| job.gpu_count = Some(count)),
+            parse: |job, text| number(text, SubmitJob::GPU_COUNTS).map(|count| job.gpu_count = Some(count)),
         },
     },
     SubmitField {
@@ -46,7 +50,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.min_vram_hint),
             section: Section::Requirements,
             control: Control::Number { min: "0.1", max: None, is_whole: false },
-            parse: |job, text| number(text, "more than 0, or left out").map(|gb| job.min_vram_gb = Some(gb)),
+            parse: |job, text| number(text, AllowedValues::Positive).map(|gb| job.min_vram_gb = Some(gb)),
         },
     },
     SubmitField {
@@ -131,7 +135,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
                 let values = overrides::parse(text.lines());
                 values
                     .map(|values| job.overrides = values)
-                    .map_err(|_| InvalidText::Allowed("lines like learning_rate=1e-5"))
+                    .map_err(|_| InvalidText::Allowed(AllowedValues::Settings))
             },
         },
     },
@@ -148,7 +152,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.priority_hint),
             section: Section::Limits,
             control: Control::Number { min: "0", max: Some("50"), is_whole: true },
-            parse: |job, text| number(text, "0 to 50").map(|priority| job.priority = priority),
+            parse: |job, text| number(text, SubmitJob::PRIORITIES).map(|priority| job.priority = priority),
         },
     },
     SubmitField {
@@ -180,7 +184,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             hint: Some(|words| words.server_pages().train.retries_hint),
             section: Section::Limits,
             control: Control::Number { min: "0", max: Some("100"), is_whole: true },
-            parse: |job, text| number(text, "0 to 100").map(|retries| job.max_retries = retries),
+            parse: |job, text| number(text, SubmitJob::RETRIES).map(|retries| job.max_retries = retries),
         },
     },
     SubmitField {
@@ -301,7 +305,7 @@ fn joined(values: &[String], separator: &str) -> Vec<String> {
 }
 
 #[cfg(feature = "ssr")]
-fn number<T: std::str::FromStr>(text: &str, allowed: &'static str) -> Result<T, InvalidText> {
+fn number<T: std::str::FromStr>(text: &str, allowed: AllowedValues) -> Result<T, InvalidText> {
     text.parse().map_err(|_| InvalidText::Allowed(allowed))
 }
 
@@ -309,7 +313,7 @@ fn number<T: std::str::FromStr>(text: &str, allowed: &'static str) -> Result<T, 
 #[cfg(feature = "ssr")]
 fn duration_seconds(text: &str) -> Result<u32, InvalidText> {
     let seconds = parse_duration(text).ok().and_then(|duration| u32::try_from(duration.as_secs()).ok());
-    seconds.ok_or(InvalidText::Allowed("like 90m, 12h or 2d, a year at most"))
+    seconds.ok_or(InvalidText::Allowed(AllowedValues::Duration))
 }
 
 #[cfg(all(test, feature = "ssr"))]

@@ -5,6 +5,8 @@ mod fields;
 
 pub use self::fields::SUBMIT_FIELDS;
 #[cfg(feature = "ssr")]
+use crate::domain::allowed_values::AllowedValues;
+#[cfg(feature = "ssr")]
 use crate::domain::labels::LabelsError;
 use crate::protocol::jobs::SubmitJob;
 #[cfg(feature = "ssr")]
@@ -88,7 +90,7 @@ pub(crate) enum Control {
 #[cfg(feature = "ssr")]
 pub enum InvalidText {
     /// What is allowed.
-    Allowed(&'static str),
+    Allowed(AllowedValues),
     /// Invalid labels.
     Labels(LabelsError),
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use app::protocol::configs::ConfigBundle;
+use app::ui::prefs::Locale;
 
 use crate::exit::ExitError;
+use crate::http::problem::ApiError;
 use crate::service::Services;
 use crate::service::configs::{ConfigPrecondition, MAX_BUNDLE};
 use crate::service::unit_of_work::Caller;
@@ -25,7 +27,7 @@ pub async fn import_configs(services: &Arc<Services>, directory: &Path) -> Resul
         match services.configs.put_config(Caller::system(), name.clone(), bundle, ConfigPrecondition::Any).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration import: imported"),
             Err(refusal) => {
-                let why = crate::http::problem::ApiError::from(refusal).to_problem().detail;
+                let why = ApiError::from(refusal).to_problem(Locale::En).detail;
                 tracing::warn!("configuration import: skipped {}: {why}", path.display());
             }
         }

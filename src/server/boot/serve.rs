@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use app::ui::prefs::Locale;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -30,6 +31,7 @@ use tower::Service;
 use super::connections::ConnectionLimiter;
 use super::http2::{self, OpenRequests};
 use crate::http::edge::request::Peer;
+use crate::http::problem::ApiError;
 use crate::tls::Tls;
 
 /// How long running requests may take when the server stops.
@@ -66,10 +68,11 @@ impl Default for ConnectionTimeouts {
 /// The first byte of a TLS connection.
 const TLS_HELLO: u8 = 0x16;
 
-/// The response to plain HTTP on a TLS port.
-const HTTPS_REQUIRED_RESPONSE: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n\
-    {\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,\"code\":\"tls_required\",\
-    \"detail\":\"This server speaks HTTPS: write https:// instead of http:// in its URL.\"}";
+/// Returns the response to plain HTTP on a TLS port. The request is not read, so its language is unknown.
+fn https_required_response() -> String {
+    let document = serde_json::to_string(&ApiError::tls_required().to_problem(Locale::En)).unwrap_or_default();
+    format!("HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\r\n{document}")
+}
 
 /// Serves until shutdown, then waits for running requests, up to a limit.
 pub async fn serve(
@@ -134,7 +137,7 @@ async fn tls_handshake(tls: &TlsAcceptor, mut socket: TcpStream) -> std::io::Res
     let mut first = [TLS_HELLO];
     socket.peek(&mut first).await?;
     if first != [TLS_HELLO] {
-        socket.write_all(HTTPS_REQUIRED_RESPONSE.as_bytes()).await?;
+        socket.write_all(https_required_response().as_bytes()).await?;
         socket.shutdown().await?;
         // Unread data would make the kernel reset the connection and drop the response.
         tokio::io::copy(&mut socket, &mut tokio::io::sink()).await?;

@@ -30,16 +30,13 @@ pub struct ArtifactStore {
 }
 
 /// Why an upload failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum UploadError {
     /// The client disconnected.
-    #[error("the upload was interrupted: {0}")]
     Interrupted(String),
     /// The file exceeds the limit.
-    #[error("the file is larger than {limit} bytes")]
     TooLarge { limit: u64 },
     /// The digest is not the announced one.
-    #[error("SHA-256 mismatch: received {found}, announced {announced}")]
     DigestMismatch {
         /// The announced digest.
         announced: String,
@@ -47,8 +44,13 @@ pub enum UploadError {
         found: String,
     },
     /// The disk or bucket failed.
-    #[error("failed to store the file: {0}")]
-    Store(#[from] object_store::Error),
+    Store(object_store::Error),
+}
+
+impl From<object_store::Error> for UploadError {
+    fn from(error: object_store::Error) -> Self {
+        Self::Store(error)
+    }
 }
 
 /// A stored file.

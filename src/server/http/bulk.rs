@@ -14,7 +14,7 @@ use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::json::Json as Body;
-use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::request::{caller_from_principal, current_locale};
 use crate::http::jobs::idempotency_key;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
@@ -94,6 +94,9 @@ fn to_result((id, became): BulkItemOutcome) -> BulkResult {
         Ok(BulkItemEffect::Done) => plain(BulkOutcome::Done),
         Ok(BulkItemEffect::Retried(job)) => BulkResult { new_job_id: Some(job), ..plain(BulkOutcome::Done) },
         Ok(BulkItemEffect::Unchanged) => plain(BulkOutcome::Unchanged),
-        Err(error) => BulkResult { problem: Some(ApiError::from(error).to_problem()), ..plain(BulkOutcome::Refused) },
+        Err(error) => {
+            let problem = ApiError::from(error).to_problem(current_locale());
+            BulkResult { problem: Some(problem), ..plain(BulkOutcome::Refused) }
+        }
     }
 }

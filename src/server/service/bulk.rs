@@ -13,11 +13,12 @@ use app::protocol::workers::DrainWorker;
 use futures_util::future::join_all;
 
 use super::access::{Principal, Requirement};
-use super::error::{InvalidInput, ServiceError};
+use super::error::{IdKind, InvalidInput, ServiceError};
 use super::unit_of_work::Caller;
 use super::workers::{DrainTerms, drain_in};
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
+use app::domain::allowed_values::LimitedItems;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
 
@@ -84,7 +85,7 @@ impl BulkService {
         let mut seen = BTreeSet::new();
         let ids: Vec<&String> = ids.iter().filter(|id| seen.insert(*id)).collect();
         if ids.len() > MAX_BULK_IDS {
-            return Err(InvalidInput::TooMuch { what: "ids", limit: MAX_BULK_IDS as u64 }.into());
+            return Err(InvalidInput::TooMuch { what: LimitedItems::Ids, limit: MAX_BULK_IDS as u64 }.into());
         }
         let each = ids.into_iter().map(|id| {
             let caller = caller.clone();
@@ -101,9 +102,9 @@ impl BulkService {
         id: &str,
         key: Option<&str>,
     ) -> Result<BulkItemEffect, ServiceError> {
-        let worker = || WorkerId::parse(id).map_err(|_| ServiceError::InvalidId("worker"));
+        let worker = || WorkerId::parse(id).map_err(|_| ServiceError::InvalidId(IdKind::Worker));
         let job = async || {
-            let job = JobId::parse(id).map_err(|_| ServiceError::InvalidId("job"))?;
+            let job = JobId::parse(id).map_err(|_| ServiceError::InvalidId(IdKind::Job))?;
             self.access.authorize(principal, bulk_requirement(action), Some(&job)).await?;
             Ok::<_, ServiceError>(job)
         };

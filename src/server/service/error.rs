@@ -13,13 +13,14 @@ use app::domain::worker_search::query::QueryParseError;
 use app::domain::{job, worker};
 
 use crate::service::access::rate_limits::RateLimitKind;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::store::StoreError;
 use crate::vault::VaultError;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceError {
     /// Not a valid id of this kind.
-    InvalidId(&'static str),
+    InvalidId(IdKind),
     WorkerNotFound(WorkerId),
     JobNotFound(JobId),
     ConfigNotFound(String, Vec<String>),
@@ -109,9 +110,7 @@ pub enum ServiceError {
     NoAccount,
     /// An upload was not as announced.
     Upload {
-        message: String,
-        /// Whether it was too large, rather than damaged.
-        too_large: bool,
+        why: UploadRejection,
         /// The number of bytes that are stored, so that the client can resume after them.
         kept: u64,
     },
@@ -133,6 +132,35 @@ pub enum ServiceError {
     FilesUnavailable(String),
     /// The database has failed, or another transaction was first.
     Store(StoreError),
+}
+
+/// What an ID identifies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdKind {
+    Job,
+    Worker,
+    User,
+    Session,
+    ApiToken,
+}
+
+/// Why an upload is not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadRejection {
+    /// More bytes than any file may have.
+    TooLarge {
+        limit: u64,
+    },
+    /// More bytes than this file was to have.
+    MoreThanAnnounced {
+        announced: u64,
+    },
+    Interrupted(String),
+    /// The SHA-256 is not the announced one.
+    DigestMismatch {
+        announced: String,
+        found: String,
+    },
 }
 
 /// Errors of second factors.
@@ -206,11 +234,10 @@ pub enum InvalidInput {
     /// An unknown status.
     Status(String),
     Password(PasswordWeakness),
-    /// A number out of range.
+    /// A value that is not allowed.
     OutOfRange {
         field: &'static str,
-        /// The allowed range, in words.
-        allowed: &'static str,
+        allowed: AllowedValues,
     },
     /// Not a regular expression, or too large; with the parser's message.
     Pattern(String),
@@ -222,16 +249,18 @@ pub enum InvalidInput {
     Path(String),
     Code(String),
     ConfigJsonMissing,
-    /// A configuration file that is not JSON.
+    /// A configuration file that is not JSON; with the parser's message.
     InvalidJson {
         file: String,
         error: String,
     },
+    /// A configuration file whose JSON is not an object.
+    NotAJsonObject {
+        file: String,
+    },
     /// Too large or too many.
     TooMuch {
-        /// What is limited.
-        what: &'static str,
-        /// The limit.
+        what: LimitedItems,
         limit: u64,
     },
     /// The worker's id in the body is not that of the token.
@@ -252,7 +281,7 @@ impl InvalidField {
         Self { field: field.into(), invalid: invalid.into() }
     }
 
-    pub fn out_of_range(field: &'static str, allowed: &'static str) -> Self {
+    pub fn out_of_range(field: &'static str, allowed: AllowedValues) -> Self {
         Self::new(field, InvalidInput::OutOfRange { field, allowed })
     }
 }
@@ -264,17 +293,13 @@ pub fn require_valid(wrong: Vec<InvalidField>) -> Result<(), ServiceError> {
 
 /// Parses an optional time of a query.
 pub fn parse_moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, InvalidInput> {
-    let allowed = "a UTC time such as 2024-01-15T10:30:00Z";
-    text.map(|text| Timestamp::parse_rfc3339(text).ok_or(InvalidInput::OutOfRange { field, allowed })).transpose()
+    let invalid = InvalidInput::OutOfRange { field, allowed: AllowedValues::Moment };
+    text.map(|text| Timestamp::parse_rfc3339(text).ok_or(invalid)).transpose()
 }
 
 impl ServiceError {
     pub fn with_kept_bytes(self, kept: u64) -> Self {
-        if let Self::Upload { message: what, too_large, .. } = self {
-            Self::Upload { message: what, too_large, kept }
-        } else {
-            self
-        }
+        if let Self::Upload { why, .. } = self { Self::Upload { why, kept } } else { self }
     }
 
     /// Removes the names of other configurations, for readers without `config.view`.

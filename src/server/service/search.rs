@@ -14,6 +14,7 @@ use super::error::{InvalidInput, ServiceError};
 use super::workers::list::WorkerListRow;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
+use app::domain::allowed_values::AllowedValues;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
@@ -37,7 +38,11 @@ impl SearchService {
     pub async fn search(&self, principal: &Principal, query: &SearchQuery) -> Result<SearchPage, ServiceError> {
         let question = query.q.trim();
         if question.chars().count() > MAX_QUERY_CHARS {
-            return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
+            return Err(InvalidInput::OutOfRange {
+                field: "q",
+                allowed: AllowedValues::Length { max: MAX_QUERY_CHARS as u64 },
+            }
+            .into());
         }
         if question.is_empty() {
             return Ok(SearchPage::default());

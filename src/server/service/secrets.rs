@@ -16,6 +16,7 @@ use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
 use crate::service::agents::attempt_reports::AttemptRef;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
 
@@ -50,7 +51,8 @@ impl SecretService {
         // Surrounding blanks come from copying.
         let value = put.value.trim();
         if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&value.len()) || value.contains('\0') {
-            return Err(InvalidInput::OutOfRange { field: "value", allowed: "8 to 65536 bytes of text" }.into());
+            let allowed = AllowedValues::Text { min: MIN_VALUE_BYTES as u64, max: MAX_VALUE_BYTES as u64 };
+            return Err(InvalidInput::OutOfRange { field: "value", allowed }.into());
         }
         let owner = if put.shared { SHARED_OWNER } else { &principal.name };
         let sealed = self.context.vault.seal(&*self.context.random, owner, &name, value)?;
@@ -70,7 +72,9 @@ impl SecretService {
                     let there = unit.tx.secrets_for(&secret.owner).await?;
                     let others = there.iter().filter(|one| one.owner == secret.owner && one.name != secret.name);
                     if others.count() >= MAX_SECRETS {
-                        return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 }.into());
+                        return Err(
+                            InvalidInput::TooMuch { what: LimitedItems::Secrets, limit: MAX_SECRETS as u64 }.into()
+                        );
                     }
                     unit.tx.put_secret(&secret).await?;
                     unit.notify(whose.clone());

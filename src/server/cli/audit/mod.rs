@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use app::protocol::audit::{AuditFault, AuditFilters, AuditVerification};
+use app::ui::prefs::Locale;
 use clap::{Args, Subcommand};
 use futures_util::{StreamExt, pin_mut};
 use serde_json::json;
@@ -183,7 +184,7 @@ async fn run_export(args: ExportArgs, out: &mut impl Write) -> Result<(), ExitEr
     let ExportArgs { database, actor, action, target, request_id, since, until } = args;
     let store: Arc<dyn Store> = Arc::new(open_archive(&database).await?);
     let filters = AuditFilters { actor, action, target, request_id, since, until };
-    let wrong = |error| ExitError::usage(ApiError::from(error).to_problem().detail);
+    let wrong = |error| ExitError::usage(ApiError::from(error).to_problem(Locale::En).detail);
     let entries = trail::export(store, &filters, SystemClock.now()).map_err(wrong)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);

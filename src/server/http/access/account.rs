@@ -17,6 +17,7 @@ use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::http::ui::forms::access::count_password_attempt;
 use crate::service::access::{Principal, Requirement};
+use crate::service::error::IdKind;
 
 /// One of these is required to revoke tokens and end sessions, one's own or those of others.
 pub const END_PERMISSIONS: &[Permission] = &[Permission::AccountManage, Permission::AdminUsers];
@@ -104,7 +105,7 @@ async fn revoke_token(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let id = TokenId::parse(&id).map_err(|_| ApiError::invalid_id("API token"))?;
+    let id = TokenId::parse(&id).map_err(|_| ApiError::invalid_id(IdKind::ApiToken))?;
     app.services.access.revoke_token(caller_from_principal(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }
@@ -132,7 +133,7 @@ async fn end_session(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    let id = SessionId::parse(&id).map_err(|_| ApiError::invalid_id("session"))?;
+    let id = SessionId::parse(&id).map_err(|_| ApiError::invalid_id(IdKind::Session))?;
     app.services.access.end_session(caller_from_principal(&principal), &principal, id).await?;
     Ok(Json(ReportResponse { success: true }))
 }

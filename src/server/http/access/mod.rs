@@ -31,7 +31,7 @@ use crate::http::state::AppState;
 use crate::service::access::{AuthGrant, Credential, Principal};
 use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::audit::refusals::printable_name;
-use crate::service::error::ServiceError;
+use crate::service::error::{IdKind, ServiceError};
 use crate::service::workers::tokens::{TokenUse, WorkerAuth, WorkerAuthKind};
 use crate::text::percent_escaped;
 use crate::tokens;
@@ -73,7 +73,7 @@ impl JobAuth {
 
     /// Returns the attempt of the request if the credential allows reports of its state.
     pub fn reporter(self, job: &str, attempt: Option<u32>) -> Result<AttemptRef, ApiError> {
-        let job = JobId::parse(job).map_err(|_| ApiError::invalid_id("job"))?;
+        let job = JobId::parse(job).map_err(|_| ApiError::invalid_id(IdKind::Job))?;
         let attempt = attempt.map(AttemptNumber);
         match self {
             Self::LegacyWorker(worker) | Self::AgentSession(worker) => Ok(AttemptRef { worker, job, attempt }),

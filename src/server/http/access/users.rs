@@ -20,6 +20,7 @@ use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
+use crate::service::error::IdKind;
 
 pub fn routes(app: &AppState) -> Routes {
     let (users, changes) =
@@ -149,5 +150,5 @@ async fn create_token(
 }
 
 fn user_id(text: &str) -> Result<UserId, ApiError> {
-    UserId::parse(text).map_err(|_| ApiError::invalid_id("user"))
+    UserId::parse(text).map_err(|_| ApiError::invalid_id(IdKind::User))
 }

@@ -26,7 +26,7 @@ use crate::http::state::AppState;
 use crate::service::artifacts::UploadAnnouncement;
 use crate::service::artifacts::uploads::ExpectedFile;
 use crate::service::configs::bundle_bytes;
-use crate::service::error::ServiceError;
+use crate::service::error::{ServiceError, UploadRejection};
 
 /// Query parameters that name an attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -167,8 +167,7 @@ pub async fn artifact(
     let limit = app.services.context.policy.artifact_limit;
     let expected_size = HttpBody::size_hint(&content).lower();
     if expected_size > limit {
-        let what = format!("larger than {limit} bytes");
-        return Err(ServiceError::Upload { message: what, too_large: true, kept: 0 }.into());
+        return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, kept: 0 }.into());
     }
     let sha256 = headers.get("x-content-sha256").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let announcement =

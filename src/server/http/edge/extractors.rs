@@ -15,7 +15,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let RawPath(parameters) =
-            RawPath::from_request_parts(parts, state).await.map_err(|_| ApiError::invalid_id("thing"))?;
+            RawPath::from_request_parts(parts, state).await.map_err(|_| ApiError::invalid_path_parameter())?;
         Ok(Self(parameters))
     }
 }

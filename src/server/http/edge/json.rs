@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::de::Error;
 
 use super::limits;
 use super::min_transfer_rate::is_body_too_slow;
@@ -94,7 +93,7 @@ pub async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<By
 pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // Serde also accepts a list with the fields in their order.
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err(ApiError::invalid_json(".", &serde_json::Error::custom("a list where an object is expected")));
+        return Err(ApiError::list_for_object());
     }
     serde_json::from_slice(bytes).map_err(|error| ApiError::invalid_json(&error_path::<T>(bytes), &error))
 }

@@ -6,6 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
 use app::domain::trace_context::TraceContext;
+use app::ui::prefs::Locale;
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::Entry;
@@ -15,6 +16,7 @@ use axum::response::Response;
 use tokio::task::JoinError;
 
 use super::client_addr::{Scheme, resolve_client};
+use super::language::client_locale;
 use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
 use crate::service::access::{AuthGrant, Principal};
@@ -29,16 +31,18 @@ const TRACEPARENT: &str = "traceparent";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
-    static CURRENT: RequestIds;
+    static CURRENT: RequestContext;
     static CURRENT_USER: String;
 }
 
-/// The ids of a request, available to everything that handles it.
+/// What is available to everything that handles a request.
 #[derive(Clone)]
-struct RequestIds {
-    request: String,
+struct RequestContext {
+    id: String,
     /// Its `traceparent`, if valid.
     trace: Option<TraceContext>,
+    /// The language of its problems.
+    locale: Locale,
 }
 
 /// The client's host: the peer of the connection, or the one that a trusted proxy reports.
@@ -52,7 +56,12 @@ pub fn peer_ip(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
 
 /// Returns the id of the current request.
 pub fn current_id() -> Option<String> {
-    CURRENT.try_with(|ids| ids.request.clone()).ok()
+    CURRENT.try_with(|current| current.id.clone()).ok()
+}
+
+/// Returns the language that the client of the current request asks for; English outside of requests.
+pub fn current_locale() -> Locale {
+    CURRENT.try_with(|current| current.locale).unwrap_or_default()
 }
 
 /// Handles a request of this user.
@@ -67,13 +76,13 @@ pub fn current_user() -> Option<String> {
 
 /// Returns the trace of the current request.
 fn current_trace() -> Option<TraceContext> {
-    CURRENT.try_with(|ids| ids.trace.clone()).ok().flatten()
+    CURRENT.try_with(|current| current.trace.clone()).ok().flatten()
 }
 
 /// Runs work of the current request to its end, even if the client disconnects.
 pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let task = match CURRENT.try_with(RequestIds::clone) {
-        Ok(ids) => tokio::spawn(CURRENT.scope(ids, work)),
+    let task = match CURRENT.try_with(RequestContext::clone) {
+        Ok(current) => tokio::spawn(CURRENT.scope(current, work)),
         Err(_) => tokio::spawn(work),
     };
     match task.await.map_err(JoinError::try_into_panic) {
@@ -86,9 +95,9 @@ pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> 
 
 /// Returns the log fields of the current request.
 pub fn log_context() -> Vec<(&'static str, String)> {
-    let fields = |ids: &RequestIds| {
-        let trace = ids.trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
-        [("request_id", ids.request.clone())].into_iter().chain(trace).collect()
+    let fields = |current: &RequestContext| {
+        let trace = current.trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
+        [("request_id", current.id.clone())].into_iter().chain(trace).collect()
     };
     CURRENT.try_with(fields).unwrap_or_default()
 }
@@ -119,7 +128,8 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     let started = std::time::Instant::now();
     let trace = request.headers().get(TRACEPARENT).and_then(|header| TraceContext::parse(header.to_str().ok()?));
     let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned());
-    let mut response = CURRENT.scope(RequestIds { request: id.clone(), trace }, next.run(request)).await;
+    let current = RequestContext { id: id.clone(), trace, locale: client_locale(request.headers()) };
+    let mut response = CURRENT.scope(current, next.run(request)).await;
     let status = response.status().as_u16();
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {

@@ -22,6 +22,7 @@ use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::access::{AuthGrant, Principal};
 use crate::service::artifacts::ArtifactDownload;
+use crate::service::error::IdKind;
 
 /// Isolates files of a job from everything else in the browser.
 const FILE_SECURITY_POLICY: &str =
@@ -80,7 +81,10 @@ async fn raw_log(
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     let name = format!("attachment; filename=\"{id}-{attempt}.log\"");
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| ApiError::invalid_id("job"))?);
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_str(&name).map_err(|_| ApiError::invalid_id(IdKind::Job))?,
+    );
     Ok((headers, body).into_response())
 }
 

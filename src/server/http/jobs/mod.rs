@@ -33,6 +33,7 @@ use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
+use crate::service::error::IdKind;
 use crate::service::jobs::views::SubmitWarning;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -253,5 +254,5 @@ pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
 
 /// Parses a job's id from a path.
 pub fn job_id(text: &str) -> Result<JobId, ApiError> {
-    JobId::parse(text).map_err(|_| ApiError::invalid_id("job"))
+    JobId::parse(text).map_err(|_| ApiError::invalid_id(IdKind::Job))
 }

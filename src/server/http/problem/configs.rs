@@ -2,20 +2,21 @@
 
 use axum::http::StatusCode;
 
-use super::ApiError;
+use super::{ApiError, Sentence, escaped};
 use crate::service::error::ServiceError;
 
 /// The field that confirms the reviewed revision.
 const REVIEWED_REVISION: &str = "reviewed_revision";
 const CHANGED_BY: &str = "changed_by";
 
-/// Returns the message with similar names and how to get the list.
-pub fn not_found_text(name: &str, near: &[String]) -> String {
-    let near = if near.is_empty() { String::new() } else { format!(" Did you mean {}?", near.join(", ")) };
-    format!(
-        "Configuration {name:?} not found.{near} GET /api/configs lists them; `simpletuner configs push DIRECTORY` or PUT \
-         /api/configs/NAME adds one."
-    )
+/// Returns the sentence with similar names, if there are any.
+pub fn not_found(name: &str, similar: &[String]) -> Sentence {
+    let (name, similar) = (escaped(name), similar.join(", "));
+    if similar.is_empty() {
+        Sentence::ConfigNotFoundUnknown { name }
+    } else {
+        Sentence::ConfigNotFoundSimilar { name, similar }
+    }
 }
 
 /// Returns the problem of a configuration error.
@@ -31,33 +32,21 @@ pub fn config_problem(error: ServiceError) -> ApiError {
 
 /// The configuration belongs to another user.
 fn not_yours(name: &str, owner: Option<String>) -> ApiError {
-    let ownership =
-        owner.as_ref().map_or_else(|| "has no known owner".to_owned(), |owner| format!("belongs to {owner}"));
-    let detail = format!(
-        "The configuration {name:?} {ownership}, and changing it requires `config.manage`. Use another name for yours."
-    );
-    let mut error = ApiError::new(StatusCode::FORBIDDEN, "config_not_yours", detail);
-    error.extra.insert("owner".to_owned(), owner.into());
-    error
+    let name = escaped(name);
+    let sentence = match owner.clone() {
+        Some(owner) => Sentence::ConfigNotYoursOwner { name, owner },
+        None => Sentence::ConfigNotYoursNoOwner { name },
+    };
+    ApiError::new(StatusCode::FORBIDDEN, sentence).with("owner", owner)
 }
 
 /// Other users have changed the configuration since the caller reviewed it.
 fn config_changed(name: &str, seen: u32, newest: u32, changed_by: Option<String>) -> ApiError {
-    let who = changed_by.as_deref().unwrap_or("another user");
-    let detail = format!(
-        "{who} has changed the configuration {name:?} since revision {seen}. Review revision {newest}, and submit with \
-         config_revision {newest} to run it, or with config_revision {seen} to run what you ran before."
-    );
-    let mut error = ApiError::new(StatusCode::CONFLICT, "config_changed", detail);
-    let fields = [("revision", newest.into()), (REVIEWED_REVISION, seen.into()), (CHANGED_BY, changed_by.into())];
-    error.extra.extend(fields.map(|(name, value)| (name.to_owned(), value)));
-    error
-}
-
-/// The file contains code that Python could run.
-pub fn code_file_text(path: &str) -> String {
-    format!(
-        "The file {path:?} is code, which Python could run on the workers. Configurations contain settings only: remove it, or \
-         start the server, and the workers that may run it, with --allow-code."
-    )
+    let (name, seen_text, newest_text) = (escaped(name), seen.to_string(), newest.to_string());
+    let sentence = match changed_by.clone() {
+        Some(user) => Sentence::ConfigChangedByUser { user, name, seen: seen_text, newest: newest_text },
+        None => Sentence::ConfigChangedByUnknown { name, seen: seen_text, newest: newest_text },
+    };
+    let error = ApiError::new(StatusCode::CONFLICT, sentence);
+    error.with("revision", newest).with(REVIEWED_REVISION, seen).with(CHANGED_BY, changed_by)
 }

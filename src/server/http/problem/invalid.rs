@@ -1,102 +1,149 @@
 //! Problems of invalid input.
 
+use app::domain::labels::{LabelsError, MAX_LABEL_CHARS, MAX_LABELS};
 use app::domain::password::{MAX_BYTES, MIN_CHARS, PasswordWeakness};
-use app::protocol::problem::FieldError;
+use app::protocol::jobs::overrides::{MAX_DIFF_BYTES, MAX_ENTRY_BYTES, MAX_OVERRIDES};
 use axum::http::StatusCode;
-use serde_json::Value;
 
-use super::{ApiError, configs, query_parse};
+use super::{ApiError, Sentence, escaped, query_parse};
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidField, InvalidInput};
 
 /// Returns the problem of an invalid input.
-pub(super) fn invalid_input(invalid_input: &InvalidInput) -> ApiError {
-    let (code, detail) = match invalid_input {
-        InvalidInput::Name(name) => (
-            "invalid_name",
-            format!(
-                "{name:?} is not a valid name: use 1 to 64 characters, without control characters, changes of writing direction or invisible characters."
-            ),
-        ),
-        InvalidInput::SecretName(name) => (
-            "invalid_secret_name",
-            format!(
-                "{name:?} is no name of a secret: those are variables like HF_TOKEN, WANDB_API_KEY or AWS_ACCESS_KEY_ID, which end in _TOKEN, _KEY, _SECRET, _PASSWORD, _PASSPHRASE, _CREDENTIALS, _AUTH, _ID, _USER, _USERNAME or _DSN."
-            ),
-        ),
-        InvalidInput::Labels(bad) => ("invalid_labels", format!("Invalid labels: {bad}.")),
-        InvalidInput::Network(text) => (
-            "invalid_network",
-            format!("{text:?} is not a network: write one like 10.0.0.0/8 or 2001:db8::/32, or a single address."),
-        ),
-        InvalidInput::Status(word) => ("invalid_status", format!("A worker cannot report the status {word:?}.")),
-        InvalidInput::Password(weakness) => ("weak_password", weak_password_text(*weakness)),
-        InvalidInput::OutOfRange { field, allowed } => ("out_of_range", format!("`{field}` must be {allowed}.")),
-        InvalidInput::Pattern(error) => ("invalid_pattern", format!("Invalid regular expression: {error}.")),
-        InvalidInput::PatternTooCostly => (
-            "pattern_too_costly",
-            "Searching this log with the pattern takes too much time. Use smaller repetitions (`.*` instead of \
-             `.{1000}`), fewer alternatives and classes such as `[a-z]` instead of `\\w`, or search for plain text."
-                .to_owned(),
-        ),
-        InvalidInput::Search(misread) => ("invalid_search", query_parse::describe(misread)),
-        InvalidInput::Path(path) => (
-            "invalid_path",
-            format!(
-                "{path:?} is not a valid path: paths are relative, without `..`, invisible characters or changes of writing direction."
-            ),
-        ),
-        InvalidInput::Code(path) => ("config_code", configs::code_file_text(path)),
-        InvalidInput::ConfigJsonMissing => {
-            ("config_json_missing", "A configuration needs a file `config.json`.".to_owned())
+pub(super) fn invalid_input(invalid: &InvalidInput) -> ApiError {
+    let error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(invalid));
+    match invalid {
+        InvalidInput::Search(misread) => {
+            query_parse::parameters(misread).fold(error, |error, (name, value)| error.with(name, value))
         }
-        InvalidInput::InvalidJson { file, error } => {
-            ("config_json_broken", format!("`{file}` is no usable JSON object: {error}."))
-        }
-        InvalidInput::TooMuch { what, limit } => {
-            ("too_large", format!("Too many: at most {limit} {what} are allowed."))
-        }
-        InvalidInput::OtherWorker => ("other_worker", "The worker ID is not that of the token.".to_owned()),
-    };
-    let mut error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail);
-    if let InvalidInput::Search(misread) = invalid_input {
-        let parts = query_parse::parameters(misread).map(|(name, value)| (name.to_owned(), value.into()));
-        error.extra.extend(parts);
+        InvalidInput::Password(weakness) => error.with("why", weakness.as_str()),
+        InvalidInput::OutOfRange { field, .. } => error.with("field", *field),
+        _ => error,
     }
-    if let InvalidInput::Password(weakness) = invalid_input {
-        error.extra.insert("why".to_owned(), weakness.as_str().into());
-    }
-    if let InvalidInput::OutOfRange { field, .. } = invalid_input {
-        error.extra.insert("field".to_owned(), (*field).into());
-    }
-    error
 }
 
 /// Returns the problem of several invalid fields.
 pub(super) fn invalid_fields(wrong: &[InvalidField]) -> ApiError {
     let mut error = wrong.first().map_or_else(super::panicked, |first| invalid_input(&first.invalid));
-    error.errors = wrong.iter().map(field_error).collect();
+    error.fields = wrong.iter().map(|wrong| (wrong.field.to_string(), invalid_input(&wrong.invalid))).collect();
     error
 }
 
-fn field_error(InvalidField { field, invalid }: &InvalidField) -> FieldError {
-    let error = invalid_input(invalid);
-    let why = error.extra.get("why").and_then(Value::as_str).map(str::to_owned);
-    FieldError { field: field.to_string(), code: error.code.to_owned(), detail: error.detail, why }
+fn sentence(invalid: &InvalidInput) -> Sentence {
+    match invalid {
+        InvalidInput::Name(name) => Sentence::InvalidName { name: escaped(name) },
+        InvalidInput::SecretName(name) => Sentence::InvalidSecretName { name: escaped(name) },
+        InvalidInput::Labels(error) => labels_sentence(error),
+        InvalidInput::Network(text) => Sentence::InvalidNetwork { network: escaped(text) },
+        InvalidInput::Status(word) => Sentence::InvalidStatus { status: escaped(word) },
+        InvalidInput::Password(weakness) => password_sentence(*weakness),
+        InvalidInput::OutOfRange { field, allowed } => out_of_range((*field).to_owned(), *allowed),
+        InvalidInput::Pattern(why) => Sentence::InvalidPattern { why: why.clone() },
+        InvalidInput::PatternTooCostly => Sentence::PatternTooCostly { repetition: ".{1000}".to_owned() },
+        InvalidInput::Search(misread) => query_parse::sentence(misread),
+        InvalidInput::Path(path) => Sentence::InvalidPath { path: escaped(path) },
+        InvalidInput::Code(path) => Sentence::ConfigCode { path: escaped(path) },
+        InvalidInput::ConfigJsonMissing => Sentence::ConfigJsonMissing,
+        InvalidInput::InvalidJson { file, error } => {
+            Sentence::ConfigJsonBrokenSyntax { file: file.clone(), why: error.clone() }
+        }
+        InvalidInput::NotAJsonObject { file } => Sentence::ConfigJsonBrokenNoObject { file: file.clone() },
+        InvalidInput::TooMuch { what, limit } => too_large(*what, limit.to_string()),
+        InvalidInput::OtherWorker => Sentence::OtherWorker,
+    }
 }
 
-fn weak_password_text(weakness: PasswordWeakness) -> String {
+fn labels_sentence(error: &LabelsError) -> Sentence {
+    match error {
+        LabelsError::TooMany(number) => {
+            Sentence::InvalidLabelsNumber { number: number.to_string(), max: MAX_LABELS.to_string() }
+        }
+        LabelsError::InvalidEntry(key) => {
+            Sentence::InvalidLabelsEntry { key: escaped(key), max: MAX_LABEL_CHARS.to_string() }
+        }
+        LabelsError::MissingValue(label) => Sentence::InvalidLabelsValue { label: escaped(label) },
+    }
+}
+
+fn password_sentence(weakness: PasswordWeakness) -> Sentence {
     match weakness {
-        PasswordWeakness::TooShort => format!("The password is too short. Use at least {MIN_CHARS} characters."),
-        PasswordWeakness::TooLong => format!("The password is too long. Use at most {MAX_BYTES} bytes."),
-        PasswordWeakness::Guessable => {
-            "The password is easy to guess: it is a common one, a pattern, or made of obvious words \
-                                such as your name. Use several unrelated words, or let a password manager make one."
-                .to_owned()
+        PasswordWeakness::TooShort => Sentence::WeakPasswordShort { min: MIN_CHARS.to_string() },
+        PasswordWeakness::TooLong => Sentence::WeakPasswordLong { max: MAX_BYTES.to_string() },
+        PasswordWeakness::Guessable => Sentence::WeakPasswordGuessable,
+        PasswordWeakness::Breached => Sentence::WeakPasswordBreached,
+        PasswordWeakness::Listed => Sentence::WeakPasswordListed,
+    }
+}
+
+fn out_of_range(field: String, allowed: AllowedValues) -> Sentence {
+    use AllowedValues as A;
+    match allowed {
+        A::Number { min, max } => Sentence::OutOfRangeNumber { field, min: min.to_string(), max: max.to_string() },
+        A::OptionalNumber { min, max } => {
+            Sentence::OutOfRangeOptionalNumber { field, min: min.to_string(), max: max.to_string() }
         }
-        PasswordWeakness::Breached => {
-            "The password is known from breaches, and attackers try those first. Choose one that you use nowhere else."
-                .to_owned()
+        A::Characters { min, max } => {
+            Sentence::OutOfRangeCharacters { field, min: min.to_string(), max: max.to_string() }
         }
-        PasswordWeakness::Listed => "The password is on this server's blocklist. Choose another one.".to_owned(),
+        A::VisibleCharacters { min, max } => {
+            Sentence::OutOfRangeVisibleCharacters { field, min: min.to_string(), max: max.to_string() }
+        }
+        A::Bytes { min, max } => Sentence::OutOfRangeBytes { field, min: min.to_string(), max: max.to_string() },
+        A::Text { min, max } => Sentence::OutOfRangeText { field, min: min.to_string(), max: max.to_string() },
+        A::Length { max } => Sentence::OutOfRangeLength { field, max: max.to_string() },
+        A::Seconds { days } => {
+            let seconds = (days * 86_400).to_string();
+            Sentence::OutOfRangeSeconds { field, seconds, days: days.to_string() }
+        }
+        A::Period { days } => Sentence::OutOfRangePeriod { field, days: days.to_string() },
+        A::LeftOut { given } => Sentence::OutOfRangeLeftOut { field, given: given.to_owned() },
+        A::TokenDays { max } => Sentence::OutOfRangeTokenDays { field, max: max.to_string() },
+        A::DroppedBytes { min } => Sentence::OutOfRangeDroppedBytes { field, min: min.to_string() },
+        A::Positive => Sentence::OutOfRangePositive { field },
+        A::Runtime => Sentence::OutOfRangeRuntime { field },
+        A::Duration => Sentence::OutOfRangeDuration { field },
+        A::Accelerator => Sentence::OutOfRangeAccelerator { field },
+        A::Role => Sentence::OutOfRangeRole { field },
+        A::Order => Sentence::OutOfRangeOrder { field },
+        A::Grouping => Sentence::OutOfRangeGrouping { field },
+        A::AccountName => Sentence::OutOfRangeAccountName { field },
+        A::Cursor => Sentence::OutOfRangeCursor { field },
+        A::Moment => Sentence::OutOfRangeMoment { field },
+        A::Expiry => Sentence::OutOfRangeExpiry { field },
+        A::Overrides => Sentence::OutOfRangeOverrides {
+            field,
+            settings: MAX_OVERRIDES.to_string(),
+            value_bytes: MAX_ENTRY_BYTES.to_string(),
+            total_bytes: MAX_DIFF_BYTES.to_string(),
+        },
+        A::Settings => Sentence::OutOfRangeSettings { field },
+        A::StartPoint => Sentence::OutOfRangeStartPoint { field },
+        A::Step => Sentence::OutOfRangeStep { field },
+        A::CheckpointName => Sentence::OutOfRangeCheckpointName { field },
+        A::CheckpointFiles => Sentence::OutOfRangeCheckpointFiles { field },
+        A::FileSize => Sentence::OutOfRangeFileSize { field },
+        A::FileDigest => Sentence::OutOfRangeFileDigest { field },
+    }
+}
+
+fn too_large(what: LimitedItems, limit: String) -> Sentence {
+    match what {
+        LimitedItems::Secrets => Sentence::TooLargeSecrets { limit },
+        LimitedItems::Gpus => Sentence::TooLargeGpus { limit },
+        LimitedItems::Paths => Sentence::TooLargePaths { limit },
+        LimitedItems::Points => Sentence::TooLargePoints { limit },
+        LimitedItems::Metrics => Sentence::TooLargeMetrics { limit },
+        LimitedItems::Attempts => Sentence::TooLargeAttempts { limit },
+        LimitedItems::Passkeys => Sentence::TooLargePasskeys { limit },
+        LimitedItems::LogBytes => Sentence::TooLargeLogBytes { limit },
+        LimitedItems::LogGaps => Sentence::TooLargeLogGaps { limit },
+        LimitedItems::Ids => Sentence::TooLargeIds { limit },
+        LimitedItems::ReasonCharacters => Sentence::TooLargeReasonCharacters { limit },
+        LimitedItems::Networks => Sentence::TooLargeNetworks { limit },
+        LimitedItems::JobFiles => Sentence::TooLargeJobFiles { limit },
+        LimitedItems::CheckpointFiles => Sentence::TooLargeCheckpointFiles { limit },
+        LimitedItems::TelemetrySamples => Sentence::TooLargeTelemetrySamples { limit },
+        LimitedItems::Files => Sentence::TooLargeFiles { limit },
+        LimitedItems::ConfigBytes => Sentence::TooLargeConfigBytes { limit },
     }
 }

@@ -2,16 +2,21 @@
 
 use serde_json::Error;
 
-/// Returns the reason as a sentence. `path` is the position in the body, as in `worker_labels.team`, or `.` for the body
-/// itself.
-pub fn describe(path: &str, error: &Error) -> String {
+use super::Sentence;
+
+/// Returns the reason. `path` is the position in the body, as in `worker_labels.team`, or `.` for the body itself.
+pub fn sentence(path: &str, error: &Error) -> Sentence {
     let text = error.to_string();
     let why = text.rsplit_once(" at line ").filter(|_| error.is_data()).map_or(text.as_str(), |(why, _)| why);
     let path = if error.is_data() { path } else { "." };
-    match (path, unknown_variant(why)) {
-        (".", _) => format!("The body is not the expected JSON: {why}."),
-        (path, Some((found, allowed))) => format!("`{path}` cannot be {found}. Allowed: {allowed}."),
-        (path, None) => format!("The body is not the expected JSON: `{path}`: {why}."),
+    match (path.to_owned(), unknown_variant(why)) {
+        (path, _) if path == "." => Sentence::InvalidJsonBody { why: why.to_owned() },
+        (path, Some((found, allowed))) => {
+            // Serde lists the words in English: "`a` or `b`", "one of `a`, `b`, `c`".
+            let allowed = allowed.trim_start_matches("one of ").replace("` or `", "`, `");
+            Sentence::InvalidJsonWord { path, found: found.to_owned(), allowed }
+        }
+        (path, None) => Sentence::InvalidJsonField { path, why: why.to_owned() },
     }
 }
 
@@ -25,13 +30,14 @@ fn unknown_variant(why: &str) -> Option<(&str, &str)> {
 mod tests {
     use crate::http::edge::json::parse_json;
     use app::protocol::jobs::SubmitJob;
+    use app::ui::prefs::Locale;
 
     #[test]
     fn errors_contain_the_path() {
         let table = [
             (
                 r#"{"config_name": "a", "target": "moon"}"#,
-                "`target` cannot be `moon`. Allowed: one of `auto`, `worker`, `local`.",
+                "`target` cannot be `moon`. Allowed: `auto`, `worker`, `local`.",
             ),
             (
                 r#"{"config_name": "a", "gpu_count": "two"}"#,
@@ -54,7 +60,7 @@ mod tests {
         ];
         for (body, words) in table {
             let Err(error) = parse_json::<SubmitJob>(body.as_bytes()) else { panic!("{body}") };
-            assert_eq!(error.to_problem().detail, words, "{body}");
+            assert_eq!(error.to_problem(Locale::En).detail, words, "{body}");
         }
     }
 }

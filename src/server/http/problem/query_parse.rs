@@ -2,22 +2,24 @@
 
 use app::domain::worker_search::query::{KEYS_HELP, MAX_QUERY_CHARS, QueryParseError};
 
-/// Returns the reason as a sentence.
-pub fn describe(error: &QueryParseError) -> String {
+use super::{Sentence, escaped};
+
+/// Returns the reason.
+pub fn sentence(error: &QueryParseError) -> Sentence {
     match error {
         QueryParseError::UnknownKey(word) => {
-            format!("Unknown filter {word:?}. Available: {KEYS_HELP}. Use quotes to search for the literal text.")
+            Sentence::InvalidSearchKey { word: escaped(word), allowed: KEYS_HELP.to_owned() }
         }
         QueryParseError::InvalidValue { word, allowed } => {
-            format!("Invalid value in {word:?}. Allowed: {allowed}.")
+            Sentence::InvalidSearchValue { word: escaped(word), allowed: allowed.clone() }
         }
-        QueryParseError::MissingValue(word) => format!("Missing value after {word:?}."),
-        QueryParseError::UnclosedQuote(word) => format!("Unclosed quote before {word:?}."),
-        QueryParseError::TooLong => format!("The query has more than {MAX_QUERY_CHARS} characters."),
+        QueryParseError::MissingValue(word) => Sentence::InvalidSearchEmpty { word: escaped(word) },
+        QueryParseError::UnclosedQuote(word) => Sentence::InvalidSearchQuote { word: escaped(word) },
+        QueryParseError::TooLong => Sentence::InvalidSearchLong { max: MAX_QUERY_CHARS.to_string() },
     }
 }
 
-/// Returns the parameters for a localized message.
+/// Returns the fields of the document.
 pub fn parameters(error: &QueryParseError) -> impl Iterator<Item = (&'static str, &str)> {
     let (why, word, allowed) = match error {
         QueryParseError::UnknownKey(word) => ("key", word.as_str(), KEYS_HELP),

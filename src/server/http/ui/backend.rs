@@ -28,7 +28,7 @@ use app::protocol::usage::{UsageQuery, UsageReport};
 use app::protocol::workers::history::{PageQuery, WorkerAttempts, WorkerEvents};
 use app::protocol::workers::{FleetLabels, WorkerView, WorkersPage, WorkersQuery};
 use app::ui::backend::{Backend, BackendFuture, DraftPreview, ServerPageBackend, SubmitDraft, UnseenChange};
-use app::ui::localized_problem::localize;
+use app::ui::page_problem::word_for_page;
 use app::ui::prefs::{Locale, Prefs};
 use app::ui::time_zone::TimeZone;
 use axum::extract::Query;
@@ -92,8 +92,8 @@ impl InProcessBackend {
                 read(services, principal).await
             };
             answer.await.map_err(|error| {
-                let problem = ApiError::from(error).to_problem();
-                localize(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
+                let problem = ApiError::from(error).to_problem(locale);
+                word_for_page(Problem { request_id: problem.request_id.or(request_id), ..problem }, locale)
             })
         })
     }
@@ -328,8 +328,9 @@ impl ServerPageBackend for InProcessBackend {
                 let preview = services.jobs.preview(&principal, &reviewed_submit).await?;
                 Ok(DraftPreview { preview, commands: submit_commands(&submit, &at) })
             };
-            let outcome =
-                drafted.await.map_err(|error: ServiceError| localize(ApiError::from(error).to_problem(), locale));
+            let outcome = drafted
+                .await
+                .map_err(|error: ServiceError| word_for_page(ApiError::from(error).to_problem(locale), locale));
             Ok(SubmitDraft {
                 retried_revision: forms::jobs::revision_from_field(&fields, "ran"),
                 pinned_revision: pinned,

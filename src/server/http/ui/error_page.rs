@@ -1,26 +1,23 @@
-//! Errors as pages for browsers. The API returns problem documents, in the language that the client asks for.
+//! Errors as pages for browsers. The API returns problem documents.
 
 use app::protocol::problem::Problem;
 use app::ui::error_page::PageError;
 use app::ui::error_shell;
-use app::ui::localized_problem::localize;
-use app::ui::prefs::Locale;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leptos::prelude::provide_context;
 use leptos_axum::render_app_async_with_context;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{ScriptPolicy, provide_page_context};
 use crate::http::access;
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::language::client_locale;
-use crate::http::edge::request::Peer;
+use crate::http::edge::request::{Peer, current_locale};
 use crate::http::problem::method_not_allowed;
 use crate::http::state::AppState;
 use crate::text::local_path;
@@ -28,12 +25,10 @@ use crate::text::local_path;
 /// The maximum size of a problem document.
 const MAX_PROBLEM_BYTES: usize = 1 << 20;
 
-/// Replaces problem documents with error pages for browsers, and localizes those of the API.
+/// Replaces problem documents with error pages for browsers.
 pub async fn render_problems(State(app): State<AppState>, request: Request, next: Next) -> Response {
     if !wants_html(request.uri().path(), request.headers()) {
-        let locale = wanted_locale(&request);
-        let response = next.run(request).await;
-        return if let Some(locale) = locale { localize_response(response, locale).await } else { response };
+        return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
     let page_request = parts.clone();
@@ -42,7 +37,7 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     // A page that does not accept the method returns an empty response.
     let says_nothing = response.status() == StatusCode::METHOD_NOT_ALLOWED && !has_content_type(response.headers(), "");
     if says_nothing {
-        return render_page(&app, page_request, method_not_allowed().to_problem(), response).await;
+        return render_page(&app, page_request, method_not_allowed().to_problem(current_locale()), response).await;
     }
     if !is_document {
         return response;
@@ -51,34 +46,6 @@ pub async fn render_problems(State(app): State<AppState>, request: Request, next
     let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
     let Some(problem) = parse_problem(&bytes) else { return Response::from_parts(head, Body::from(bytes)) };
     render_page(&app, page_request, problem, Response::from_parts(head, Body::empty())).await
-}
-
-/// Returns the language that a client of the API asks for, unless it is English.
-fn wanted_locale(request: &Request) -> Option<Locale> {
-    Some(client_locale(request.headers())).filter(|locale| *locale != Locale::En)
-}
-
-/// Translates a problem document into the user's language.
-async fn localize_response(response: Response, locale: Locale) -> Response {
-    if !has_content_type(response.headers(), "application/problem+json") {
-        return response;
-    }
-    let (mut head, body) = response.into_parts();
-    let bytes = to_bytes(body, MAX_PROBLEM_BYTES).await.unwrap_or_default();
-    let localized = parse_problem(&bytes).map(|problem| (problem.clone(), localize(problem, locale)));
-    let (Some((before, localized)), Ok(mut document)) = (localized, serde_json::from_slice::<Value>(&bytes)) else {
-        return Response::from_parts(head, Body::from(bytes));
-    };
-    if localized == before {
-        return Response::from_parts(head, Body::from(bytes));
-    }
-    document["detail"] = localized.detail.into();
-    if !localized.errors.is_empty() {
-        document["errors"] = json!(localized.errors);
-    }
-    head.headers.remove(header::CONTENT_LENGTH);
-    head.headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(locale.tag()));
-    Response::from_parts(head, Body::from(document.to_string()))
 }
 
 /// Returns whether the request comes from a browser that expects a page.

@@ -42,7 +42,7 @@ use crate::http::access::session;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::headers::cookie;
 use crate::http::edge::limits;
-use crate::http::edge::request::Peer;
+use crate::http::edge::request::{Peer, current_locale};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 
@@ -188,7 +188,7 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
         set_page_headers(&response, scripts, flash.is_some());
     }
     let over = parts.extensions.get::<ExpiredSession>().map(|ExpiredSession| session_expired_flash());
-    let flash = flash.or(over).map(|flash| flash.localized(prefs.locale));
+    let flash = flash.or(over).map(|flash| flash.for_page(prefs.locale));
     if let (Some(principal), Some(session)) = (principal, prefs.session.clone()) {
         let backend = Arc::new(InProcessBackend::new(app.clone(), principal, session, &prefs));
         provide_context::<SharedBackend>(backend.clone());
@@ -203,7 +203,7 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
 
 /// Returns the message for users whose session has expired.
 fn session_expired_flash() -> Flash {
-    let problem = ApiError::not_authenticated().to_problem();
+    let problem = ApiError::not_authenticated().to_problem(current_locale());
     Flash::Problem { form: FormName::Login, problem, fields: BTreeMap::new() }
 }
 

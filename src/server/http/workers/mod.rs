@@ -29,6 +29,7 @@ use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
+use crate::service::error::IdKind;
 use crate::text::shell_quoted;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -241,7 +242,7 @@ async fn rotate(
 
 /// Parses a worker's id from a path.
 pub fn worker_id(text: &str) -> Result<WorkerId, ApiError> {
-    WorkerId::parse(text).map_err(|_| ApiError::invalid_id("worker"))
+    WorkerId::parse(text).map_err(|_| ApiError::invalid_id(IdKind::Worker))
 }
 
 /// Returns a new worker with the command that starts its agent.

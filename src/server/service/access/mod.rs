@@ -14,7 +14,7 @@ pub mod per_user_limit;
 pub mod rate_limits;
 mod sessions;
 mod setup;
-mod tokens;
+pub mod tokens;
 mod users;
 
 use std::collections::HashMap;

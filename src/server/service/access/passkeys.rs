@@ -25,6 +25,7 @@ use super::factors::{code_digests, generate_codes, has_factor, has_totp, remove_
 use super::notices::{ChangeAuthor, add_change_notice};
 use super::{AuthMethod, PENDING_LOGIN_LIFETIME, Principal};
 use crate::service::access::AccessService;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{FactorError, InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
@@ -90,8 +91,7 @@ impl AccessService {
         confirm: ConfirmPasskey,
     ) -> Result<AddedPasskey, ServiceError> {
         let user = self.require_password_session(principal).await?;
-        let allowed = "1 to 64 visible characters";
-        const { assert!(MAX_NAME_CHARS == 64) };
+        let allowed = AllowedValues::VisibleCharacters { min: 1, max: MAX_NAME_CHARS as u64 };
         let name = parse_name(&confirm.name).ok_or(InvalidInput::OutOfRange { field: "name", allowed })?.to_owned();
         let challenge =
             self.take_challenge(ChallengePurpose::Registration, challenge_holder(principal)?.as_str(), &user).await?;
@@ -328,7 +328,11 @@ pub(super) fn passkey_view(passkey: StoredPasskey) -> PasskeyView {
 
 fn check_passkey_limit(there: usize) -> Result<(), ServiceError> {
     let limit = u64::try_from(MAX_PASSKEYS).unwrap_or(u64::MAX);
-    if there < MAX_PASSKEYS { Ok(()) } else { Err(InvalidInput::TooMuch { what: "passkeys", limit }.into()) }
+    if there < MAX_PASSKEYS {
+        Ok(())
+    } else {
+        Err(InvalidInput::TooMuch { what: LimitedItems::Passkeys, limit }.into())
+    }
 }
 
 fn challenge_holder(principal: &Principal) -> Result<&SessionId, ServiceError> {

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::users::invalid_name_field;
 use super::{AuthMethod, Principal};
 use crate::service::access::AccessService;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::StoreError;
@@ -20,7 +21,7 @@ use crate::store::access::{StoredToken, StoredUser};
 use crate::tokens;
 
 /// The maximum lifetime of a token that expires, in days.
-const MAX_TOKEN_DAYS: u32 = 3_660;
+pub const MAX_TOKEN_DAYS: u32 = 3_660;
 
 impl AccessService {
     pub async fn user_tokens(&self, user: &UserId) -> Result<Vec<TokenView>, ServiceError> {
@@ -70,7 +71,7 @@ impl AccessService {
             (None, false) => Ok(Some(self.context.now() + self.context.policy.accounts.api_token_lifetime)),
             (None, true) => Ok(None),
             (Some(_), _) => {
-                let allowed = "1 to 3660, or left out; left out where `never_expires` is set";
+                let allowed = AllowedValues::TokenDays { max: MAX_TOKEN_DAYS.into() };
                 Err(InvalidInput::OutOfRange { field: "expires_in_days", allowed })
             }
         }

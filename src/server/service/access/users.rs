@@ -20,6 +20,7 @@ use super::sessions::end_sessions;
 use super::setup::SETUP_CODE_SETTING;
 use super::tokens::revoke_tokens;
 use crate::service::access::AccessService;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::{StoredUser, UserActivity};
@@ -190,8 +191,7 @@ pub(super) async fn insert_user(
 
 /// Checks the name of a user or a token.
 pub(super) fn invalid_name_field(name: &str) -> Option<InvalidField> {
-    (!is_valid_name(name))
-        .then(|| InvalidField::out_of_range("name", "1 to 32 lower-case letters, digits, `.`, `_` and `-`"))
+    (!is_valid_name(name)).then(|| InvalidField::out_of_range("name", AllowedValues::AccountName))
 }
 
 fn matches_query(query: &UsersQuery, user: &UserView) -> bool {

@@ -17,6 +17,7 @@ use serde_json::{Map, json};
 use super::host_health::{apply_host_health, checked_reason};
 use super::unassigned_runs::apply_claim;
 use crate::service::agents::AgentService;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::configs::StoredConfig;
@@ -181,10 +182,10 @@ impl AgentService {
 /// Validates and converts points.
 fn parse_points(points: &[ProgressPoint]) -> Result<Vec<StoredPoint>, ServiceError> {
     if points.len() > MAX_POINTS {
-        return Err(InvalidInput::TooMuch { what: "points", limit: MAX_POINTS as u64 }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Points, limit: MAX_POINTS as u64 }.into());
     }
     if points.iter().any(|point| point.metrics.len() > MAX_METRICS) {
-        return Err(InvalidInput::TooMuch { what: "metrics", limit: MAX_METRICS as u64 }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Metrics, limit: MAX_METRICS as u64 }.into());
     }
     Ok(points.iter().map(stored_point).collect())
 }
@@ -267,7 +268,7 @@ async fn load_current(
 /// The step from which an attempt reports to resume.
 fn resumed_from(report: &StatusReport) -> Result<Option<i64>, ServiceError> {
     let step = report.resumed_from_step.map(i64::try_from).transpose();
-    step.map_err(|_| InvalidInput::OutOfRange { field: RESUMED_FIELD, allowed: "a step, or left out" }.into())
+    step.map_err(|_| InvalidInput::OutOfRange { field: RESUMED_FIELD, allowed: AllowedValues::Step }.into())
 }
 
 fn parse_report(report: &StatusReport) -> Result<AttemptReport, ServiceError> {

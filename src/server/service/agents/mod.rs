@@ -39,6 +39,7 @@ use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::withdraw_offers;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
+use app::domain::allowed_values::LimitedItems;
 use crate::service::gpus::GpuReadings;
 use crate::service::gpus::GpuService;
 use crate::service::jobs::JobService;
@@ -419,7 +420,7 @@ fn check_heartbeat(worker: &WorkerId, heartbeat: &HeartbeatRequest) -> Result<()
     }
     check_telemetry(&heartbeat.telemetry)?;
     if heartbeat.attempts.len() > MAX_GPUS as usize {
-        return Err(InvalidInput::TooMuch { what: "attempts", limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Attempts, limit: MAX_GPUS.into() }.into());
     }
     Ok(())
 }

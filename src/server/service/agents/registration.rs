@@ -9,6 +9,7 @@ use app::domain::text::{is_control_or_invisible, is_plain};
 use app::protocol::agents::RegisterRequest;
 
 use super::host_health;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::gpu_from_wire;
 
@@ -38,7 +39,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
         register.gpus.iter().map(gpu_from_wire).collect()
     };
     if gpus.len() > MAX_GPUS as usize {
-        return Err(InvalidInput::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
     }
     let accelerator = accelerator.unwrap_or_else(|| if gpus.is_empty() { "cpu" } else { "cuda" }.to_owned());
     let capability = Capability {
@@ -62,7 +63,7 @@ pub fn parse_capability(worker: &WorkerId, register: &RegisterRequest) -> Result
         .as_ref()
         .is_some_and(|paths| paths.len() > MAX_PATHS || !paths.iter().all(|path| is_placeholder_name(path)))
     {
-        return Err(InvalidInput::TooMuch { what: "paths", limit: MAX_PATHS as u64 }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Paths, limit: MAX_PATHS as u64 }.into());
     }
     check_texts(&capability)?;
     Ok(capability)
@@ -84,7 +85,8 @@ fn checked_sandbox(reported: &Sandbox) -> Sandbox {
 fn max_jobs(register: &RegisterRequest) -> Result<u32, ServiceError> {
     let number = register.max_jobs.unwrap_or(1);
     let usable = (1..=MAX_GPUS).contains(&number);
-    if usable { Ok(number) } else { Err(InvalidInput::OutOfRange { field: "max_jobs", allowed: "1 to 64" }.into()) }
+    let allowed = AllowedValues::Number { min: 1, max: MAX_GPUS.into() };
+    if usable { Ok(number) } else { Err(InvalidInput::OutOfRange { field: "max_jobs", allowed }.into()) }
 }
 
 fn check_texts(capability: &Capability) -> Result<(), ServiceError> {

@@ -17,6 +17,7 @@ use futures_util::stream::BoxStream;
 use super::checkpoint_pruning::{self, prune_superseded};
 use crate::files::artifacts::ArtifactStore;
 use crate::service::agents::attempt_reports::AttemptRef;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::artifacts::ArtifactService;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::Caller;
@@ -243,11 +244,10 @@ async fn first_missing_file(
 
 /// Validates the step of a checkpoint.
 fn parse_step(checkpoint: &CompletedCheckpoint) -> Result<i64, InvalidInput> {
-    let allowed = "`checkpoint-` and a step, such as checkpoint-500";
-    let step = checkpoint_pruning::checkpoint_step(&checkpoint.name)
-        .ok_or(InvalidInput::OutOfRange { field: "name", allowed })?;
+    let no_name = InvalidInput::OutOfRange { field: "name", allowed: AllowedValues::CheckpointName };
+    let step = checkpoint_pruning::checkpoint_step(&checkpoint.name).ok_or(no_name)?;
     if checkpoint.files.len() > MAX_FILES {
-        return Err(InvalidInput::TooMuch { what: "files of a checkpoint", limit: MAX_FILES as u64 });
+        return Err(InvalidInput::TooMuch { what: LimitedItems::CheckpointFiles, limit: MAX_FILES as u64 });
     }
     let mut seen = HashSet::new();
     let is_below = |path: &str| path.strip_prefix(&checkpoint.name).is_some_and(|rest| rest.starts_with('/'));
@@ -256,7 +256,7 @@ fn parse_step(checkpoint: &CompletedCheckpoint) -> Result<i64, InvalidInput> {
         return Err(InvalidInput::Path(odd.path.chars().take(80).collect()));
     }
     if checkpoint.files.is_empty() {
-        return Err(InvalidInput::OutOfRange { field: "files", allowed: "every file of the checkpoint: at least one" });
+        return Err(InvalidInput::OutOfRange { field: "files", allowed: AllowedValues::CheckpointFiles });
     }
     Ok(step)
 }

@@ -19,7 +19,7 @@ use futures_util::{Stream, StreamExt};
 
 use self::file_usage::FileUsageCache;
 use self::upload_finalizer::UploadFinalizer;
-use super::error::{InvalidInput, ResourceLimit, ServiceError};
+use super::error::{InvalidInput, ResourceLimit, ServiceError, UploadRejection};
 use super::unit_of_work::Caller;
 use crate::files::artifacts::ArtifactStore;
 use crate::files::artifacts::{StoredFile, UploadError};
@@ -27,6 +27,7 @@ use crate::files::uploads::UploadStore;
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
+use app::domain::allowed_values::LimitedItems;
 use crate::service::jobs::JobService;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::jobs::retention::RemovedFiles;
@@ -157,7 +158,7 @@ impl ArtifactService {
                 }
                 let limit = unit.context.policy.max_artifacts;
                 if unit.tx.has_other_artifacts(&job.id, (artifact.attempt, &artifact.path), limit).await? {
-                    return Err(InvalidInput::TooMuch { what: "files of a job", limit }.into());
+                    return Err(InvalidInput::TooMuch { what: LimitedItems::JobFiles, limit }.into());
                 }
                 // Several uploads may have been recorded at the same time.
                 let most = unit.context.policy.usage_limits.file_bytes_per_job;
@@ -212,11 +213,11 @@ impl ArtifactService {
 }
 
 pub(super) fn upload_error(error: UploadError) -> ServiceError {
-    match error {
-        UploadError::Store(error) => ServiceError::FilesUnavailable(error.to_string()),
-        UploadError::TooLarge { .. } => ServiceError::Upload { message: error.to_string(), too_large: true, kept: 0 },
-        UploadError::Interrupted(_) | UploadError::DigestMismatch { .. } => {
-            ServiceError::Upload { message: error.to_string(), too_large: false, kept: 0 }
-        }
-    }
+    let why = match error {
+        UploadError::Store(error) => return ServiceError::FilesUnavailable(error.to_string()),
+        UploadError::TooLarge { limit } => UploadRejection::TooLarge { limit },
+        UploadError::Interrupted(why) => UploadRejection::Interrupted(why),
+        UploadError::DigestMismatch { announced, found } => UploadRejection::DigestMismatch { announced, found },
+    };
+    ServiceError::Upload { why, kept: 0 }
 }

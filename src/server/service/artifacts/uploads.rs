@@ -12,9 +12,10 @@ use futures_util::{Stream, StreamExt};
 use crate::files::artifacts::{StoredFile, UploadError};
 use crate::files::uploads::{PartialUpload, UploadTarget};
 use crate::service::agents::attempt_reports::AttemptRef;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::artifacts::ArtifactService;
 use crate::service::artifacts::{UploadAnnouncement, upload_error};
-use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::error::{InvalidInput, ServiceError, UploadRejection};
 use crate::service::unit_of_work::Caller;
 use crate::store::artifacts::StoredArtifact;
 use crate::text::is_plain_path;
@@ -110,12 +111,12 @@ impl ArtifactService {
                     block.extend_from_slice(&bytes);
                     (true, None)
                 }
-                Some(Err(error)) => (false, Some(format!("the upload was interrupted: {error}"))),
+                Some(Err(error)) => (false, Some(UploadRejection::Interrupted(error.to_string()))),
                 None => (false, None),
             };
             if offset + block.len() as u64 > target.size {
-                let what = format!("more than the {} bytes that were announced", target.size);
-                return Err(ServiceError::Upload { message: what, too_large: false, kept: 0 });
+                let why = UploadRejection::MoreThanAnnounced { announced: target.size };
+                return Err(ServiceError::Upload { why, kept: 0 });
             }
             if block.len() >= WRITE_BLOCK_BYTES || !goes_on {
                 self.context.check_running_disk_space()?;
@@ -129,7 +130,7 @@ impl ArtifactService {
                 offset = end;
             }
             match broken {
-                Some(what) => return Err(ServiceError::Upload { message: what, too_large: false, kept: 0 }),
+                Some(why) => return Err(ServiceError::Upload { why, kept: 0 }),
                 None if goes_on => {}
                 None => return Ok(()),
             }
@@ -202,18 +203,14 @@ impl ArtifactService {
         if !is_plain_path(&path) {
             return Err(InvalidInput::Path(path.chars().take(80).collect()).into());
         }
-        let allowed = "the size of the whole file in bytes, for a chunked upload";
-        let size = expected.size.ok_or(InvalidInput::OutOfRange { field: "size", allowed })?;
+        let no_size = InvalidInput::OutOfRange { field: "size", allowed: AllowedValues::FileSize };
+        let size = expected.size.ok_or(no_size)?;
         let is_digest = |text: &String| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let allowed = "the SHA-256 of the whole file in hex, for a chunked upload";
-        let sha256 = expected.sha256.filter(is_digest).ok_or(InvalidInput::OutOfRange { field: "sha256", allowed })?;
+        let no_digest = InvalidInput::OutOfRange { field: "sha256", allowed: AllowedValues::FileDigest };
+        let sha256 = expected.sha256.filter(is_digest).ok_or(no_digest)?;
         let limit = self.context.policy.artifact_limit;
         if size > limit {
-            return Err(ServiceError::Upload {
-                message: format!("the file is larger than {limit} bytes"),
-                too_large: true,
-                kept: 0,
-            });
+            return Err(ServiceError::Upload { why: UploadRejection::TooLarge { limit }, kept: 0 });
         }
         Ok(UploadTarget { job: attempt_ref.job.clone(), attempt, path, size, sha256: sha256.to_ascii_lowercase() })
     }

@@ -10,6 +10,7 @@ use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, stri
 use futures_util::Stream;
 use serde_json::Value;
 
+use app::domain::allowed_values::AllowedValues;
 use crate::service::audit::AuditService;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
@@ -147,7 +148,7 @@ fn parse_cursor(cursor: &str) -> Result<AuditCursor, ServiceError> {
         let (at, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         Some(AuditCursor { at: Timestamp(at), seq, chain: parts.next()?.to_owned() })
     };
-    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
+    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
 }
 
 fn entry_view(entry: StoredAuditEntry) -> AuditEntry {

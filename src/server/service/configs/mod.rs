@@ -22,6 +22,7 @@ use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, requ
 use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::checked_name;
 use crate::service::ServiceContext;
+use app::domain::allowed_values::LimitedItems;
 use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
@@ -269,10 +270,10 @@ pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidFie
     let too_large =
         |what, limit: usize| vec![InvalidField::new("files", InvalidInput::TooMuch { what, limit: limit as u64 })];
     if bundle.files.len() > MAX_FILES {
-        return too_large("files", MAX_FILES);
+        return too_large(LimitedItems::Files, MAX_FILES);
     }
     if bundle.files.values().map(String::len).sum::<usize>() > MAX_BUNDLE {
-        return too_large("bytes in a configuration", MAX_BUNDLE);
+        return too_large(LimitedItems::ConfigBytes, MAX_BUNDLE);
     }
     let named = bundle.files.keys().filter_map(|path| {
         let said = || truncate_path(path);
@@ -289,11 +290,11 @@ pub fn invalid_fields(bundle: &ConfigBundle, allow_code: bool) -> Vec<InvalidFie
 
 fn invalid_config_json(bundle: &ConfigBundle) -> Option<InvalidInput> {
     let Some(text) = bundle.files.get(CONFIG_FILE) else { return Some(InvalidInput::ConfigJsonMissing) };
-    let broken = |error: String| Some(InvalidInput::InvalidJson { file: CONFIG_FILE.to_owned(), error });
+    let file = CONFIG_FILE.to_owned();
     match serde_json::from_str(text) {
         Ok(Value::Object(_)) => None,
-        Ok(_) => broken("not a JSON object".to_owned()),
-        Err(error) => broken(error.to_string()),
+        Ok(_) => Some(InvalidInput::NotAJsonObject { file }),
+        Err(error) => Some(InvalidInput::InvalidJson { file, error: error.to_string() }),
     }
 }
 

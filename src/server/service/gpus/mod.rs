@@ -29,6 +29,7 @@ use super::unit_of_work::UnitOfWork;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
 use crate::service::agents::registration::MAX_GPUS;
+use app::domain::allowed_values::LimitedItems;
 use crate::service::workers::WorkerService;
 use crate::store::cache::state::FleetState;
 
@@ -149,10 +150,10 @@ impl GpuReadings {
 /// Validates a heartbeat's telemetry.
 pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
     if telemetry.len() > MAX_SAMPLES {
-        return Err(InvalidInput::TooMuch { what: "telemetry samples", limit: MAX_SAMPLES as u64 }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::TelemetrySamples, limit: MAX_SAMPLES as u64 }.into());
     }
     if telemetry.iter().any(|moment| moment.gpus.len() > MAX_GPUS as usize) {
-        return Err(InvalidInput::TooMuch { what: "GPUs", limit: MAX_GPUS.into() }.into());
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Gpus, limit: MAX_GPUS.into() }.into());
     }
     Ok(())
 }

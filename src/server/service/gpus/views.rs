@@ -15,6 +15,7 @@ use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;
 
 use crate::service::access::Principal;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::GpuService;
 use crate::service::gpus::gpu_to_wire;
@@ -104,7 +105,7 @@ impl GpuService {
 
 /// Parses the label key of a `group` parameter.
 fn parse_label_key(group: &str) -> Result<&str, ServiceError> {
-    let unknown = InvalidInput::OutOfRange { field: "group", allowed: "`label.` followed by a label key" };
+    let unknown = InvalidInput::OutOfRange { field: "group", allowed: AllowedValues::Grouping };
     group.strip_prefix("label.").filter(|key| !key.is_empty()).ok_or(unknown.into())
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, StartPoint};
-use app::domain::priority::MAX_PRIORITY;
 use app::domain::secret::variable_name;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
@@ -13,7 +13,6 @@ use app::protocol::jobs::{JobView, JobsQuery, SubmitJob};
 use app::protocol::status::Target;
 
 use super::overrides;
-use super::views::job_status;
 use crate::service::access::Principal;
 use crate::service::agents::desired::checkpoint_policy;
 use crate::service::configs::{named_files, named_paths, num_processes};
@@ -21,17 +20,16 @@ use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_mome
 use crate::store::configs::StoredConfig;
 use crate::store::jobs::{JobColumn, JobFilter, JobNameFilter};
 
-const MAX_GPUS: u32 = 64;
-const MAX_RETRIES: u32 = 100;
 /// The longest maximum run time of an attempt, in seconds: a year.
 const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
 /// The maximum number of secrets of a job.
 const MAX_SECRETS: usize = 64;
+const MAX_NAME_FILTER_CHARS: usize = 100;
 
 /// Returns the invalid fields of a submit, independent of configurations and workers.
 pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
     let out_of = |wrong: bool, field, allowed| wrong.then(|| InvalidField::out_of_range(field, allowed));
-    let gpus = submit.gpu_count.is_some_and(|count| !(1..=MAX_GPUS).contains(&count));
+    let gpus = submit.gpu_count.is_some_and(|count| !SubmitJob::GPU_COUNTS.contains(count.into()));
     let memory = submit.min_vram_gb.is_some_and(|gb| !(gb > 0.0 && gb < 100_000.0));
     let runtime = submit.max_runtime_seconds.is_some_and(|seconds| !(1..=MAX_RUNTIME_SECONDS).contains(&seconds));
     let known = |word: &String| ["cuda", "rocm", "mps", "xpu", "cpu"].contains(&word.as_str());
@@ -39,12 +37,12 @@ pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
     [
         submit.worker_labels.validate().err().map(|bad| InvalidField::new("worker_labels", bad)),
         check_priority(submit.priority).err().map(|invalid| InvalidField::new("priority", invalid)),
-        out_of(gpus, "gpu_count", "1 to 64, or left out"),
-        out_of(memory, "min_vram_gb", "more than 0, or left out"),
-        out_of(runtime, "max_runtime_seconds", "1 to 31536000 (a year), or left out"),
+        out_of(gpus, "gpu_count", SubmitJob::GPU_COUNTS),
+        out_of(memory, "min_vram_gb", AllowedValues::Positive),
+        out_of(runtime, "max_runtime_seconds", AllowedValues::Runtime),
         check_secret_count(submit.secrets.as_deref()).err().map(|invalid| InvalidField::new("secrets", invalid)),
-        out_of(submit.max_retries > MAX_RETRIES, "max_retries", "0 to 100"),
-        out_of(accelerator, "accelerator_type", "cuda, rocm, mps, xpu or cpu"),
+        out_of(!SubmitJob::RETRIES.contains(submit.max_retries.into()), "max_retries", SubmitJob::RETRIES),
+        out_of(accelerator, "accelerator_type", AllowedValues::Accelerator),
     ]
     .into_iter()
     .flatten()
@@ -53,14 +51,15 @@ pub fn invalid_fields(submit: &SubmitJob) -> Vec<InvalidField> {
 
 pub(super) fn check_secret_count(secrets: Option<&[String]>) -> Result<(), InvalidInput> {
     if secrets.is_some_and(|names| names.len() > MAX_SECRETS) {
-        return Err(InvalidInput::TooMuch { what: "secrets", limit: MAX_SECRETS as u64 });
+        return Err(InvalidInput::TooMuch { what: LimitedItems::Secrets, limit: MAX_SECRETS as u64 });
     }
     Ok(())
 }
 
 pub(super) fn check_priority(priority: u8) -> Result<(), InvalidInput> {
-    let usable = priority <= MAX_PRIORITY;
-    if usable { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed: "0 to 50" }) }
+    let allowed = SubmitJob::PRIORITIES;
+    let usable = allowed.contains(priority.into());
+    if usable { Ok(()) } else { Err(InvalidInput::OutOfRange { field: "priority", allowed }) }
 }
 
 pub(super) fn secret_variables(names: &[String]) -> Vec<String> {
@@ -199,8 +198,9 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
 
 fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceError> {
     let text = q.map(str::trim).filter(|text| !text.is_empty());
-    if text.is_some_and(|text| text.chars().count() > 100) {
-        return Err(InvalidInput::OutOfRange { field: "q", allowed: "at most 100 characters" }.into());
+    if text.is_some_and(|text| text.chars().count() > MAX_NAME_FILTER_CHARS) {
+        let allowed = AllowedValues::Length { max: MAX_NAME_FILTER_CHARS as u64 };
+        return Err(InvalidInput::OutOfRange { field: "q", allowed }.into());
     }
     Ok(text.map(JobNameFilter::parse))
 }

@@ -209,7 +209,11 @@ pub(super) fn check_key(key: Option<&str>) -> Result<(), ServiceError> {
     if usable {
         Ok(())
     } else {
-        Err(InvalidInput::OutOfRange { field: "Idempotency-Key", allowed: "1 to 255 characters" }.into())
+        Err(InvalidInput::OutOfRange {
+            field: "Idempotency-Key",
+            allowed: AllowedValues::Characters { min: 1, max: MAX_KEY as u64 },
+        }
+        .into())
     }
 }
 

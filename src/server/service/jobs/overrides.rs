@@ -10,6 +10,7 @@ use app::protocol::jobs::overrides::{OverrideChange, OverrideDiff, OverrideValue
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use app::domain::allowed_values::AllowedValues;
 use crate::service::configs::{bundle_bytes, invalid_fields, json_object};
 use crate::service::error::{InvalidInput, ServiceError, require_valid};
 use crate::store::configs::StoredConfig;
@@ -21,9 +22,7 @@ pub fn apply(
     values: &OverrideValues,
     allow_code: bool,
 ) -> Result<(JobOverrides, Arc<StoredConfig>), ServiceError> {
-    let allowed = "at most 64 settings by their names, such as learning_rate, each value at most 4096 bytes, and all of them, \
-                   old values included, at most 16384 bytes";
-    let unusable = InvalidInput::OutOfRange { field: "overrides", allowed };
+    let unusable = InvalidInput::OutOfRange { field: "overrides", allowed: AllowedValues::Overrides };
     overrides::validate(values).map_err(|_| unusable.clone())?;
     let diff = overrides::diff(&json_object(config, CONFIG_FILE), values);
     if !overrides::fits_size_limit(&diff) {

@@ -9,6 +9,7 @@ use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
 
+use app::domain::allowed_values::AllowedValues;
 use crate::service::artifacts::checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
@@ -71,9 +72,7 @@ async fn start_point(unit: &mut UnitOfWork<'_>, ended: &Job, asked: Option<&str>
         Some("scratch") => return Ok(StartPoint::Scratch),
         Some(name) => name,
     };
-    let allowed =
-        "`scratch`, `newest`, or the name of a complete checkpoint of one of your jobs, such as checkpoint-500";
-    let unknown = || InvalidInput::OutOfRange { field: "resume_from", allowed };
+    let unknown = || InvalidInput::OutOfRange { field: "resume_from", allowed: AllowedValues::StartPoint };
     if ended.submitted_by != unit.owner() {
         return Err(unknown().into());
     }

@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::AllowedValues;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{Job, JobState, PreviousAttempt};
@@ -31,6 +32,8 @@ const DEFAULT_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 1_000;
 /// The maximum number of checkpoints in a job's view.
 const MAX_RESUMABLE: usize = 20;
+/// The maximum length of a filter by name.
+const MAX_NAME_FILTER_CHARS: usize = 100;
 /// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a hundred
 /// workers.
 const MAX_COMPARISONS: usize = 100_000;
@@ -271,8 +274,7 @@ fn parse_order(query: &JobsQuery) -> Result<JobListOrder, ServiceError> {
     };
     match (query.cursor.as_deref(), query.phase) {
         (Some(cursor), _) => {
-            Ok(read(cursor)
-                .ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
+            Ok(read(cursor).ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
         }
         (None, Some(JobPhase::Waiting)) => Ok(JobListOrder::QueueOrder(None)),
         (None, _) => Ok(JobListOrder::Newest(None)),

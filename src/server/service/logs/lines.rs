@@ -12,6 +12,7 @@ use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches
 use crate::clock::thread_cpu_time;
 use crate::files::log_index::BLOCK_BYTES;
 use crate::files::log_lines::{LogFileLine, LogFileLines};
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
@@ -209,7 +210,8 @@ fn search_backward(
 
 fn compile_pattern(q: &str, regex: bool, case: bool) -> Result<Pattern, InvalidInput> {
     if q.is_empty() || q.len() > MAX_PATTERN_BYTES {
-        return Err(InvalidInput::OutOfRange { field: "q", allowed: "1 to 1000 bytes" });
+        let allowed = AllowedValues::Bytes { min: 1, max: MAX_PATTERN_BYTES as u64 };
+        return Err(InvalidInput::OutOfRange { field: "q", allowed });
     }
     Pattern::new(q, regex, case).map_err(pattern_error)
 }

@@ -20,6 +20,7 @@ use crate::files::logs::{IncomingLogChunk, LogAppendResult};
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::jobs::JobService;
 
 pub const MAX_READ_BYTES: u32 = 1 << 20;
@@ -47,12 +48,12 @@ impl LogService {
         self.context.check_running_disk_space()?;
         let limit = self.context.policy.log_limit;
         if chunk.offset.saturating_add(chunk.bytes.len() as u64) > limit {
-            return Err(InvalidInput::TooMuch { what: "bytes of a log (--log-max-size)", limit }.into());
+            return Err(InvalidInput::TooMuch { what: LimitedItems::LogBytes, limit }.into());
         }
         match self.files.append(&attempt_ref.job, attempt, chunk).await? {
             LogAppendResult::Gap(durable) => Err(ServiceError::LogGap { durable }),
             LogAppendResult::TooManyGaps => {
-                Err(InvalidInput::TooMuch { what: "gaps in a log", limit: log_gaps::MAX_GAPS as u64 }.into())
+                Err(InvalidInput::TooMuch { what: LimitedItems::LogGaps, limit: log_gaps::MAX_GAPS as u64 }.into())
             }
             LogAppendResult::Durable(durable) => {
                 self.context.notifier.notify([Topic::Log(attempt_ref.job.clone())]);
@@ -109,7 +110,8 @@ impl LogService {
 /// Checks that a gap is long enough for its marker.
 fn check_gap(IncomingLogChunk { offset, dropped, .. }: &IncomingLogChunk) -> Result<(), InvalidInput> {
     if !(log_gaps::MIN_GAP_BYTES..=*offset).contains(&dropped.unwrap_or_default()) {
-        return Err(InvalidInput::OutOfRange { field: "dropped", allowed: "at least 4096, and no more than `offset`" });
+        let allowed = AllowedValues::DroppedBytes { min: log_gaps::MIN_GAP_BYTES };
+        return Err(InvalidInput::OutOfRange { field: "dropped", allowed });
     }
     Ok(())
 }

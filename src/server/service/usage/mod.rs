@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError, parse_moment};
 use crate::service::ServiceContext;
+use app::domain::allowed_values::AllowedValues;
 use crate::store::Tx;
 use crate::store::audit::{AuditFilter, AuditOrder};
 use crate::store::usage::PresenceEvent;
@@ -119,11 +120,8 @@ fn parse_window(query: &UsageQuery, now: Timestamp) -> Result<TimeWindow, Servic
     let until = parse_moment("until", query.until.as_deref())?.unwrap_or(now).min(now);
     let since = parse_moment("since", query.since.as_deref())?.unwrap_or(Timestamp(until.0 - DEFAULT_DAYS * DAY.0));
     if since >= until || (until - since).0 > MAX_DAYS * DAY.0 {
-        return Err(InvalidInput::OutOfRange {
-            field: "since",
-            allowed: "before `until`, in the past, and at most 366 days long",
-        }
-        .into());
+        let allowed = AllowedValues::Period { days: MAX_DAYS.unsigned_abs() };
+        return Err(InvalidInput::OutOfRange { field: "since", allowed }.into());
     }
     Ok(TimeWindow { since, until })
 }

@@ -5,6 +5,7 @@ use app::domain::time::{Millis, Timestamp};
 use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
 use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::system::overview::{DAY, failure_streak};
 use crate::service::workers::WorkerService;
@@ -112,7 +113,7 @@ fn parse_cursor(cursor: &str) -> Result<AttemptCursor, ServiceError> {
         let job = JobId::parse(parts.next()?).ok()?;
         Some(AttemptCursor { offered_at: Timestamp(at), job, attempt: AttemptNumber(attempt) })
     };
-    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: "a next_cursor of this list" })?)
+    Ok(parse().ok_or(InvalidInput::OutOfRange { field: "cursor", allowed: AllowedValues::Cursor })?)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView,
 
 use crate::service::access::Principal;
 use crate::service::agents::presence::last_seen;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
@@ -179,10 +180,7 @@ fn facet_view(choice: FacetChoice) -> WorkerFacet {
 }
 
 fn parse_order(query: &WorkersQuery) -> Result<WorkerOrder, ServiceError> {
-    let unknown = InvalidInput::OutOfRange {
-        field: "sort",
-        allowed: "name, status, seen or gpus, optionally with a - before it",
-    };
+    let unknown = InvalidInput::OutOfRange { field: "sort", allowed: AllowedValues::Order };
     query.sort.as_deref().map_or(Ok(WorkerOrder::default()), |word| WorkerOrder::parse(word).ok_or(unknown.into()))
 }
 

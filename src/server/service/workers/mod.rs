@@ -29,6 +29,7 @@ use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
 use crate::service::agents::liveness::offline_at;
 use crate::service::agents::token_conflict::TakeoverTracker;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::audit::AuditService;
 use crate::service::gpus::GpuReadings;
 use crate::store::StoreError;
@@ -54,12 +55,11 @@ impl TryFrom<DrainWorker> for DrainTerms {
     fn try_from(DrainWorker { reason, deadline_seconds }: DrainWorker) -> Result<Self, ServiceError> {
         let reason = reason.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if reason.as_ref().is_some_and(|text| text.chars().count() > MAX_REASON) {
-            return Err(InvalidInput::TooMuch { what: "characters in a reason", limit: MAX_REASON as u64 }.into());
+            return Err(InvalidInput::TooMuch { what: LimitedItems::ReasonCharacters, limit: MAX_REASON as u64 }.into());
         }
         if deadline_seconds.is_some_and(|seconds| seconds > MAX_DEADLINE_SECONDS) {
-            return Err(
-                InvalidInput::OutOfRange { field: "deadline_seconds", allowed: "at most 2592000 (30 days)" }.into()
-            );
+            let allowed = AllowedValues::Seconds { days: 30 };
+            return Err(InvalidInput::OutOfRange { field: "deadline_seconds", allowed }.into());
         }
         Ok(Self { reason, deadline: deadline_seconds.map(|seconds| Millis::from_secs(i64::from(seconds))) })
     }
@@ -335,7 +335,7 @@ pub fn checked_name(name: &str) -> Result<String, InvalidInput> {
 /// Returns the invalid ones of these networks.
 fn invalid_networks(texts: &[String]) -> Vec<InvalidInput> {
     if texts.len() > MAX_NETWORKS {
-        return vec![InvalidInput::TooMuch { what: "networks", limit: MAX_NETWORKS as u64 }];
+        return vec![InvalidInput::TooMuch { what: LimitedItems::Networks, limit: MAX_NETWORKS as u64 }];
     }
     texts.iter().filter_map(|text| parse_network(text).err()).collect()
 }

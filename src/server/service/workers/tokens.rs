@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::local::rotate_local_token;
 use crate::service::agents::token_conflict::{host_of_peer, listens_elsewhere};
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
@@ -148,9 +149,8 @@ impl WorkerService {
     ) -> Result<WorkerWithToken, ServiceError> {
         let overlap = rotate.overlap_seconds.map(|seconds| Millis::from_secs(i64::from(seconds)));
         if overlap.is_some_and(|overlap| overlap > MAX_OVERLAP) {
-            return Err(
-                InvalidInput::OutOfRange { field: "overlap_seconds", allowed: "at most 604800 (7 days)" }.into()
-            );
+            let allowed = AllowedValues::Seconds { days: 7 };
+            return Err(InvalidInput::OutOfRange { field: "overlap_seconds", allowed }.into());
         }
         let token = tokens::generate("wt_", &*self.context.random);
         let expires_at = self.worker_token_expiry(rotate.lifetime)?;
@@ -211,13 +211,13 @@ impl WorkerService {
             (Some(at), None) => at,
             (None, Some(seconds)) => now + Millis::from_secs(i64::from(seconds)),
             (Some(_), Some(_)) => {
-                let allowed = "left out where `expires_in_seconds` is given";
+                let allowed = AllowedValues::LeftOut { given: "expires_in_seconds" };
                 return Err(InvalidInput::OutOfRange { field: "expires_at", allowed });
             }
         };
         let usable = end > now && end - now <= MAX_TOKEN_LIFETIME;
         let field = if life.expires_at.is_some() { "expires_at" } else { "expires_in_seconds" };
-        let bad = || InvalidInput::OutOfRange { field, allowed: "in the future, at most ten years ahead" };
+        let bad = || InvalidInput::OutOfRange { field, allowed: AllowedValues::Expiry };
         usable.then_some(Some(end)).ok_or_else(bad)
     }
 

@@ -1,9 +1,13 @@
 //! Problems have one format, and the server survives an unavailable database.
 
+use std::collections::BTreeSet;
+
+use app::ui::problem_sentence::ProblemSentence;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 
+use crate::http::problem::codes::CODES;
 use crate::store::Store;
 use crate::tests::harness::{ADMIN, Actor, TestResponse, TestServer, read_response};
 
@@ -110,10 +114,6 @@ async fn api_problems_are_in_the_language_that_is_asked_for() {
     assert_eq!((&told["permission"], &told["title"]), (&json!("admin.users"), &json!("Forbidden")));
     let english = server.get(&Actor::Cookie(session), "/api/admin/users").await;
     assert!(!english.headers.contains_key(header::CONTENT_LANGUAGE));
-    // A detail without a translation stays, and is not marked as Japanese.
-    let other = server.get(&in_japanese, "/api/queue/j_none").await;
-    assert!(!other.headers.contains_key(header::CONTENT_LANGUAGE));
-    other.expect_problem(404, "job_not_found");
     let Actor::Cookie(admin) = server.add_user("ada", "admin").await else { panic!("a browser") };
     // A script gets the language that it asks for, by default English.
     let send = |name: &'static str, value: &str| {
@@ -128,6 +128,57 @@ async fn api_problems_are_in_the_language_that_is_asked_for() {
     }
     let default = server.get(&Actor::Admin, "/api/admin/workers?sort=x").await.expect_problem(422, "out_of_range");
     assert!(default["detail"].as_str().is_some_and(str::is_ascii), "{default}");
+}
+
+/// Requests with the problem that they get, and a part of its Japanese sentence.
+const IN_JAPANESE: [(&str, &str, &str, u16, &str, &str); 10] = [
+    ("GET", "/api/queue/j_none", "", 404, "job_not_found", "ジョブ j_none が見つかりません"),
+    ("GET", "/api/queue/none", "", 404, "not_found", "ジョブIDが無効です"),
+    ("GET", "/api/configs/none", "", 404, "config_not_found", "設定「none」が見つかりません"),
+    ("GET", "/api/nowhere", "", 404, "no_such_route", "「/api/nowhere」が見つかりません"),
+    ("PATCH", "/api/queue", "", 405, "method_not_allowed", "このルートはこのメソッドに対応していません"),
+    ("GET", "/api/queue?limit=x", "", 400, "invalid_query", "クエリ文字列が正しくありません"),
+    ("POST", "/api/queue/submit", "{", 400, "invalid_json", "ボディが想定されたJSONではありません"),
+    (
+        "POST",
+        "/api/queue/submit",
+        r#"{"config_name": "a", "target": "moon"}"#,
+        400,
+        "invalid_json",
+        "`moon`は指定できません",
+    ),
+    ("POST", "/api/admin/workers", r#"{"name": ""}"#, 422, "invalid_name", "「」は名前として使えません"),
+    ("POST", "/api/admin/workers/bulk/drain", r#"{"ids": ["none"]}"#, 200, "not_found", "ワーカーIDが無効です"),
+];
+
+#[tokio::test]
+async fn every_kind_of_problem_is_told_in_japanese() {
+    let server = TestServer::start().await;
+    for (method, path, body, status, code, words) in IN_JAPANESE {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost:8001");
+        let request =
+            request.header(header::ACCEPT_LANGUAGE, "ja").header(header::AUTHORIZATION, format!("Bearer {ADMIN}"));
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let answer = read_response(server.send(request.body(Body::from(body)).expect("a request")).await).await;
+        let language = answer.headers.get(header::CONTENT_LANGUAGE).cloned();
+        let document = answer.expect_status(status);
+        let problem = if status == 200 { &document["results"][0]["problem"] } else { &document };
+        assert_eq!(problem["code"], code, "{method} {path}: {document}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(words)), "{method} {path}: {document}");
+        assert_eq!(status == 200, language.is_none(), "{method} {path}: a problem document names its language");
+    }
+    let anonymous = Request::builder().uri("/api/queue").header(header::HOST, "localhost:8001");
+    let anonymous = anonymous.header(header::ACCEPT_LANGUAGE, "ja").body(Body::empty()).expect("a request");
+    let refused = read_response(server.send(anonymous).await).await.expect_problem(401, "not_authenticated");
+    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("APIトークンを")), "{refused}");
+}
+
+/// A code without a sentence, and a sentence without a code, are errors of the build or of this test.
+#[test]
+fn codes_are_those_that_have_a_sentence() {
+    let described: BTreeSet<&str> = CODES.iter().map(|code| code.name).collect();
+    let told: BTreeSet<&str> = ProblemSentence::codes().collect();
+    assert_eq!(told, described, "server_pages.problems in app/locales/en.json, and http/problem/codes.rs");
 }
 
 #[tokio::test]

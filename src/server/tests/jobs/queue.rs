@@ -49,7 +49,7 @@ async fn invalid_submits_are_explained_and_change_nothing() {
     submit(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
     submit(json!({})).await.expect_problem(400, "invalid_json");
     let moon = submit(json!({"config_name": "digits", "target": "moon"})).await.expect_problem(400, "invalid_json");
-    assert_eq!(moon["detail"], "`target` cannot be `moon`. Allowed: one of `auto`, `worker`, `local`.");
+    assert_eq!(moon["detail"], "`target` cannot be `moon`. Allowed: `auto`, `worker`, `local`.");
     submit(json!({"config_name": "digits", "gpu_count": 0})).await.expect_problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "gpu_count": 65})).await.expect_problem(422, "out_of_range");
     submit(json!({"config_name": "digits", "min_vram_gb": -1})).await.expect_problem(422, "out_of_range");

@@ -13,6 +13,8 @@ use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_pr
 use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::http::state::AppState;
 use crate::service::access::Principal;
+use crate::service::access::tokens::MAX_TOKEN_DAYS;
+use app::domain::allowed_values::AllowedValues;
 use crate::text::local_path;
 
 const PAGE_URL: &str = "/account";
@@ -59,7 +61,7 @@ pub async fn create_token(
 }
 
 fn parse_token_form(reading: &mut FormParser<'_>, fields: &FormFields) -> CreateToken {
-    let days = reading.number("days", "1 to 3660, or left out");
+    let days = reading.number("days", AllowedValues::OptionalNumber { min: 1, max: MAX_TOKEN_DAYS.into() });
     let never_expires = fields.contains_key("never_expires");
     let scopes: Permissions =
         fields.keys().filter_map(|key| key.strip_prefix("scope.")).filter_map(Permission::parse).collect();

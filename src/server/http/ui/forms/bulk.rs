@@ -6,7 +6,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::protocol::status::BulkAction;
 use app::ui::bulk::{BulkRejection, BulkSummary, BulkTarget, form_url, job_name};
 use app::ui::flash::FormName;
-use app::ui::localized_problem::localize;
+use app::ui::page_problem::word_for_page;
 use app::ui::prefs::Locale;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -75,7 +75,7 @@ async fn summarize(
         match became {
             Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => tally.done.push(id),
             Ok(BulkItemEffect::Unchanged) => tally.unchanged += 1,
-            Err(error) => refused.push((id, localize(ApiError::from(error).to_problem(), locale).detail)),
+            Err(error) => refused.push((id, word_for_page(ApiError::from(error).to_problem(locale), locale).detail)),
         }
     }
     let names = target_names(services, principal, action, &refused).await.unwrap_or_default();

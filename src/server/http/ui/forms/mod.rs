@@ -24,9 +24,10 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
-use crate::http::edge::request::current_user;
+use crate::http::edge::request::{current_locale, current_user};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::text::local_path;
 
@@ -63,7 +64,8 @@ pub fn redirect_with_problem(
     if error == ServiceError::RecentAuthRequired {
         return reauth::reauth_required();
     }
-    redirect_with_flash(app, to, Flash::Problem { form, problem: ApiError::from(error).to_problem(), fields })
+    let problem = ApiError::from(error).to_problem(current_locale());
+    redirect_with_flash(app, to, Flash::Problem { form, problem, fields })
 }
 
 /// Redirects to the previous page with the error of a missing permission, or asks for the password first.
@@ -96,7 +98,7 @@ impl<'f> FormParser<'f> {
     }
 
     /// Parses a number, if the field is not empty.
-    pub fn number<T: FromStr>(&mut self, name: &'static str, allowed: &'static str) -> Option<T> {
+    pub fn number<T: FromStr>(&mut self, name: &'static str, allowed: AllowedValues) -> Option<T> {
         self.value(name, |text| text.parse().map_err(|_| InvalidField::out_of_range(name, allowed)))
     }
 
@@ -137,6 +139,10 @@ impl<'f> FormParser<'f> {
 mod tests {
     use super::*;
 
+    const fn allowed(max: u64) -> AllowedValues {
+        AllowedValues::Number { min: 0, max }
+    }
+
     fn fields(pairs: &[(&str, &str)]) -> FormFields {
         merge_fields(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
@@ -158,9 +164,12 @@ mod tests {
         let typed = fields(&[("labels", "nonsense"), ("gpus", "two"), ("priority", "7")]);
         let mut reading = FormParser::new(&typed);
         assert_eq!(reading.labels("labels", LINES), Labels::default());
-        assert_eq!((reading.number::<u8>("gpus", "1"), reading.number("priority", "2")), (None, Some(7_u8)));
-        assert_eq!(reading.number::<u8>("other", "3"), None, "nothing is not wrong");
-        let more = vec![InvalidField::out_of_range("gpus", "1"), InvalidField::out_of_range("name", "4")];
+        assert_eq!(
+            (reading.number::<u8>("gpus", allowed(1)), reading.number("priority", allowed(2))),
+            (None, Some(7_u8))
+        );
+        assert_eq!(reading.number::<u8>("other", allowed(3)), None, "nothing is not wrong");
+        let more = vec![InvalidField::out_of_range("gpus", allowed(1)), InvalidField::out_of_range("name", allowed(4))];
         let Err(ServiceError::InvalidFields(wrong)) = reading.finish(more) else { panic!("it is refused") };
         let wrong: Vec<&str> = wrong.iter().map(|wrong| wrong.field.as_ref()).collect();
         assert_eq!(wrong, ["labels", "gpus", "name"]);

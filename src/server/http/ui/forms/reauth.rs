@@ -17,10 +17,10 @@ use leptos_axum::render_app_async_with_context;
 use super::FormFields;
 use super::access::{reauthenticate, second_factor_from};
 use crate::http::edge::json;
-use crate::http::edge::request::Peer;
+use crate::http::edge::request::{Peer, current_locale};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
-use crate::http::ui::{ScriptPolicy, prefs_from_headers, provide_page_context};
+use crate::http::ui::{ScriptPolicy, provide_page_context};
 use crate::service::access::{Principal, ReauthProof};
 use crate::service::error::ServiceError;
 
@@ -87,11 +87,11 @@ async fn render_reauth_page(app: &AppState, mut page_request: Parts, fields: Pai
     let uri = page_request.extensions.get::<OriginalUri>().map_or(&page_request.uri, |OriginalUri(original)| original);
     let pending = PendingForm { action: uri.path().to_owned(), fields };
     let wrong = error != ServiceError::RecentAuthRequired;
-    let problem = ApiError::from(error).to_problem();
+    let locale = current_locale();
+    let problem = ApiError::from(error).to_problem(locale);
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::FORBIDDEN);
-    let locale = prefs_from_headers(&page_request.headers, app.services.context.now()).locale;
     let flash = Flash::Problem { form: FormName::Password, problem, fields: FormFields::new() };
-    let flash = wrong.then(|| flash.localized(locale));
+    let flash = wrong.then(|| flash.for_page(locale));
     page_request.method = Method::GET;
     page_request.uri = Uri::from_static("/confirm");
     page_request.headers.remove(header::CONTENT_TYPE);

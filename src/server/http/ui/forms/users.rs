@@ -13,6 +13,7 @@ use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
+use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 
 const PAGE_URL: &str = "/admin/users";
@@ -75,5 +76,5 @@ pub async fn reset_password(
 
 fn parse_role(fields: &FormFields) -> Result<Role, ServiceError> {
     let role = field(fields, "role").and_then(Role::parse);
-    role.ok_or_else(|| InvalidInput::OutOfRange { field: "role", allowed: "viewer, researcher, lead or admin" }.into())
+    role.ok_or_else(|| InvalidInput::OutOfRange { field: "role", allowed: AllowedValues::Role }.into())
 }

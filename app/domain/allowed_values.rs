@@ -1,0 +1,120 @@
+//! What a field may contain, and what is limited in number. The server has a sentence for each.
+
+/// What a field may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllowedValues {
+    Number {
+        min: u64,
+        max: u64,
+    },
+    OptionalNumber {
+        min: u64,
+        max: u64,
+    },
+    /// A number above zero, or none.
+    Positive,
+    /// A time limit in seconds, or none.
+    Runtime,
+    /// A time limit with its unit, as in forms.
+    Duration,
+    /// A time in seconds, at most this many days.
+    Seconds {
+        days: u64,
+    },
+    Accelerator,
+    Role,
+    /// A column of the worker list, with its direction.
+    Order,
+    /// A label by which a list is grouped.
+    Grouping,
+    Characters {
+        min: u64,
+        max: u64,
+    },
+    VisibleCharacters {
+        min: u64,
+        max: u64,
+    },
+    /// A text of at most this many characters.
+    Length {
+        max: u64,
+    },
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    /// Text of so many bytes.
+    Text {
+        min: u64,
+        max: u64,
+    },
+    /// A name of a user or a token.
+    AccountName,
+    /// A position in a list.
+    Cursor,
+    /// A time.
+    Moment,
+    /// The start of a period with a maximum length.
+    Period {
+        days: u64,
+    },
+    /// When a worker's token expires.
+    Expiry,
+    /// Nothing, where another field is given.
+    LeftOut {
+        given: &'static str,
+    },
+    /// In how many days an API token expires.
+    TokenDays {
+        max: u64,
+    },
+    /// The overrides of a job.
+    Overrides,
+    /// Overrides as lines of a form.
+    Settings,
+    /// Where a retry starts.
+    StartPoint,
+    /// The step of a checkpoint, or none.
+    Step,
+    CheckpointName,
+    CheckpointFiles,
+    /// The length of a gap in a log.
+    DroppedBytes {
+        min: u64,
+    },
+    FileSize,
+    FileDigest,
+}
+
+impl AllowedValues {
+    /// Returns whether a number is within the limits; always for what is not a number.
+    pub const fn contains(self, number: u64) -> bool {
+        match self {
+            Self::Number { min, max } | Self::OptionalNumber { min, max } => min <= number && number <= max,
+            _ => true,
+        }
+    }
+}
+
+/// What is limited in number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitedItems {
+    Secrets,
+    Gpus,
+    Paths,
+    Points,
+    Metrics,
+    Attempts,
+    Passkeys,
+    LogBytes,
+    LogGaps,
+    Ids,
+    ReasonCharacters,
+    Networks,
+    JobFiles,
+    CheckpointFiles,
+    TelemetrySamples,
+    /// Of a configuration.
+    Files,
+    ConfigBytes,
+}
