@@ -37,7 +37,7 @@ fn main() {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|_| verify(directory.path(), address.as_deref())).collect();
     times.sort();
     let time = times[ROUNDS / 2].as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
     let rate = ENTRIES as f64 / time;
     println!(
         "verifying {ENTRIES} audit entries on {}: {time:.1} s, {rate:.0} entries/s (target >= 200000/s); {ROUNDS} rounds",

@@ -124,14 +124,14 @@ fn cost(q: String, log: &[String]) -> (Duration, &'static str, String) {
     (now().saturating_sub(began), outcome, q)
 }
 
-fn search(q: &str, log: &[String], spent: &dyn Fn() -> Duration) -> &'static str {
+fn search(q: &str, log: &[String], cpu_time: &dyn Fn() -> Duration) -> &'static str {
     let mut pattern = match Pattern::new(q, true, false) {
         Ok(pattern) => pattern,
         Err(PatternError::Syntax(_)) => return "no pattern",
         Err(_) => return "too large",
     };
     let stop = AtomicBool::new(false);
-    let mut budget = CpuBudget::new(spent, BUDGET, &stop);
+    let mut budget = CpuBudget::new(cpu_time, BUDGET, &stop);
     for line in log {
         // As `lines` does: each place in a line, up to 200.
         let (mut at, mut places) = (0, 0);

@@ -45,7 +45,7 @@ export const PAGES: Record<string, (fleet: DemoFleet) => string> = {
   'jobs-cancel': ({ running, waiting, failed }) => `/jobs/bulk?action=cancel&id=${running}&id=${waiting}&id=${failed}`,
   gpus: () => '/gpus',
   secrets: () => '/secrets',
-  people: () => '/admin/users',
+  users: () => '/admin/users',
   account: () => '/account',
   usage: () => '/usage',
   audit: () => '/admin/audit',

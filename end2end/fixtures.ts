@@ -90,13 +90,13 @@ function listen(context: BrowserContext, complaints: string[], scripts: boolean)
 }
 
 /** Removes messages of the browser about expected responses. */
-export function meant(complaints: string[], what: RegExp): void {
+export function removeExpected(complaints: string[], what: RegExp): void {
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !what.test(line)));
 }
 
 /** Removes the messages of pages that checked their session after signing out. */
-export function signedOut(complaints: string[]): void {
-  meant(complaints, /status of 401 .* \/api\/session$/);
+export function removeExpectedSignOut(complaints: string[]): void {
+  removeExpected(complaints, /status of 401 .* \/api\/session$/);
 }
 
 export const test = base.extend<Fixtures>({

@@ -3,7 +3,7 @@ import { expect } from '@playwright/test';
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import type { Server } from './fixtures';
-import { say, sessionOf, submit } from './steps';
+import { sendAsAgent, sessionOf, submit } from './steps';
 
 export interface Offer {
   job_id: string;
@@ -50,7 +50,7 @@ export class Host {
   }
 
   private post(path: string, body: unknown): Promise<void> {
-    return say(this.server, this.token, path, body);
+    return sendAsAgent(this.server, this.token, path, body);
   }
 
   private async listen(): Promise<void> {
@@ -150,7 +150,7 @@ export class Host {
 }
 
 /** Connects a host and runs a job on it. */
-export async function running(server: Server, options: HostOptions = {}): Promise<{ host: Host; offer: Offer }> {
+export async function startJob(server: Server, options: HostOptions = {}): Promise<{ host: Host; offer: Offer }> {
   const host = await Host.connect(server, 'gpu-1', options);
   await submit(server, 'digits');
   return { host, offer: await host.run() };

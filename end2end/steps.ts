@@ -26,10 +26,10 @@ export async function signInAs(page: Page, server: Server, name: string, role: s
 
 /** Creates a user and signs in with an API token that has only these scopes. */
 export async function signInWith(page: Page, server: Server, name: string, scopes: string[]): Promise<void> {
-  const ask = async (path: string, body: object) =>
+  const post = async (path: string, body: object) =>
     (await server.api(path, { method: 'POST', body: JSON.stringify(body) })).json();
-  const { id } = await ask('/api/admin/users', { name, role: 'researcher', password: PASSWORD });
-  const { secret } = await ask(`/api/admin/users/${id}/tokens`, { name: 'narrow', scopes });
+  const { id } = await post('/api/admin/users', { name, role: 'researcher', password: PASSWORD });
+  const { secret } = await post(`/api/admin/users/${id}/tokens`, { name: 'narrow', scopes });
   await signIn(page, { ...server, adminToken: secret });
 }
 
@@ -52,7 +52,7 @@ const sessions = new Map<string, string>();
 export const sessionOf = (token: string): string => sessions.get(token) ?? token;
 
 /** Sends a request as the agent with this token. */
-export async function say(server: Server, token: string, path: string, body: unknown): Promise<void> {
+export async function sendAsAgent(server: Server, token: string, path: string, body: unknown): Promise<void> {
   const key = path === 'register' ? token : sessionOf(token);
   const headers = { 'x-worker-token': key, 'content-type': 'application/json' };
   const answer = await fetch(`${server.url}/api/workers/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -63,12 +63,12 @@ export async function say(server: Server, token: string, path: string, body: unk
 /** Registers a worker with `count` GPUs. */
 export async function registerGpus(server: Server, token: string, count: number): Promise<void> {
   const gpus = Array.from({ length: count }, (_, index) => ({ index, uuid: `GPU-${index}`, name: 'NVIDIA A100-SXM4-80GB', vram_gb: 80 }));
-  await say(server, token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus, max_jobs: count });
+  await sendAsAgent(server, token, 'register', { protocol: 1, persistent: true, accelerator_type: 'cuda', gpus, max_jobs: count });
 }
 
 /** Sends a heartbeat with GPU readings. */
-export async function tellGpus(server: Server, token: string, gpus: object[]): Promise<void> {
-  await say(server, token, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
+export async function reportReadings(server: Server, token: string, gpus: object[]): Promise<void> {
+  await sendAsAgent(server, token, 'heartbeat', { telemetry: [{ at: new Date().toISOString(), gpus }] });
 }
 
 /** Submits a configuration through the API and returns the ID of the job. */
@@ -79,7 +79,7 @@ export async function submit(server: Server, config: string): Promise<string> {
 }
 
 /** Waits until a job has this status. */
-export async function jobIs(server: Server, job: string, status: string): Promise<void> {
+export async function waitForJob(server: Server, job: string, status: string): Promise<void> {
   const now = async () => (await (await server.api(`/api/queue/${job}`)).json()).status;
   await expect.poll(now, { timeout: 60_000 }).toBe(status);
 }

@@ -79,27 +79,27 @@ export class Browser {
     const address = `http://127.0.0.1:${port}`;
     await started.until('ready', () => fetch(`${address}/status`).then((answer) => answer.ok, () => false));
     const capabilities = { alwaysMatch: this.driver.capabilities };
-    const { sessionId } = await ask<{ sessionId: string }>('POST', `${address}/session`, { capabilities });
+    const { sessionId } = await send<{ sessionId: string }>('POST', `${address}/session`, { capabilities });
     this.session = `${address}/session/${sessionId}`;
   }
 
   /** Opens an address. */
   async goto(url: string): Promise<void> {
-    await ask('POST', `${this.session}/url`, { url });
+    await send('POST', `${this.session}/url`, { url });
   }
 
   /** Returns the result of a script in the page. */
   run<T>(script: string, ...args: unknown[]): Promise<T> {
-    return ask<T>('POST', `${this.session}/execute/sync`, { script, args });
+    return send<T>('POST', `${this.session}/execute/sync`, { script, args });
   }
 
   /** Types into the element that matches the selector. */
   async type(selector: string, text: string): Promise<void> {
-    await ask('POST', `${await this.element(selector)}/value`, { text });
+    await send('POST', `${await this.element(selector)}/value`, { text });
   }
 
   async click(selector: string): Promise<void> {
-    await ask('POST', `${await this.element(selector)}/click`, {});
+    await send('POST', `${await this.element(selector)}/click`, {});
   }
 
   /** Returns the error messages of all pages so far, or `undefined` if they are unknown. */
@@ -110,18 +110,18 @@ export class Browser {
 
   /** Ends the browser, then its driver. */
   async stop(): Promise<void> {
-    if (this.session) await ask('DELETE', this.session);
+    if (this.session) await send('DELETE', this.session);
     for (const program of this.programs) await program.stop();
     rmSync(this.home, { recursive: true, force: true, maxRetries: 5 });
   }
 
   private async element(selector: string): Promise<string> {
-    const found = await ask<Record<string, string>>('POST', `${this.session}/element`, { using: 'css selector', value: selector });
+    const found = await send<Record<string, string>>('POST', `${this.session}/element`, { using: 'css selector', value: selector });
     return `${this.session}/element/${found[ELEMENT]}`;
   }
 }
 
-async function ask<T>(method: string, address: string, body?: object): Promise<T> {
+async function send<T>(method: string, address: string, body?: object): Promise<T> {
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(address, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   const { value } = (await answer.json()) as { value: T & { error?: string; message?: string } };

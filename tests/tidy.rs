@@ -247,7 +247,7 @@ fn report(broken: &[String]) {
 }
 
 #[test]
-fn walls_stand() {
+fn imports_respect_the_walls() {
     let mut broken = Vec::new();
     for wall in WALLS {
         let inside = sources(wall.under).into_iter().filter(|(name, _)| !wall.except.contains(&name.as_str()));

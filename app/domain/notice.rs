@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn unfamiliar_sign_in_creates_a_notice_except_the_first() {
-        let notice = |person, browser, network| {
-            LoginFamiliarity { has_logged_in: person, is_known_browser: browser, is_known_network: network }.notice()
+        let notice = |has_logged_in, is_known_browser, is_known_network| {
+            LoginFamiliarity { has_logged_in, is_known_browser, is_known_network }.notice()
         };
         assert_eq!(notice(false, false, false), None);
         assert_eq!(notice(true, true, true), None);

@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn repeated_claim_changes_nothing() {
         let running_unassigned = Worker { unassigned_run: Some(job_id(9)), ..older() };
-        let news = |word| changes_unassigned_run(&running_unassigned, &[], &word);
-        assert_eq!((news(runs(9)), news(runs(8)), news(AgentClaim::Idle)), (false, true, true));
+        let changes = |word| changes_unassigned_run(&running_unassigned, &[], &word);
+        assert_eq!((changes(runs(9)), changes(runs(8)), changes(AgentClaim::Idle)), (false, true, true));
     }
 
     #[test]

@@ -120,6 +120,6 @@ wire_words!(
         /// It already was in this state.
         Unchanged = "unchanged",
         /// Rejected; the other targets are not affected.
-        Refused = "refused",
+        Rejected = "rejected",
     }
 );

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_hold_what_is_finite() {
+    fn ranges_ignore_non_finite_values() {
         let range = |numbers: &[f64]| AxisRange::enclosing(numbers.iter().copied());
         assert_eq!(range(&[]), None);
         assert_eq!(range(&[f64::NAN, f64::INFINITY]), None);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_interrupted_where_nothing_is_known() {
+    fn line_has_gaps_at_missing_values() {
         assert_eq!(svg_path([(0.0, 1.0), (2.0, 3.25)].into_iter()), "M0.0 1.0h0L2.0 3.2");
         assert_eq!(svg_path([(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)].into_iter()), "M0.0 1.0h0M2.0 3.0h0");
         assert_eq!(svg_path(std::iter::empty()), "");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_whole_on_the_readers_clock() {
+    fn time_ticks_are_round_in_the_readers_time_zone() {
         let ticks = |low, high, count, ahead| time_ticks(AxisRange { low, high }, count, 60.0, ahead);
         assert_eq!(ticks(100.0, 3_700.0, 4, 0.0), [900.0, 1_800.0, 2_700.0, 3_600.0]);
         assert_eq!(ticks(0.0, 86_400.0, 6, 0.0).len(), 9);

@@ -132,14 +132,14 @@ impl BulkEffect {
     pub fn describe(&self, words: &ServerPagesBulk) -> String {
         let jobs = |jobs: &[String]| jobs.join(words.between);
         match self {
-            Self::StopsAcceptingJobs => words.takes_nothing.to_owned(),
+            Self::StopsAcceptingJobs => words.stops_accepting_jobs.to_owned(),
             Self::FinishesJobs(held) => words.finishes.of(jobs(held)),
             Self::Retires => words.leaves.to_owned(),
-            Self::FinishesJobsAndRetires(held) => words.finishes_and_leaves.of(jobs(held)),
-            Self::DrainsOnReconnect => words.takes_nothing_later.to_owned(),
-            Self::AlreadyDraining => words.drains_already.to_owned(),
-            Self::AcceptsJobs => words.takes_again.to_owned(),
-            Self::NotDraining => words.drains_not.to_owned(),
+            Self::FinishesJobsAndRetires(held) => words.finishes_and_retires.of(jobs(held)),
+            Self::DrainsOnReconnect => words.drains_on_reconnect.to_owned(),
+            Self::AlreadyDraining => words.already_draining.to_owned(),
+            Self::AcceptsJobs => words.accepts_jobs.to_owned(),
+            Self::NotDraining => words.not_draining.to_owned(),
             Self::Deleted => words.deleted.to_owned(),
             Self::DeletedWithJobs(held) => words.deleted_with.of(*held),
             Self::NotOffline => words.not_offline.to_owned(),
@@ -147,7 +147,7 @@ impl BulkEffect {
             Self::Stops => words.stops.to_owned(),
             Self::AlreadyStopping => words.stops_already.to_owned(),
             Self::AlreadyEnded => words.ended.to_owned(),
-            Self::NotOwner(owner) => words.of_somebody_else.of(owner),
+            Self::NotOwner(owner) => words.not_owner.of(owner),
             Self::Resubmitted => words.submitted_again.to_owned(),
             Self::NotEnded => words.not_ended.to_owned(),
         }
@@ -162,7 +162,7 @@ pub struct BulkSummary {
     /// The number of items that already had the requested state.
     pub unchanged: u64,
     /// The items for which the action was rejected.
-    pub refused: Vec<BulkRejection>,
+    pub rejected: Vec<BulkRejection>,
 }
 
 /// An item for which the action was rejected.
@@ -186,11 +186,11 @@ impl BulkSummary {
             so_already => words.both.with(&[&text, &words.unchanged.of(so_already)]),
         };
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for BulkRejection { name, reason: why } in &self.refused {
+        for BulkRejection { name, reason: why } in &self.rejected {
             reasons.entry(why).or_default().push(name);
         }
-        let line = |(why, names): (&str, Vec<&str>)| words.refused.with(&[&names.join(words.between), &why]);
-        Flash::Several { text, refused: reasons.into_iter().map(line).collect(), undo: self.undo(action, back) }
+        let line = |(why, names): (&str, Vec<&str>)| words.rejected.with(&[&names.join(words.between), &why]);
+        Flash::Several { text, rejected: reasons.into_iter().map(line).collect(), undo: self.undo(action, back) }
     }
 
     /// Returns the undo for the changed items, if the action has an opposite.

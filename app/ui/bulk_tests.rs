@@ -25,7 +25,7 @@ fn job(status: &str) -> JobView {
 }
 
 #[test]
-fn what_becomes_of_a_worker_depends_on_how_it_is() {
+fn bulk_effect_depends_on_the_workers_status() {
     let held = json!({"jobs": [{"job_id": "j_1", "config_name": "digits", "status": "running"}]});
     let names = || vec!["digits".to_owned()];
     let of = |action, status: &str, more| BulkEffect::for_worker(action, &worker(status, more));
@@ -53,7 +53,7 @@ fn what_becomes_of_a_worker_depends_on_how_it_is() {
 }
 
 #[test]
-fn what_becomes_of_a_job_depends_on_how_it_is_and_whose() {
+fn bulk_effect_depends_on_the_jobs_status_and_user() {
     let of = |action, status: &str, theirs| BulkEffect::for_job(action, &job(status), theirs);
     for status in JobStatus::ALL {
         let (word, ended) = (status.as_str(), status.is_terminal());
@@ -67,19 +67,19 @@ fn what_becomes_of_a_job_depends_on_how_it_is_and_whose() {
 }
 
 #[test]
-fn what_became_of_them_is_counted_by_reason_and_can_be_taken_back() {
-    let refused = |name: &str, why: &str| BulkRejection { name: name.to_owned(), reason: why.to_owned() };
+fn bulk_outcomes_are_grouped_by_reason_and_can_be_undone() {
+    let rejected = |name: &str, why: &str| BulkRejection { name: name.to_owned(), reason: why.to_owned() };
     let tally = BulkSummary {
         done: vec!["w_1".to_owned(), "w_2".to_owned()],
         unchanged: 1,
-        refused: vec![refused("a", "It is gone."), refused("b", "It is here."), refused("c", "It is gone.")],
+        rejected: vec![rejected("a", "It is gone."), rejected("b", "It is here."), rejected("c", "It is gone.")],
     };
-    let Flash::Several { text, refused, undo } = tally.to_flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
+    let Flash::Several { text, rejected, undo } = tally.to_flash(BulkAction::Drain, "/admin/workers?q=a", Locale::En)
     else {
         panic!("of several");
     };
     assert_eq!(text, "2 workers are draining. 1 unchanged.");
-    assert_eq!(refused, ["a, c: It is gone.", "b: It is here."]);
+    assert_eq!(rejected, ["a, c: It is gone.", "b: It is here."]);
     let undo = undo.expect("a drain can be taken back");
     assert_eq!(undo.form, "/ui/workers/bulk/resume");
     let fields: Vec<_> = undo.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -54,19 +54,19 @@ pub(crate) fn empty_text(panel: JobPanel, job: JobStage) -> &'static str {
     let words = t();
     let comes = job.is_ongoing();
     match panel {
-        JobPanel::Log if !job.was_offered && comes => words.log.before_first,
-        JobPanel::Log if !job.was_offered => words.log.never_taken,
+        JobPanel::Log if !job.was_offered && comes => words.log.not_started,
+        JobPanel::Log if !job.was_offered => words.log.never_started,
         JobPanel::Metrics | JobPanel::Samples | JobPanel::Log if job.has_older_agent => words.log.of_older_agent,
         JobPanel::Log if comes => words.log.empty,
         JobPanel::Log => words.log.ended_empty,
         JobPanel::Metrics if comes => words.charts.no_points,
-        JobPanel::Metrics => words.charts.no_points_made,
+        JobPanel::Metrics => words.charts.no_metrics_reported,
         JobPanel::Samples if comes => words.job.no_samples,
-        JobPanel::Samples => words.job.no_samples_made,
+        JobPanel::Samples => words.job.no_samples_produced,
         JobPanel::Weights if comes => words.work.no_weights,
-        JobPanel::Weights => words.work.no_weights_made,
+        JobPanel::Weights => words.work.no_weights_uploaded,
         JobPanel::Files if comes => words.job.no_artifacts,
-        JobPanel::Files => words.job.no_artifacts_made,
+        JobPanel::Files => words.job.no_artifacts_produced,
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn no_panel_promises_what_cannot_come() {
+    fn panels_of_ended_jobs_expect_no_data() {
         let coming = ["No metrics yet.", "No samples yet.", "Available when the training completes.", "No files yet."];
         let over = [
             "No metrics reported.",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_promises_no_job_that_it_cannot_take() {
+    fn worker_page_promises_no_job_that_it_cannot_run() {
         let text = |status: &str, draining: bool, unhealthy: Option<&str>| {
             let worker = serde_json::json!({
                 "id": "w_1", "worker_id": "w_1", "name": "gpu-1", "status": status,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dial_is_there_while_something_may_move_it() {
+    fn progress_dial_is_shown_while_the_job_can_progress() {
         let with = |status: JobStatus, older| JobStage { status, was_offered: true, has_older_agent: older }.has_dial();
         let shown = JobStatus::ALL.iter().copied().filter(|status| with(*status, false));
         assert_eq!(shown.collect::<Vec<_>>(), [JobStatus::Starting, JobStatus::Running, JobStatus::Cancelling]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_of_use_until_the_job_is_complete() {
+    fn checkpoint_note_is_shown_until_the_job_is_completed() {
         let (next, again) = ("the next attempt resumes from here", "a retry resumes from here");
         for (status, note) in [
             (JobStatus::Queued, Some(next)),

@@ -63,8 +63,8 @@ fn start_live_refresh() {
 /// Returns the topics that can change a page: the audit log covers everything; users without access to it get the
 /// topics that they may view.
 fn page_topics() -> &'static [Topic] {
-    let reads_trail = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
-    if reads_trail {
+    let reads_audit_log = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
+    if reads_audit_log {
         &[Topic::AuditLog]
     } else {
         &[Topic::Account, Topic::Configs, Topic::Jobs, Topic::Secrets, Topic::Workers]

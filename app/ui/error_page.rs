@@ -67,7 +67,7 @@ fn BareErrorPage() -> impl IntoView {
 #[component]
 fn ErrorDetails() -> impl IntoView {
     let language = t();
-    let (words, refused) = (&language.problem, &language.server_pages().refused);
+    let (words, errors) = (&language.problem, &language.server_pages().errors);
     let Some(PageError { problem, database_down_since, path }) = use_context::<PageError>() else {
         return ().into_erased();
     };
@@ -76,17 +76,17 @@ fn ErrorDetails() -> impl IntoView {
         401 => words.signed_out,
         403 => words.forbidden,
         404 => words.not_found_page,
-        405 => refused.title_method,
-        429 => refused.title_rate_limited,
-        500 => refused.title_failed,
-        503 if problem.code == "database_unavailable" => refused.title_no_database,
+        405 => errors.title_method,
+        429 => errors.title_rate_limited,
+        500 => errors.title_failed,
+        503 if problem.code == "database_unavailable" => errors.title_no_database,
         _ => words.title,
     };
     let text = if problem.status == 404 { words.not_found_page_text.to_owned() } else { problem.detail };
     // Only errors that may be temporary offer a retry, not missing pages or permissions.
     let again = problem.status >= 429;
     let since = database_down_since
-        .map(|at| view! { <p class="mt-2 text-sm text-muted">{refused.away_since}" "<RelativeTime at=at/></p> });
+        .map(|at| view! { <p class="mt-2 text-sm text-muted">{errors.away_since}" "<RelativeTime at=at/></p> });
     view! {
         <Title text=language.common.title.of(title)/>
         <div class="panel empty">

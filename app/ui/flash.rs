@@ -56,7 +56,7 @@ pub enum Flash {
         /// How many items were changed.
         text: String,
         /// The rejected items: one line per reason.
-        refused: Vec<String>,
+        rejected: Vec<String>,
         /// How to undo it, if possible.
         undo: Option<Undo>,
     },
@@ -140,7 +140,7 @@ impl FlashNotice {
             FlashNotice::UserChanged | FlashNotice::WorkerChanged => words.changed,
             FlashNotice::FactorAdded => words.factor_added,
             FlashNotice::FactorRemoved => words.factor_removed,
-            FlashNotice::SecretSaved => words.secret_kept,
+            FlashNotice::SecretSaved => words.secret_saved,
             FlashNotice::SecretDeleted => words.secret_deleted,
             FlashNotice::ConfigStored => words.config_stored,
             FlashNotice::TokenConflictResolved => language.token.conflict_settled,
@@ -157,7 +157,7 @@ impl FormResponse {
         let (text, undo) = match flash.for_page(locale) {
             Flash::Notice { code } => (code.text(language).to_owned(), None),
             Flash::Done { code, undo } => (code.text(language).to_owned(), Some(undo)),
-            Flash::Several { text, refused, undo } => ([vec![text], refused].concat().join(" "), undo),
+            Flash::Several { text, rejected, undo } => ([vec![text], rejected].concat().join(" "), undo),
             Flash::Problem { problem, .. } => return Some(Err(problem)),
             Flash::Created { .. } | Flash::TokenMade(_) | Flash::RecoveryCodes(_) => return None,
         };

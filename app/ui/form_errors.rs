@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_no_field_stands_above() {
+    fn error_without_a_field_is_above_the_form() {
         let owner = Owner::new();
         owner.set();
         let form_errors = |problem| FormErrors::from_problem(Some(problem), &FORM);

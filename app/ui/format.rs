@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn other_languages_write_otherwise() {
+    fn languages_have_their_own_formats() {
         let at = Timestamp(1_704_450_600_999);
         let texts = Locale::ALL.map(|locale| {
             let language = Language::of(locale);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_shortened_to_what_tells_them_apart() {
+    fn ids_are_shortened_to_their_last_characters() {
         assert_eq!(short_id("j_01k9zv3m8e6q2c4r7t5w0x1y2z"), "j_…0x1y2z");
         assert_eq!(short_id("j_abc"), "j_abc");
         assert_eq!(short_id("plain"), "plain");

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_told() {
+    fn known_gpu_readings_are_listed() {
         let full = GpuReadingView {
             memory_used_gb: Some(61.54),
             temperature_celsius: Some(70.6),

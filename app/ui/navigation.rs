@@ -113,8 +113,8 @@ const NAV_PAGES: &[NavPage] = &[
     },
     NavPage {
         href: "/admin/users",
-        glyph: Glyph::People,
-        label: |words| words.nav.people,
+        glyph: Glyph::Users,
+        label: |words| words.nav.users,
         shortcut: 'p',
         permission: Some(Permission::AdminUsers),
         is_client_rendered: false,
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_place_has_an_address_and_a_key_of_its_own() {
+    fn each_navigation_page_has_its_own_path_and_shortcut() {
         let keys: BTreeSet<char> = NAV_PAGES.iter().map(|place| place.shortcut).collect();
         let addresses: BTreeSet<&str> = NAV_PAGES.iter().map(|place| place.href).collect();
         assert_eq!((keys.len(), addresses.len()), (NAV_PAGES.len(), NAV_PAGES.len()));

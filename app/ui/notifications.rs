@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_read_again_by_whose_they_are() {
+    fn notifications_are_readable_by_their_user_only() {
         let note = |text: &str, wrong, id: Option<&str>| Notification {
             at: Timestamp(1_700_000_000_000),
             text: text.to_owned(),

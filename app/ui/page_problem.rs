@@ -8,7 +8,7 @@ use crate::protocol::problem::{FieldError, Problem};
 /// Rewrites a problem for users of pages.
 pub fn word_for_page(mut problem: Problem, locale: Locale) -> Problem {
     let language = Language::of(locale);
-    let words = &language.server_pages().refused;
+    let words = &language.server_pages().errors;
     match problem.code.as_str() {
         // The API's sentence describes credentials for programs; a user's session has ended.
         "not_authenticated" => words.session_over.clone_into(&mut problem.detail),
@@ -44,7 +44,7 @@ fn field_label(field: &str, language: &'static Language) -> Option<&'static str>
             "days" | "expires_in_days" | "expires_in_seconds" => language.token.days,
             "name" => language.server_pages().create.name,
             "overrides" => language.server_pages().train.settings,
-            "role" => language.server_pages().people.role,
+            "role" => language.server_pages().users.role,
             _ => return None,
         })
     })
@@ -70,7 +70,7 @@ mod tests {
         for locale in Locale::ALL {
             let words = Language::of(locale).server_pages();
             let refused = ProblemSentence::WeakPasswordShort { min: MIN_CHARS.to_string() }.text(locale);
-            for text in [words.login.password_hint, words.people.password_optional, &refused] {
+            for text in [words.login.password_hint, words.users.password_optional, &refused] {
                 assert!(text.contains(&MIN_CHARS.to_string()), "{locale:?}: {text}");
             }
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_page_tells_users_what_the_api_tells_programs() {
         for locale in Locale::ALL {
-            let words = &Language::of(locale).server_pages().refused;
+            let words = &Language::of(locale).server_pages().errors;
             let told = |sentence: ProblemSentence| word_for_page(problem(&sentence, "", locale), locale).detail;
             assert_eq!(told(ProblemSentence::NotAuthenticated), words.session_over);
             assert_eq!(told(ProblemSentence::MethodNotAllowed), words.method);

@@ -139,7 +139,7 @@ fn local_entries(words: &'static Language, prefs: &Prefs, search_text: &str) -> 
         all.push(page(Glyph::Plus, words.workers.create, "/admin/workers/new", false));
     }
     if prefs.session.as_ref().is_some_and(|session| !session.single_user) {
-        all.push(page(Glyph::Person, words.nav.account, "/account", false));
+        all.push(page(Glyph::User, words.nav.account, "/account", false));
     }
     all.push(page(Glyph::Gear, shell.preferences, "/preferences", false));
     let verbs = PaletteAction::ALL.into_iter().filter(|verb| prefs.has_permission(verb.permission()));
@@ -211,9 +211,9 @@ fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &Se
         SearchHitKind::Config => (Glyph::File, words.job.configuration, config_url(&found.id)),
     };
     let query = match verb {
-        Some(PaletteAction::Drain) => "?ask=drain",
-        Some(PaletteAction::Resume) => "?ask=resume",
-        Some(PaletteAction::Cancel) => "?ask=cancel",
+        Some(PaletteAction::Drain) => "?confirm=drain",
+        Some(PaletteAction::Resume) => "?confirm=resume",
+        Some(PaletteAction::Cancel) => "?confirm=cancel",
         None => "",
     };
     let title = match verb {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_may_is_what_is_offered() {
+    fn search_offers_only_permitted_pages_and_actions() {
         let all = titles(&prefs(Permissions::all()), "", &[]);
         for title in ["Workers", "Jobs", "Train in Cloud", "Preferences", "Drain …", "Cancel job …"] {
             assert!(all.iter().any(|shown| shown == title), "{title} in {all:?}");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_offers_what_it_suits_and_asks_on_its_page() {
+    fn action_lists_suitable_targets_and_links_to_their_confirmation() {
         let words = Language::of(Locale::En);
         let all = [
             found(SearchHitKind::Worker, "w_1", Some(WorkerStatus::Idle), None),
@@ -292,9 +292,9 @@ mod tests {
             found(SearchHitKind::Job, "j_2", None, Some(JobStatus::Completed)),
         ];
         for (search_text, leads) in [
-            ("Drain gpu", "/admin/workers/w_1?ask=drain"),
-            ("resume ", "/admin/workers/w_2?ask=resume"),
-            ("cancel job g", "/jobs/j_1?ask=cancel"),
+            ("Drain gpu", "/admin/workers/w_1?confirm=drain"),
+            ("resume ", "/admin/workers/w_2?confirm=resume"),
+            ("cancel job g", "/jobs/j_1?confirm=cancel"),
         ] {
             let offered = palette_entries(words, &prefs(Permissions::all()), search_text, &all);
             let goals: Vec<_> = offered.into_iter().map(|entry| entry.target).collect();

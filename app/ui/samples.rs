@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_goes_sideways_through_a_step_and_up_and_down_through_steps() {
+    fn arrow_keys_move_within_a_step_and_between_steps() {
         let all = sample_images(&["step_1_0.png", "step_1_1.png", "step_2_1.png", "step_3_0.png", "step_3_1.png"]);
         assert_eq!(neighbor(&all, 0, Direction::Right), Some(1));
         assert_eq!(neighbor(&all, 1, Direction::Right), None);

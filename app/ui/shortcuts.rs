@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_what_the_list_says() {
+    fn shortcuts_match_their_list() {
         for (key, act) in [
             ("?", ShortcutAction::Help),
             ("/", ShortcutAction::Filter),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn g_waits_for_the_place_and_for_no_more_than_one_key() {
+    fn g_waits_for_one_more_key() {
         assert_eq!(interpret(stroke("g"), false, true), (None, true));
         assert_eq!(interpret(stroke("j"), true, true), (Some(ShortcutAction::GoTo('j')), false));
         assert_eq!(interpret(stroke("g"), true, true), (Some(ShortcutAction::GoTo('g')), false));

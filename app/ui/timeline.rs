@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_has_one_lane() {
+    fn pending_job_has_one_lane() {
         let timeline = JobTimeline::new(&view("queued", None, &[]), at(30));
         assert_eq!(drawn(&timeline), ["Queued 0-30"]);
         assert!((timeline.fraction_at(at(15)) - 0.5).abs() < 1e-9);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_was_not_taken_goes_back_without_a_back_off() {
+    fn unaccepted_offer_is_requeued_without_a_back_off() {
         let attempts = [attempt(1, &moments(10, None, None, Some((40, "expired"))))];
         let timeline = JobTimeline::new(&view("queued", None, &attempts), at(70));
         assert_eq!(drawn(&timeline), ["Queued 0-10, Queued 40-70", "Offered 10-40"]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_there_from_its_first_moment_on() {
+    fn current_phase_is_shown_from_its_start() {
         let lost = [attempt(1, &moments(1, Some(2), Some(3), Some((9, "lost"))))];
         let timeline = JobTimeline::new(&view("queued", None, &lost), at(9));
         assert_eq!(drawn(&timeline), ["Queued 0-1, BackOff 9-9", "Offered 1-2, Starting 2-3, Running 3-9"]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moment_is_coarse_in_the_measure_of_what_is_shown() {
+    fn now_is_rounded_to_the_scale_of_the_timeline() {
         assert_eq!(coarse_now(Timestamp(12_345), Timestamp(0)), Timestamp(10_000));
         assert_eq!(coarse_now(Timestamp(900_000_123), Timestamp(0)), Timestamp(900_000_000));
     }

@@ -23,8 +23,8 @@ pub(crate) fn form_fields(worker: &WorkerView) -> BTreeMap<String, String> {
     // Unset options are omitted.
     let kind = worker.worker_type.map(|kind| ("worker_type", kind.as_str().to_owned()));
     let ignores = set.ignore_reported_labels.then(|| ("ignore_reported_labels", "true".to_owned()));
-    let refuses = set.refuse_older_agents.then(|| ("refuse_older_agents", "true".to_owned()));
-    let all = always.into_iter().chain(kind).chain(ignores).chain(refuses);
+    let rejects = set.reject_older_agents.then(|| ("reject_older_agents", "true".to_owned()));
+    let all = always.into_iter().chain(kind).chain(ignores).chain(rejects);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

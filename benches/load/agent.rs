@@ -67,7 +67,7 @@ impl Agent {
     }
 
     /// A heartbeat that says this of GPUs.
-    pub async fn beat(&self, telemetry: &Value) -> reqwest::Result<StatusCode> {
+    pub async fn heartbeat(&self, telemetry: &Value) -> reqwest::Result<StatusCode> {
         self.post("/api/workers/heartbeat", &json!({"attempts": [], "telemetry": telemetry})).await
     }
 

@@ -111,7 +111,7 @@ pub async fn lives(server: &Server) {
         finished
     );
     let done = done.load(Ordering::SeqCst);
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
     let rate = |number: usize, span: Duration| number as f64 / span.as_secs_f64();
     println!(
         "full lives over HTTP, {AGENTS} agents: {:.0} jobs/s (target >= 2000 on SQLite, 500 on PostgreSQL); {done} of {JOBS} jobs{}, submitted at {:.0}/s",
@@ -144,7 +144,10 @@ async fn beats_per_second(agents: &[Agent], telemetry: &Value) -> usize {
     let (count, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(5));
     let beats = agents.iter().map(async |agent| {
         while Instant::now() < end {
-            assert!(agent.beat(telemetry).await.is_ok_and(|status| status.is_success()), "a heartbeat was refused");
+            assert!(
+                agent.heartbeat(telemetry).await.is_ok_and(|status| status.is_success()),
+                "a heartbeat was rejected"
+            );
             count.fetch_add(1, Ordering::Relaxed);
         }
     });

@@ -31,12 +31,12 @@ async function expectNoComplaints(browser: Browser): Promise<void> {
 const VISIBLE = 'return [...document.querySelectorAll(arguments[0])].some((element) => element.checkVisibility())';
 
 /** Waits until an element that matches the selector is visible. */
-async function seen(browser: Browser, selector: string): Promise<void> {
+async function waitForElement(browser: Browser, selector: string): Promise<void> {
   await expect.poll(() => browser.run<boolean>(VISIBLE, selector), { message: `${selector} must be seen`, timeout: 20_000 }).toBe(true);
 }
 
 /** Waits until the page contains a text. */
-async function says(browser: Browser, text: string): Promise<void> {
+async function waitForText(browser: Browser, text: string): Promise<void> {
   await expect.poll(() => browser.run<string>('return document.querySelector("main").innerText'), { timeout: 20_000 }).toContain(text);
 }
 
@@ -45,17 +45,17 @@ async function signIn(browser: Browser, url: string, token: string): Promise<voi
   await browser.type('form[action="/ui/login"] [name=password]', token);
   await browser.click('form[action="/ui/login"] button');
   await expect.poll(() => browser.run<string>('return location.pathname')).toBe('/');
-  await seen(browser, '.is-live'); // leaving a page while it loads logs errors
+  await waitForElement(browser, '.is-live'); // leaving a page while it loads logs errors
 }
 
-test('every page opens and comes alive', async ({ window: browser, server }) => {
+test('every page loads and hydrates', async ({ window: browser, server }) => {
   const here = await demoFleet(server);
   await signIn(browser, server.url, server.adminToken);
   for (const [name, path] of Object.entries(PAGES)) {
     await test.step(name, async () => {
       await browser.goto(server.url + path(here));
-      await seen(browser, 'h1');
-      await seen(browser, '.is-live, .is-plain');
+      await waitForElement(browser, 'h1');
+      await waitForElement(browser, '.is-live, .is-plain');
       // WebKit reports a load that the next navigation interrupts as an error of that navigation.
       await expect.poll(() => browser.run<string>('return document.readyState')).toBe('complete');
     });
@@ -63,29 +63,29 @@ test('every page opens and comes alive', async ({ window: browser, server }) => 
   here.close();
 });
 
-test('lists follow the fleet without a reload', async ({ window: browser, server }) => {
+test('lists update without a reload', async ({ window: browser, server }) => {
   await signIn(browser, server.url, server.adminToken);
   await browser.goto(`${server.url}/admin/workers`);
-  await seen(browser, '.is-live');
+  await waitForElement(browser, '.is-live');
   await browser.run('window.stayed = true');
   await makeWorker(server, 'came-later');
-  await says(browser, 'came-later');
+  await waitForText(browser, 'came-later');
   await server.restart();
   await makeWorker(server, 'after-the-restart');
-  await says(browser, 'after-the-restart');
+  await waitForText(browser, 'after-the-restart');
   expect(await browser.run('return window.stayed')).toBe(true);
 });
 
-test('forms are taken', async ({ window: browser, server }) => {
+test('forms can be submitted', async ({ window: browser, server }) => {
   await signIn(browser, server.url, server.adminToken);
   await browser.goto(`${server.url}/admin/workers/new`);
-  await seen(browser, '.is-live, .is-plain');
+  await waitForElement(browser, '.is-live, .is-plain');
   await browser.type('main form [name=name]', 'by-the-form');
   await browser.click('main form button');
-  await says(browser, 'by-the-form');
+  await waitForText(browser, 'by-the-form');
   const job = await submit(server, 'digits');
   await browser.goto(`${server.url}/jobs/${job}/cancel`);
-  await seen(browser, '.is-live, .is-plain');
+  await waitForElement(browser, '.is-live, .is-plain');
   await browser.click('main form button');
   await expect.poll(() => server.api(`/api/queue/${job}`).then((answer) => answer.json()).then(({ status }) => status)).toBe('cancelled');
 });

@@ -2,7 +2,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, signIn, signInAs } from '../steps';
 
-test('the trail is filtered, paged, and leads to what it speaks of', async ({ page, server }) => {
+test('the audit log is filtered and paged, and links to the targets of its entries', async ({ page, server }) => {
   test.setTimeout(120_000); // creating this many workers takes time
   for (let n = 0; n < 55; n++) await makeWorker(server, `gpu-${n}`);
   await makeWorker(server, '<b>bold</b>');
@@ -47,7 +47,7 @@ test('the trail is filtered, paged, and leads to what it speaks of', async ({ pa
   await expect(rows).toHaveCount(50);
 });
 
-test('the chain is verified, and who may not read it finds no trail', async ({ page, server, complaints }) => {
+test('the chain is verified; users without permission get no audit log', async ({ page, server, complaints }) => {
   await signIn(page, server);
   await page.goto('/admin/audit');
   await page.getByRole('link', { name: 'Verify integrity' }).click();

@@ -3,7 +3,7 @@
 import { expect, test } from '../fixtures';
 import { live, makeWorker, signIn } from '../steps';
 
-test('rows are counted, all picked at once, and stay picked while the list goes on', async ({ page, server }) => {
+test('selected rows are counted, can all be selected at once, and stay selected while the list changes', async ({ page, server }) => {
   const made = [];
   for (const name of ['ada', 'bob', 'cid']) made.push(await makeWorker(server, name));
   await signIn(page, server);
@@ -34,10 +34,10 @@ test('rows are counted, all picked at once, and stay picked while the list goes 
   await page.getByRole('button', { name: 'Clear' }).click();
   await expect(page.locator('.pick:checked')).toHaveCount(0);
   await expect(page.locator('.pick-offers')).toBeHidden();
-  await expect(all, 'the button is gone, and the focus where one goes on').toBeFocused();
+  await expect(all, 'the button is removed, and the focus moves to the next control').toBeFocused();
 });
 
-test('x picks the row in focus, and d goes to what can be done', async ({ page, server }) => {
+test('x selects the focused row, and d focuses the bulk actions', async ({ page, server }) => {
   for (const name of ['ada', 'bob']) await makeWorker(server, name);
   await signIn(page, server);
   await page.goto('/admin/workers');

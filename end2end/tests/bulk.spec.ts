@@ -1,7 +1,7 @@
 // Bulk actions on a list: select, confirm by name, perform, report, and undo. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
-import { jobIs, live, makeWorker, signIn, signInAs, submit } from '../steps';
+import { waitForJob, live, makeWorker, signIn, signInAs, submit } from '../steps';
 import type { Page } from '@playwright/test';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -21,7 +21,7 @@ async function draining(server: Server, id: string): Promise<boolean> {
   return (await (await server.api(`/api/admin/workers/${id}`)).json()).draining;
 }
 
-test('workers are picked, named before they drain, and resumed by Undo', async ({ page, server }) => {
+test('selected workers are listed before they drain, and Undo resumes them', async ({ page, server }) => {
   test.setTimeout(60_000); // each action loads a page
   const atlas = await Host.connect(server, 'atlas', { gpus: 1 });
   await submit(server, 'digits');
@@ -73,7 +73,7 @@ test('workers are picked, named before they drain, and resumed by Undo', async (
   atlas.close();
 });
 
-test('those that are offline are deleted, and the list is as narrow as it was', async ({ page, server }) => {
+test('offline workers are deleted, and the list keeps its filter', async ({ page, server }) => {
   const here = await Host.connect(server, 'gpu-here', { gpus: 1 });
   const { worker_id: gone } = await makeWorker(server, 'gpu-gone');
   await signIn(page, server);
@@ -92,7 +92,7 @@ test('those that are offline are deleted, and the list is as narrow as it was', 
   here.close();
 });
 
-test('what became of one meanwhile is said with the reason', async ({ page, server }) => {
+test('items that changed meanwhile are listed with the reason', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await makeWorker(server, 'gpu-2');
   await signIn(page, server);
@@ -106,11 +106,11 @@ test('what became of one meanwhile is said with the reason', async ({ page, serv
   const said = page.locator('#content .notice');
   await expect(said).toContainText('1 worker deleted.');
   await expect(said).toContainText('gpu-1: The worker is connected.');
-  await picture(page, 'workers-refused');
+  await picture(page, 'workers-rejected');
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(200);
 });
 
-test('jobs are cancelled and run again, several at once', async ({ page, server }) => {
+test('several jobs are cancelled and retried at once', async ({ page, server }) => {
   const [first, second] = [await submit(server, 'digits'), await submit(server, 'digits-quick')];
   const third = await submit(server, 'digits');
   await signIn(page, server);
@@ -130,8 +130,8 @@ test('jobs are cancelled and run again, several at once', async ({ page, server 
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Cancel 2 jobs' }).click();
   await expect(page.locator('#content').getByText('2 jobs are being cancelled.')).toBeVisible();
-  for (const job of [first, second]) await jobIs(server, job, 'cancelled');
-  await jobIs(server, third, 'queued');
+  for (const job of [first, second]) await waitForJob(server, job, 'cancelled');
+  await waitForJob(server, third, 'queued');
 
   for (const job of [first, third]) await row(job).getByRole('checkbox').check();
   await bar(page).getByRole('button', { name: 'Retry' }).click();
@@ -141,7 +141,7 @@ test('jobs are cancelled and run again, several at once', async ({ page, server 
   await expect(page.getByRole('row')).toHaveCount(5);
 });
 
-test('a change of priority is taken back', async ({ page, server }) => {
+test('Undo restores the priority', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await signIn(page, server);
   await list(page, `/jobs/${job}`);
@@ -155,7 +155,7 @@ test('a change of priority is taken back', async ({ page, server }) => {
   expect((await (await server.api(`/api/queue/${job}`)).json()).priority).toBe(10);
 });
 
-test('who may only look has nothing to pick', async ({ page, server }) => {
+test('read-only users see no checkboxes', async ({ page, server }) => {
   await submit(server, 'digits');
   await signInAs(page, server, 'ana', 'viewer');
   await page.goto('/jobs');
@@ -163,7 +163,7 @@ test('who may only look has nothing to pick', async ({ page, server }) => {
   await expect(page.getByRole('checkbox')).toHaveCount(0);
 });
 
-test('an address that asks for what a list cannot do leads nowhere', async ({ page, server, complaints }) => {
+test('an unknown bulk action is not found', async ({ page, server, complaints }) => {
   await signIn(page, server);
   for (const path of ['/admin/workers/bulk', '/admin/workers/bulk?action=cancel&id=x', '/jobs/bulk?action=drain']) {
     expect((await page.request.get(path)).status(), path).toBe(404);

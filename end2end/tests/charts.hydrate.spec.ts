@@ -1,14 +1,14 @@
 // Charts of a hydrated page, read by pointer and keyboard.
 import { expect, test } from '../fixtures';
-import { live, makeWorker, registerGpus, signIn, tellGpus } from '../steps';
+import { live, makeWorker, registerGpus, signIn, reportReadings } from '../steps';
 
 test.use({ timezoneId: 'Asia/Kolkata' });
 
-test('charts are read by pointer and keys, all of a group at the same place', async ({ page, server }) => {
+test('pointer and arrow keys read all charts of a group at the same position', async ({ page, server }) => {
   await signIn(page, server);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 1);
-  const tell = async (use: number, power: number) => tellGpus(server, token, [{ uuid: 'GPU-0', utilization_percent: use, power_watts: power }]);
+  const tell = async (use: number, power: number) => reportReadings(server, token, [{ uuid: 'GPU-0', utilization_percent: use, power_watts: power }]);
   await tell(40, 100);
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await live(page);

@@ -1,11 +1,11 @@
 // Charts of trainings, of their GPUs, of workers, and of the whole fleet.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { running } from '../host';
-import { makeWorker, registerGpus, say, signIn } from '../steps';
+import { startJob } from '../host';
+import { makeWorker, registerGpus, sendAsAgent, signIn } from '../steps';
 import type { Page } from '@playwright/test';
 
 /** Sends readings of the last hour, one per minute, with a gap of ten minutes. */
-async function tellHour(server: Server, token: string, count: number, uuid = (index: number) => `GPU-${index}`): Promise<void> {
+async function reportHour(server: Server, token: string, count: number, uuid = (index: number) => `GPU-${index}`): Promise<void> {
   const now = Date.now();
   const moment = (back: number) => {
     const turn = back / 7;
@@ -23,7 +23,7 @@ async function tellHour(server: Server, token: string, count: number, uuid = (in
   // The last reading of a heartbeat is the current one.
   for (let first = 0; first < backs.length; first += 11) {
     const telemetry = [...backs.slice(first, first + 11), 0].map(moment);
-    await say(server, token, 'heartbeat', { telemetry });
+    await sendAsAgent(server, token, 'heartbeat', { telemetry });
   }
 }
 
@@ -42,7 +42,7 @@ function training(steps: number): object[] {
   }));
 }
 
-async function looks(page: Page, name: string): Promise<void> {
+async function expectFits(page: Page, name: string): Promise<void> {
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 900 });
@@ -55,14 +55,14 @@ async function looks(page: Page, name: string): Promise<void> {
 
 const chart = (page: Page, name: string | RegExp) => page.getByRole('img', { name });
 
-test('a worker shows how its GPUs did, in the last hour and day', async ({ page, server }) => {
+test('a worker shows GPU charts of the last hour and day', async ({ page, server }) => {
   test.setTimeout(120_000);
   await signIn(page, server);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(page.getByText('No GPU readings in this period.')).toBeVisible();
   await registerGpus(server, token, 3);
-  await tellHour(server, token, 3);
+  await reportHour(server, token, 3);
   await page.goto(`/admin/workers/${id}?show=gpus`);
   for (const name of ['Utilization', 'Memory', 'Temperature', 'Power']) {
     await expect(chart(page, new RegExp(`^${name}: GPU 0 first`)).first()).toBeVisible();
@@ -70,7 +70,7 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   // Ten minutes without readings are a gap, after which each line starts again.
   const lines = await chart(page, /^Utilization: GPU 0/).first().locator('path.curve').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
   expect(lines.map((line) => line?.split('M').length)).toEqual([3, 3, 3]);
-  await looks(page, 'worker-charts');
+  await expectFits(page, 'worker-charts');
   await page.getByText('Data table: Power').click();
   await expect(page.getByRole('table', { name: 'Power' }).getByRole('row')).toHaveCount(17);
   await expect(page.getByRole('table', { name: 'Power' })).toContainText('GPU 2');
@@ -82,12 +82,12 @@ test('a worker shows how its GPUs did, in the last hour and day', async ({ page,
   await expect(page.getByRole('link', { name: 'Last hour' })).toHaveAttribute('aria-current', 'true');
 });
 
-test('what a trainer measured has a chart each, and what its GPUs did too', async ({ page, server }) => {
+test('each metric of a trainer has a chart, and so have its GPUs', async ({ page, server }) => {
   test.setTimeout(120_000);
   await signIn(page, server);
-  const { host, offer } = await running(server, { gpus: 2 });
+  const { host, offer } = await startJob(server, { gpus: 2 });
   await host.progress(offer, training(300));
-  await tellHour(server, host.token, 2, (index) => host.gpus[index]!);
+  await reportHour(server, host.token, 2, (index) => host.gpus[index]!);
   await page.goto(`/jobs/${offer.job_id}`);
   for (const name of ['Loss', 'Learning rate', 'Epoch', 'Steps per second', 'grad_norm', '<b>accuracy</b>']) {
     await expect(chart(page, name).first()).toBeVisible();
@@ -97,7 +97,7 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   const told = await (await server.api(`/api/queue/${offer.job_id}/metrics`)).json();
   expect(Math.max(...told.metrics[0].values)).toBe(9);
   await expect(page.getByRole('heading', { name: 'GPU metrics' })).toBeVisible();
-  await looks(page, 'job-charts');
+  await expectFits(page, 'job-charts');
   await page.getByRole('link', { name: 'Log', exact: true }).click();
   await expect(page).toHaveURL(/scale=log/);
   await page.getByRole('navigation', { name: 'Horizontal axis' }).getByRole('link', { name: 'Time' }).click();
@@ -109,17 +109,17 @@ test('what a trainer measured has a chart each, and what its GPUs did too', asyn
   host.close();
 });
 
-test('every GPU has its last hour beside it, and the overview has that of all', async ({ page, server }) => {
+test('each GPU shows its last hour, and the overview that of the fleet', async ({ page, server }) => {
   test.setTimeout(120_000);
   await signIn(page, server);
   await expect(page.getByRole('heading', { name: 'GPU utilization' })).toHaveCount(0);
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 4);
-  await tellHour(server, token, 3);
+  await reportHour(server, token, 3);
   await page.goto('/gpus');
   const sparks = page.getByRole('img', { name: /GPU \d.*: first/ });
   await expect(sparks).toHaveCount(3);
-  await looks(page, 'gpus-sparks');
+  await expectFits(page, 'gpus-sparks');
   await page.getByRole('navigation', { name: 'Range' }).getByRole('link', { name: 'Last day' }).click();
   await page.getByRole('link', { name: 'Tables' }).click();
   await expect(page).toHaveURL(/view=table&range=day/);
@@ -127,22 +127,22 @@ test('every GPU has its last hour beside it, and the overview has that of all', 
   await picture(page, 'gpus-sparks-table');
   await page.goto('/');
   await expect(chart(page, /^0 of 4 GPUs allocated: Utilization \(3 of 4\) first/).first()).toBeVisible();
-  await looks(page, 'overview-chart');
+  await expectFits(page, 'overview-chart');
 });
 
-test('what was heard is still known after a restart', async ({ page, server }) => {
+test('GPU history survives a restart of the server', async ({ page, server }) => {
   await signIn(page, server);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 1);
-  await tellHour(server, token, 1);
+  await reportHour(server, token, 1);
   await page.goto('about:blank'); // an open page would log errors
   await server.restart();
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await expect(chart(page, /^Utilization: first/).first()).toBeVisible();
 });
 
-test('a job that completed with a loss that is not a number says so', async ({ page, server }) => {
-  const { host, offer } = await running(server);
+test('a completed job with a NaN loss says so', async ({ page, server }) => {
+  const { host, offer } = await startJob(server);
   const at = new Date().toISOString();
   const point = (step: number, more: object) => ({ step, total_steps: 1_200, at, learning_rate: 0.001, ...more });
   await host.progress(offer, [point(1, { loss: 0.5 }), point(600, { loss: 0.4 }), point(1_100, { loss_is_nan: true }), point(1_200, { loss_is_nan: true })]);

@@ -4,10 +4,10 @@ import type { Page } from '@playwright/test';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../programs';
-import { jobIs, live, makeWorker, PASSWORD, registerGpus, say, signIn, signInAs, submit } from '../steps';
+import { waitForJob, live, makeWorker, PASSWORD, registerGpus, sendAsAgent, signIn, signInAs, submit } from '../steps';
 
 /** Counts clicks from now on, in all documents of the tab. */
-async function counting(page: Page): Promise<() => Promise<number>> {
+async function countClicks(page: Page): Promise<() => Promise<number>> {
   let pressed = 0;
   await page.exposeFunction('pressed', () => void pressed++);
   const listen = () => addEventListener('pointerdown', () => (window as unknown as { pressed(): void }).pressed(), true);
@@ -17,14 +17,14 @@ async function counting(page: Page): Promise<() => Promise<number>> {
 }
 
 /** Creates a registered worker with two GPUs. */
-async function rack(server: Server): Promise<{ worker_id: string; token: string }> {
+async function createRegisteredWorker(server: Server): Promise<{ worker_id: string; token: string }> {
   const made = await makeWorker(server, 'rack-1');
   await registerGpus(server, made.token, 2);
   return made;
 }
 
 /** Submits jobs and cancels them, 500 at a time, because a user can have only 1,000 queued jobs. */
-async function history(server: Server, count: number): Promise<void> {
+async function createCancelledJobs(server: Server, count: number): Promise<void> {
   for (let before = 0; before < count; before += 500) {
     const some = async () => {
       const ids: string[] = [];
@@ -46,10 +46,10 @@ test.beforeEach(async ({ page, server, claimed }) => {
 
 test.describe(() => {
   test.use({ claimed: false });
-  test('the first admin: 1', async ({ page, server }) => {
+  test('create the first admin: 1 click', async ({ page, server }) => {
     const link = /http\S+\/login\?setup=\S+/.exec(server.program.log())![0];
     await page.goto(link);
-    const clicks = await counting(page);
+    const clicks = await countClicks(page);
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create account' }).click();
@@ -58,8 +58,8 @@ test.describe(() => {
   });
 });
 
-test('a worker: 2', async ({ page }) => {
-  const clicks = await counting(page);
+test('create a worker: 2 clicks', async ({ page }) => {
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Create a worker' }).click();
   await page.getByLabel('Name').fill('rack-1');
   await page.getByRole('button', { name: 'Create worker' }).click();
@@ -67,9 +67,9 @@ test('a worker: 2', async ({ page }) => {
   expect(await clicks()).toBe(2);
 });
 
-test('submit: 3, the configuration among them', async ({ page, server }) => {
-  await rack(server);
-  const clicks = await counting(page);
+test('submit a job: 3 clicks, including the choice of a configuration', async ({ page, server }) => {
+  await createRegisteredWorker(server);
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Train in Cloud' }).first().click();
   await page.locator('label', { hasText: /^digits(?!-)/ }).click();
   await page.getByRole('button', { name: 'Submit job' }).click();
@@ -77,40 +77,40 @@ test('submit: 3, the configuration among them', async ({ page, server }) => {
   expect(await clicks()).toBe(3);
 });
 
-test('why it waits: 1', async ({ page, server }) => {
-  await rack(server);
+test('see why a job is pending: 1 click', async ({ page, server }) => {
+  await createRegisteredWorker(server);
   const body = JSON.stringify({ config_name: 'digits', gpu_count: 16 });
   await server.api('/api/queue/submit', { method: 'POST', body });
   await page.reload();
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
   await expect(page.getByRole('region', { name: 'Pending reasons' })).toContainText('16 GPUs');
   expect(await clicks()).toBe(1);
 });
 
-test('why it failed: 1', async ({ page, server, agent }) => {
+test('see why a job failed: 1 click', async ({ page, server, agent }) => {
   const { token } = await makeWorker(server, 'rack-1');
   const { bundle } = await (await server.api('/api/configs/digits-quick')).json();
   const files = { ...bundle.files, 'config.json': JSON.stringify({ ...JSON.parse(bundle.files['config.json']), example_fail_at_step: 3 }) };
   await server.api('/api/configs/breaking', { method: 'PUT', body: JSON.stringify({ files }) });
   agent({ token, args: ['--persistent'] });
-  await jobIs(server, await submit(server, 'breaking'), 'failed');
+  await waitForJob(server, await submit(server, 'breaking'), 'failed');
   await page.reload();
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'breaking' }).click();
   await expect(page.getByText(/RuntimeError|Error:/).first()).toBeVisible();
   expect(await clicks()).toBe(1);
 });
 
-test('the weights of a finished job: 2', async ({ page, server, agent }) => {
+test('download the weights of a finished job: 2 clicks', async ({ page, server, agent }) => {
   const { token } = await makeWorker(server, 'rack-1');
   agent({ token, args: ['--persistent'] });
-  await jobIs(server, await submit(server, 'digits-quick'), 'completed');
+  await waitForJob(server, await submit(server, 'digits-quick'), 'completed');
   await page.reload();
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits-quick' }).click();
   const file = page.getByRole('row').filter({ hasText: /^model\.safetensors/ });
   const downloading = page.waitForEvent('download');
@@ -119,11 +119,11 @@ test('the weights of a finished job: 2', async ({ page, server, agent }) => {
   expect(await clicks()).toBe(2);
 });
 
-test('drain: 2, with a reason', async ({ page, server }) => {
-  const { worker_id: id } = await rack(server);
+test('drain a worker with a reason: 2 clicks', async ({ page, server }) => {
+  const { worker_id: id } = await createRegisteredWorker(server);
   await page.goto(`/admin/workers/${id}`);
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.locator('summary', { hasText: 'Drain' }).first().click();
   await page.getByLabel('Reason').fill('new power supply');
   await page.getByRole('button', { name: 'Drain worker' }).click();
@@ -131,11 +131,11 @@ test('drain: 2, with a reason', async ({ page, server }) => {
   expect(await clicks()).toBe(2);
 });
 
-test('a leaked token: 2', async ({ page, server }) => {
-  const { worker_id: id } = await rack(server);
+test('revoke a leaked token: 2 clicks', async ({ page, server }) => {
+  const { worker_id: id } = await createRegisteredWorker(server);
   await page.goto(`/admin/workers/${id}`);
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   const token = page.getByRole('region', { name: 'Token', exact: true });
   await token.locator('summary', { hasText: 'Rotate token' }).click();
   await token.getByRole('button', { name: 'Rotate token' }).click();
@@ -143,8 +143,8 @@ test('a leaked token: 2', async ({ page, server }) => {
   expect(await clicks()).toBe(2);
 });
 
-test('a colleague: 2', async ({ page }) => {
-  const clicks = await counting(page);
+test('add a user: 2 clicks', async ({ page }) => {
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Users' }).first().click();
   await page.getByLabel('Name').fill('eve');
   await page.getByLabel('Password').fill(PASSWORD);
@@ -153,10 +153,10 @@ test('a colleague: 2', async ({ page }) => {
   expect(await clicks()).toBe(2);
 });
 
-test('who deleted a worker: 1, by the name that it had', async ({ page, server }) => {
+test('find who deleted a worker by its name: 1 click', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'delos');
   expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).status).toBe(200);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Audit' }).first().click();
   await page.getByLabel('Target').fill('delos');
   await page.getByLabel('Target').press('Enter');
@@ -164,12 +164,12 @@ test('who deleted a worker: 1, by the name that it had', async ({ page, server }
   expect(await clicks()).toBe(1);
 });
 
-test('a job by its name among ten thousand: 0', async ({ page, server }) => {
+test('find a job by its name among ten thousand: 0 clicks', async ({ page, server }) => {
   const job = await submit(server, 'digits-quick');
-  await history(server, 10_000);
+  await createCancelledJobs(server, 10_000);
   await page.goto('/jobs');
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.keyboard.press('/');
   await page.keyboard.type('digits-q');
   await page.keyboard.press('Enter');
@@ -178,11 +178,11 @@ test('a job by its name among ten thousand: 0', async ({ page, server }) => {
   expect(await clicks()).toBe(0);
 });
 
-test('the same again with another learning rate: 3', async ({ page, server }) => {
+test('submit a job again with another learning rate: 3 clicks', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await page.goto(`/jobs/${job}`);
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Edit and resubmit' }).click();
   await page.locator('summary', { hasText: 'Overrides' }).click();
   await page.getByLabel('Override 1', { exact: true }).fill('learning_rate=0.25');
@@ -191,32 +191,32 @@ test('the same again with another learning rate: 3', async ({ page, server }) =>
   expect(await clicks()).toBe(3);
 });
 
-test('stop a runaway: 2 on its page', async ({ page, server }) => {
+test('cancel a job on its page: 2 clicks', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await page.goto(`/jobs/${job}`);
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.locator('summary', { hasText: 'Cancel job' }).click();
   await page.getByRole('button', { name: 'Cancel this job' }).click();
-  await jobIs(server, job, 'cancelled');
+  await waitForJob(server, job, 'cancelled');
   expect(await clicks()).toBe(2);
 });
 
-test('what has the GPUs: 1', async ({ page, server }) => {
-  const { token } = await rack(server);
+test('see which jobs use the GPUs: 1 click', async ({ page, server }) => {
+  const { token } = await createRegisteredWorker(server);
   await submit(server, 'digits');
-  await say(server, token, 'heartbeat', {});
-  const clicks = await counting(page);
+  await sendAsAgent(server, token, 'heartbeat', {});
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
   await expect(page.getByRole('main')).toContainText('rack-1');
   expect(await clicks()).toBe(1);
 });
 
-test('a worker until it is online: 2, and one field', async ({ page, shell }) => {
+test('bring a worker online: 2 clicks and one field', async ({ page, shell }) => {
   await page.goto('/admin/workers');
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('link', { name: 'Create worker' }).first().click();
   await page.getByLabel('Name').fill('rack-1');
   await page.getByRole('button', { name: 'Create worker' }).click();
@@ -228,7 +228,7 @@ test('a worker until it is online: 2, and one field', async ({ page, shell }) =>
   expect(await clicks()).toBe(2);
 });
 
-test('why it waits: 1, said once, and the nearest worker comes first', async ({ page, server }) => {
+test('see why a job is pending: 1 click; the reason appears once, and the closest worker comes first', async ({ page, server }) => {
   await makeWorker(server, 'a-never-connected');
   for (const [name, labels] of [['b-label-and-gpus', {}], ['c-gpus', { site: 'graz' }]] as const) {
     await registerGpus(server, (await makeWorker(server, name, labels)).token, 2);
@@ -237,7 +237,7 @@ test('why it waits: 1, said once, and the nearest worker comes first', async ({ 
   expect((await server.api('/api/queue/submit', { method: 'POST', body })).status).toBe(201);
   await page.reload();
   await live(page);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await page.getByRole('region', { name: 'Recent jobs' }).getByRole('link', { name: 'digits' }).click();
   const why = page.getByRole('region', { name: 'Pending reasons' });
   await expect(why.getByRole('rowheader')).toHaveText([/^c-gpus/, /^b-label-and-gpus/, /^a-never-connected/]);
@@ -247,7 +247,7 @@ test('why it waits: 1, said once, and the nearest worker comes first', async ({ 
   expect(await clicks()).toBe(1);
 });
 
-test('why it failed on two GPUs: 1, the exception and not the launcher’s last lines', async ({ page, server, agent }) => {
+test('see why a job failed on two GPUs: 1 click; the exception, not the last lines of the launcher', async ({ page, server, agent }) => {
   const { token } = await makeWorker(server, 'rack-1');
   const output = readFileSync(join(ROOT, 'app/domain/exit_diagnosis/recorded/torchrun_oom.txt'), 'utf8');
   const [, after = ''] = output.split('torch.OutOfMemoryError');
@@ -258,14 +258,14 @@ test('why it failed on two GPUs: 1, the exception and not the launcher’s last 
   writeFileSync(join(dir, 'trainer.sh'), 'cat "${0%/*}/output" >&2\nexit 1\n');
   agent({ token, args: ['--persistent', '--trainer', `sh ${dir}/trainer.sh`] });
   const job = await submit(server, 'digits');
-  await jobIs(server, job, 'failed');
+  await waitForJob(server, job, 'failed');
   const headline = /^torch\.OutOfMemoryError: CUDA out of memory\. Tried to allocate 2\.00 GiB/;
   await page.goto('/jobs?status=failed');
   await live(page);
   const row = page.getByRole('table').locator('tbody tr');
   await expect(row).toHaveCount(1);
   await expect(row.locator('.reason-line')).toHaveText(headline);
-  const clicks = await counting(page);
+  const clicks = await countClicks(page);
   await row.getByRole('link', { name: 'digits' }).click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
   const reason = page.getByRole('region', { name: 'Progress' });
@@ -275,12 +275,12 @@ test('why it failed on two GPUs: 1, the exception and not the launcher’s last 
 });
 
 for (const role of ['viewer', 'researcher']) {
-  test(`what has the GPUs, for a ${role}: 1`, async ({ page, server }) => {
-    await rack(server);
+  test(`see which jobs use the GPUs, as a ${role}: 1 click`, async ({ page, server }) => {
+    await createRegisteredWorker(server);
     await page.goto('about:blank'); // a page that is still open would check its session
     await page.context().clearCookies();
     await signInAs(page, server, 'vic', role);
-    const clicks = await counting(page);
+    const clicks = await countClicks(page);
     await page.getByRole('link', { name: 'GPUs', exact: true }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('GPUs');
     await expect(page.getByRole('main')).toContainText('rack-1');

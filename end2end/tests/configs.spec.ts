@@ -54,7 +54,7 @@ test('a configuration is read, and two revisions are compared in both views', as
   await expect(page.getByRole('table', { name: 'Changed values' }).getByRole('row').filter({ hasText: 'warmup' })).toContainText('5');
 });
 
-test('names and texts of strangers are text', async ({ page, server }) => {
+test('names and contents of configurations are escaped', async ({ page, server }) => {
   const name = '<b>$(id)<b> 100%41 "x"';
   await put(server, name, { 'config.json': '{"a": "</code><script>alert(1)</script>", "b": "\u202Egnp"}' });
   await signIn(page, server);
@@ -67,7 +67,7 @@ test('names and texts of strangers are text', async ({ page, server }) => {
   await expect(page.getByRole('radio', { name })).toBeChecked();
 });
 
-test('a viewer reads configurations and submits none', async ({ page, server, complaints }) => {
+test('a viewer can read configurations but not submit them', async ({ page, server, complaints }) => {
   await signInAs(page, server, 'vic', 'viewer');
   await page.getByRole('link', { name: 'Configurations' }).first().click();
   await page.getByRole('link', { name: 'digits', exact: true }).click();
@@ -78,7 +78,7 @@ test('a viewer reads configurations and submits none', async ({ page, server, co
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('404')));
 });
 
-test('a configuration that was removed is still read by who comes from its jobs', async ({ page, server }) => {
+test('a deleted configuration can be read through the links of its jobs', async ({ page, server }) => {
   await put(server, 'gone', { 'config.json': '{}' });
   expect((await server.api('/api/configs/gone', { method: 'DELETE' })).status).toBe(200);
   await signIn(page, server);
@@ -87,7 +87,7 @@ test('a configuration that was removed is still read by who comes from its jobs'
   await expect(page.getByRole('link', { name: 'New job' })).toHaveCount(0);
 });
 
-test('a server without configurations says so, and leads to the first one', async ({ page, server }) => {
+test('an empty list of configurations links to the form for the first one', async ({ page, server }) => {
   const { configs } = await (await server.api('/api/configs')).json();
   for (const { name } of configs) expect((await server.api(`/api/configs/${name}`, { method: 'DELETE' })).status).toBe(200);
   await signIn(page, server);
@@ -107,7 +107,7 @@ async function files(server: Server, name: string): Promise<Record<string, strin
   return (await (await server.api(`/api/configs/${encodeURIComponent(name)}`)).json()).bundle.files;
 }
 
-test('a configuration is written in the browser, as text that stays as it is', async ({ page, server }) => {
+test('a configuration is edited in the browser, and its text stays unchanged', async ({ page, server }) => {
   test.setTimeout(90_000);
   await signIn(page, server);
   await page.goto('/configs');
@@ -127,7 +127,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await expect(page.getByLabel('Name', { exact: true })).toHaveValue('tiny <b>lora');
   await expect(page.getByLabel('Text: prompts/a.txt')).toHaveValue(HOSTILE);
   await expectAccessible(page);
-  await picture(page, 'config-new-refused');
+  await picture(page, 'config-new-rejected');
   await main.fill('\n{"learning_rate": 0.1}\n');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('main').getByText('Configuration saved.')).toBeVisible();
@@ -162,7 +162,7 @@ test('a configuration is written in the browser, as text that stays as it is', a
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Edit tiny <b>lora');
 });
 
-test('two people do not overwrite what the other has stored', async ({ page, server }) => {
+test('concurrent edits of a configuration do not overwrite each other', async ({ page, server }) => {
   await put(server, 'c', { 'config.json': '{"seed": 1}' });
   await signIn(page, server);
   await page.goto('/configs/c/edit');

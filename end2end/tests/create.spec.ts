@@ -8,7 +8,7 @@ import { signIn } from '../steps';
 
 const WAYS = ['Shell', 'systemd', 'Docker', 'RunPod', 'Vast.ai', 'Environment file'];
 
-test('labels of the fleet are suggested, and every way to start is shown once', async ({ page, server }) => {
+test('labels of the fleet are suggested, and each start command is shown once', async ({ page, server }) => {
   const body = JSON.stringify({ name: 'old', labels: { team: 'nlp' } });
   await server.api('/api/admin/workers', { method: 'POST', body });
   await signIn(page, server);
@@ -26,7 +26,7 @@ test('labels of the fleet are suggested, and every way to start is shown once', 
   await expectAccessible(page);
   const places = mkdtempSync(join(tmpdir(), 'simpletuner-ways-'));
   for (const way of WAYS) {
-    const fold = page.locator('details.way').filter({ has: page.locator('summary', { hasText: way }) });
+    const fold = page.locator('details.start-method').filter({ has: page.locator('summary', { hasText: way }) });
     if ((await fold.getAttribute('open')) === null) await fold.locator('summary').click();
     const text = await fold.locator('pre').innerText();
     execFileSync('bash', ['-n'], { input: text });
@@ -43,16 +43,16 @@ test('labels of the fleet are suggested, and every way to start is shown once', 
   expect(listed.workers.find((worker: { name: string }) => worker.name === "it's new").labels).toEqual({ team: 'nlp', zone: 'a' });
   await page.reload();
   expect(await page.content()).not.toContain(token);
-  await expect(page.locator('details.way')).toHaveCount(0);
+  await expect(page.locator('details.start-method')).toHaveCount(0);
 });
 
-test('the agent that the environment file starts is known by what it is', async ({ page, server, shell }) => {
+test('the page of a new worker shows the agent that was started with the environment file', async ({ page, server, shell }) => {
   test.setTimeout(90_000);
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
   await page.getByRole('button', { name: 'Create worker' }).click();
-  const fold = page.locator('details.way').filter({ has: page.locator('summary', { hasText: 'Environment file' }) });
+  const fold = page.locator('details.start-method').filter({ has: page.locator('summary', { hasText: 'Environment file' }) });
   await fold.locator('summary').click();
   const file = join(server.dataDir, 'worker.env');
   writeFileSync(file, await fold.locator('pre').innerText(), { mode: 0o600 });
@@ -73,7 +73,7 @@ test('the agent that the environment file starts is known by what it is', async 
   await picture(page, 'created-connected');
 });
 
-test('the page of a new worker fits a phone', async ({ page, server, context }) => {
+test('the page of a new worker fits on a phone', async ({ page, server, context }) => {
   await signIn(page, server);
   await context.addCookies([{ name: 'theme', value: 'dark', url: server.url }]);
   await page.setViewportSize({ width: 380, height: 800 });

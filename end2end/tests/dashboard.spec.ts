@@ -1,8 +1,8 @@
 // The main tasks of users, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { jobIs, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
+import { waitForJob, makeWorker, registerGpus, signIn, submit, reportReadings } from '../steps';
 
-test('strangers are shown the way in, and a wrong token says so', async ({ page }) => {
+test('unauthenticated visitors see the sign-in page, and a wrong token shows an error', async ({ page }) => {
   await page.goto('/admin/workers');
   await expect(page).toHaveURL(/\/login\?next=/);
   await page.getByLabel('Password').fill('st_wrong');
@@ -11,7 +11,7 @@ test('strangers are shown the way in, and a wrong token says so', async ({ page 
   await expectAccessible(page);
 });
 
-test('a new worker shows its token once, and the command to copy', async ({ page, server }) => {
+test('a new worker shows its token once, and the command to start the agent', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
@@ -27,7 +27,7 @@ test('a new worker shows its token once, and the command to copy', async ({ page
   expect(listed.workers[0].labels).toEqual({ location: 'lab', team: 'nlp' });
 });
 
-test('a refused name is said beside the form, which keeps what was typed', async ({ page, server }) => {
+test('a rejected form shows the error and keeps its input', async ({ page, server }) => {
   await makeWorker(server, 'twice');
   await signIn(page, server);
   await page.goto('/admin/workers/new');
@@ -52,10 +52,10 @@ test('a worker is drained, resumed and deleted', async ({ page, server }) => {
   expect((await server.api(`/api/admin/workers/${id}`)).status).toBe(404);
 });
 
-test('a worker shows its GPUs: how they do, and why one is unavailable', async ({ page, server }) => {
+test('a worker shows readings of its GPUs, and why one is unavailable', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 3);
-  await tellGpus(server, token, [
+  await reportReadings(server, token, [
     {
       uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390,
       power_limit_watts: 400, clock_mhz: 1410, memory_clock_mhz: 1593, ecc_errors: 3,
@@ -101,17 +101,17 @@ test('a job is submitted and cancelled', async ({ page, server }) => {
   const job = page.url().split('/').pop() ?? '';
   await page.locator('summary', { hasText: 'Cancel job' }).click();
   await page.getByRole('button', { name: 'Cancel this job' }).click();
-  await jobIs(server, job, 'cancelled');
+  await waitForJob(server, job, 'cancelled');
   await page.goto('/jobs');
   await expect(page.getByRole('row').filter({ hasText: 'digits-quick' })).toContainText('Cancelled');
 });
 
-test('a finished job can be read: log, chart, samples, files', async ({ page, server, agent }) => {
+test('a finished job shows its log, chart, samples and files', async ({ page, server, agent }) => {
   test.setTimeout(90_000);
   const { token } = await makeWorker(server, 'gpu-1');
   agent({ token, args: ['--persistent'] });
   const job = await submit(server, 'digits-quick');
-  await jobIs(server, job, 'completed');
+  await waitForJob(server, job, 'completed');
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   await expect(page.getByText('Completed').first()).toBeVisible();
@@ -129,7 +129,7 @@ test('the theme is remembered', async ({ page, server }) => {
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
 });
 
-test('what is not there says so', async ({ page, server, complaints }) => {
+test('unknown pages, jobs and workers are not found', async ({ page, server, complaints }) => {
   await signIn(page, server);
   for (const path of ['/nowhere', '/jobs/j_none', '/admin/workers/w_none']) {
     const answer = await page.goto(path);
@@ -141,7 +141,7 @@ test('what is not there says so', async ({ page, server, complaints }) => {
 });
 
 for (const theme of ['light', 'dark']) {
-  test(`pages are accessible and fit a phone, ${theme}`, async ({ page, server, context }) => {
+  test(`pages are accessible and fit on a phone, ${theme}`, async ({ page, server, context }) => {
     test.setTimeout(120_000);
     const { worker_id: id } = await makeWorker(server, 'a-worker-with-a-rather-long-name.example.com');
     const job = await submit(server, 'digits');
@@ -162,7 +162,7 @@ for (const theme of ['light', 'dark']) {
   });
 }
 
-test('a form that was open when the server was killed is taken by the one that comes back', async ({ page, server, complaints }) => {
+test('a form that was opened before a crash of the server can be submitted after its restart', async ({ page, server, complaints }) => {
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name', { exact: true }).fill('after-the-crash');

@@ -15,7 +15,7 @@ async function submit(server: Server, more: object): Promise<string> {
 }
 
 /** Submits fifty jobs, of which one failed and one runs on a worker with a long name. */
-async function fill(server: Server): Promise<Host> {
+async function submitFifty(server: Server): Promise<Host> {
   const host = await Host.connect(server, LONG, { gpus: 2, labels: LABELS });
   await submit(server, { worker_labels: LABELS });
   await host.report(await host.run(), 'failed', { error: `RuntimeError: ${'CUDA out of memory. '.repeat(20)}` });
@@ -27,7 +27,7 @@ async function fill(server: Server): Promise<Host> {
 
 const heights = (page: Page) => page.locator('main .is-fixed tbody tr').evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
 /** Returns the texts in table rows that their own boxes cut above or below. */
-const cut = (page: Page) => page.locator('main .is-fixed tbody').evaluateAll((bodies) => bodies.flatMap((body) => {
+const cutTexts = (page: Page) => page.locator('main .is-fixed tbody').evaluateAll((bodies) => bodies.flatMap((body) => {
   const found: string[] = [];
   const texts = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
@@ -42,11 +42,11 @@ const cut = (page: Page) => page.locator('main .is-fixed tbody').evaluateAll((bo
   }
   return found;
 }));
-const widest = (page: Page) => page.locator('html').evaluate((html) => html.scrollWidth);
+const pageWidth = (page: Page) => page.locator('html').evaluate((html) => html.scrollWidth);
 
-test('rows are of one height, with long names too', async ({ page, server, context }) => {
+test('all rows have the same height, also with long names', async ({ page, server, context }) => {
   test.setTimeout(90_000);
-  const host = await fill(server);
+  const host = await submitFifty(server);
   await signIn(page, server);
   await page.setViewportSize({ width: 1280, height: 900 });
   const tables = ['/jobs', '/', '/admin/workers', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`];
@@ -70,35 +70,35 @@ test('rows are of one height, with long names too', async ({ page, server, conte
   await expect(page.getByRole('link', { name: LONG }).first()).toHaveAttribute('title', LONG);
   await expect(page.getByText('+2').first()).toHaveAttribute('title', /tier=preemptible-spot-instances/);
   await expectAccessible(page);
-  expect(await widest(page)).toBeLessThanOrEqual(1_280);
+  expect(await pageWidth(page)).toBeLessThanOrEqual(1_280);
 
   await page.setViewportSize({ width: 380, height: 800 });
   const cards = await heights(page);
   expect(cards.reduce((sum, card) => sum + card, 0), 'fifty cards on a phone').toBeLessThanOrEqual(4_000);
-  expect(await widest(page)).toBeLessThanOrEqual(380);
+  expect(await pageWidth(page)).toBeLessThanOrEqual(380);
   await picture(page, 'density-380');
   await expectAccessible(page);
   host.close();
 });
 
-test('no letter is cut above or below in the two lines of a row', async ({ page, server, context }) => {
+test('no letter in the two lines of a row is cut off', async ({ page, server, context }) => {
   test.setTimeout(90_000);
-  const host = await fill(server);
+  const host = await submitFifty(server);
   await signIn(page, server);
   for (const density of ['comfortable', 'compact']) {
     await context.addCookies([{ name: 'density', value: density, url: server.url }]);
     for (const path of ['/admin/workers', '/jobs', '/', `/admin/workers/${host.id}/jobs`, `/admin/workers/${host.id}?show=gpus`]) {
       await page.goto(path);
       await expect(page.locator('main .is-fixed tbody tr').first()).toBeVisible();
-      expect.soft(await cut(page), `${density} ${path}`).toEqual([]);
-      expect(await widest(page), path).toBeLessThanOrEqual(1_280);
+      expect.soft(await cutTexts(page), `${density} ${path}`).toEqual([]);
+      expect(await pageWidth(page), path).toBeLessThanOrEqual(1_280);
       await picture(page, `letters-${density}-${path.replace(/\W+/g, '-').replace(host.id, 'id')}`);
     }
   }
   host.close();
 });
 
-test('fifty attempts of a worker take 2,200 px, with long names too', async ({ page, server }) => {
+test('fifty attempts of a worker take at most 2,200 px, also with long names', async ({ page, server }) => {
   test.setTimeout(90_000);
   const config = 'flux-lora-portraits-of-frankfurt-production-vision-language-01'; // 62 characters
   const { bundle } = await (await server.api('/api/configs/digits')).json();
@@ -124,7 +124,7 @@ test('fifty attempts of a worker take 2,200 px, with long names too', async ({ p
   const name = page.locator('main tbody').getByRole('link', { name: config }).first();
   expect((await name.boundingBox())!.width, 'the names have their room').toBeGreaterThan(180);
   await expect(name).toHaveAttribute('title', config);
-  expect(await widest(page)).toBeLessThanOrEqual(1_280);
+  expect(await pageWidth(page)).toBeLessThanOrEqual(1_280);
   await picture(page, 'density-attempts');
   await expectAccessible(page);
   host.close();

@@ -15,7 +15,7 @@ function code(secret: string, steps = 0): string {
   return `${number % 1_000_000}`.padStart(6, '0');
 }
 
-test('an authenticator app is set up, asked for at the next login, and removed', async ({ page, server, browser }) => {
+test('an authenticator app is set up, required at the next sign-in, and removed', async ({ page, server, browser }) => {
   test.setTimeout(60_000);
   await signInAs(page, server, 'ada', 'viewer');
   await page.goto('/account');
@@ -70,7 +70,7 @@ test('an authenticator app is set up, asked for at the next login, and removed',
   await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
 });
 
-test('a login from a new browser is told on every page, and ended from the account page', async ({ page, server, browser }) => {
+test('every page shows a sign-in from a new browser, and the account page ends its session', async ({ page, server, browser }) => {
   await signInAs(page, server, 'ada', 'viewer');
   const elsewhere = await browser.newContext({ javaScriptEnabled: false, userAgent: 'Strange/1' });
   const there = await elsewhere.newPage();

@@ -12,7 +12,7 @@ async function expectWrong(page: Page, control: Locator, text: string): Promise<
   expect((await control.getAttribute('aria-describedby'))!.split(' ')).toContain(await error.getAttribute('id'));
 }
 
-test('a worker', async ({ page, server }) => {
+test('the worker form shows each error at its field', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
@@ -35,7 +35,7 @@ test('a worker', async ({ page, server }) => {
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('gpu-1');
 });
 
-test('a job', async ({ page, server }) => {
+test('the job form shows each error at its field', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/train?config=digits');
   await page.getByLabel('Label 1').fill('nonsense');
@@ -52,7 +52,7 @@ test('a job', async ({ page, server }) => {
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
 });
 
-test('a configuration', async ({ page, server }) => {
+test('the configuration form shows each error at its field', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/configs/new');
   await page.getByLabel('Name', { exact: true }).fill('a/b');
@@ -68,7 +68,7 @@ test('a configuration', async ({ page, server }) => {
   await expectAccessible(page);
 });
 
-test('a token', async ({ page, server }) => {
+test('the token form shows each error at its field', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/account');
   const form = page.locator('form[action="/ui/account/tokens"]');

@@ -1,15 +1,15 @@
 // Every GPU of the fleet, as tiles and as tables, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
-import { makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
+import { makeWorker, registerGpus, signIn, signInAs, submit, reportReadings } from '../steps';
 
-test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server }) => {
+test('GPUs of the fleet are shown as tiles or tables, filtered by state', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/gpus');
   await expect(page.getByText('No GPUs yet')).toBeVisible();
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 4);
-  await tellGpus(server, token, [
+  await reportReadings(server, token, [
     { uuid: 'GPU-0', utilization_percent: 97, memory_used_gb: 61.5, temperature_celsius: 71, power_watts: 390, power_limit_watts: 400 },
     { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
     { uuid: 'GPU-2', temperature_celsius: 40, unavailable: { reason: 'in_use', detail: 'process 4711 (python)' } },
@@ -54,7 +54,7 @@ test('the fleet\'s GPUs are tiles or tables, by state', async ({ page, server })
   await expect(tile(3)).toBeVisible();
 });
 
-test('a GPU says whose job has it', async ({ page, server }) => {
+test('a GPU shows the user of its job', async ({ page, server }) => {
   const host = await Host.connect(server, 'atlas', { gpus: 1 });
   const job = await submit(server, 'digits');
   await host.run();
@@ -70,7 +70,7 @@ test('a GPU says whose job has it', async ({ page, server }) => {
   host.close();
 });
 
-test('of many workers a page shows some, with the way to the others', async ({ page, server }) => {
+test('a long list of workers is paged', async ({ page, server }) => {
   const names = Array.from({ length: 51 }, (_, n) => `rack-${String(n).padStart(2, '0')}`);
   for (const name of names) await registerGpus(server, (await makeWorker(server, name)).token, 1);
   await signIn(page, server);
@@ -84,13 +84,13 @@ test('of many workers a page shows some, with the way to the others', async ({ p
   await expect(page.getByRole('heading', { level: 2 })).toHaveCount(50);
 });
 
-test('as squares hundreds of GPUs are seen at once, each with its state and use as its name', async ({ page, server }) => {
+test('the grid shows hundreds of GPUs, each named by its state and load', async ({ page, server }) => {
   const names = Array.from({ length: 24 }, (_, n) => `rack-${String(n).padStart(2, '0')}`);
   for (const [n, name] of names.entries()) {
     const { token } = await makeWorker(server, name, n < 20 ? { team: n < 8 ? 'nlp' : 'vision' } : {});
     await registerGpus(server, token, 8);
     if (n > 0) continue;
-    await tellGpus(server, token, [
+    await reportReadings(server, token, [
       { uuid: 'GPU-0', utilization_percent: 97 },
       { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79' } },
       { uuid: 'GPU-2', utilization_percent: 40, unavailable: { reason: 'in_use', detail: 'process 4711' } },
@@ -130,7 +130,7 @@ test('as squares hundreds of GPUs are seen at once, each with its state and use 
 });
 
 for (const role of ['viewer', 'researcher']) {
-  test(`a ${role} sees what has the GPUs, and can change nothing there`, async ({ page, server }) => {
+  test(`a ${role} sees which jobs use the GPUs, but no actions`, async ({ page, server }) => {
     const host = await Host.connect(server, 'atlas', { gpus: 2 });
     const job = await submit(server, 'digits');
     await host.run();

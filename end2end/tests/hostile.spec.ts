@@ -8,7 +8,7 @@ const ADDRESS = 'javascript:window.ran=1';
 const TURNED = 'report\u202Efdp.exe';
 const ESCAPES = '\u001b]8;;javascript:window.ran=1\u0007click\u001b]8;;\u0007 \u001b[31mred\u001b[0m \u0007\u0008\u009b2J';
 
-test('markup, addresses and control characters in names, labels, logs and errors are text', async ({ page, server }) => {
+test('markup, URLs and control characters in names, labels, logs and errors are escaped', async ({ page, server }) => {
   test.setTimeout(120_000);
   const name = '<b onclick=alert(1)>gpu';
   const host = await Host.connect(server, name, { model: MARKUP, labels: { note: '"><svg onload=alert(1)>', link: ADDRESS }, version: MARKUP });

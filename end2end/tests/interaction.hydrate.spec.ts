@@ -1,10 +1,10 @@
 // Conveniences of hydrated pages: shortcuts, the search overlay, notifications, and times in the user's zone.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { jobIs, live, makeWorker, signIn, submit } from '../steps';
+import { waitForJob, live, makeWorker, signIn, submit } from '../steps';
 
 const SEARCH = 'Search for anything';
 
-test('the whole product by keyboard: sign in, submit, cancel, drain, undo', async ({ page, server }) => {
+test('sign in, submit, cancel, drain and undo work by keyboard', async ({ page, server }) => {
   test.setTimeout(60_000);
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   const keys = page.keyboard;
@@ -41,7 +41,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   await expect(page.getByRole('button', { name: 'Cancel this job' })).toBeVisible();
   await tabTo('.confirm-body form button');
   await keys.press('Enter');
-  await jobIs(server, job, 'cancelled');
+  await waitForJob(server, job, 'cancelled');
   await expect(page.locator('.toast')).toContainText('Cancellation requested.');
 
   await keys.press('g');
@@ -70,7 +70,7 @@ test('the whole product by keyboard: sign in, submit, cancel, drain, undo', asyn
   await expect.poll(draining).toBe(false);
 });
 
-test('the search opens over the page, is read out, and gives the focus back', async ({ page, server, context }) => {
+test('the search overlay is announced, and returns the focus when it closes', async ({ page, server, context }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await makeWorker(server, 'gpu-2');
   await submit(server, 'digits');
@@ -110,7 +110,7 @@ test('the search opens over the page, is read out, and gives the focus back', as
   await expect(field).toBeHidden();
 });
 
-test('the search that is opened again at once stays open', async ({ page, server }) => {
+test('the search overlay stays open if it is reopened immediately', async ({ page, server }) => {
   await signIn(page, server);
   await live(page);
   await page.keyboard.press('Control+k');
@@ -125,7 +125,7 @@ test('the search that is opened again at once stays open', async ({ page, server
   await expect(field).toBeFocused();
 });
 
-test('the list of keys that is opened again at once stays open', async ({ page, server }) => {
+test('the list of shortcuts stays open if it is reopened immediately', async ({ page, server }) => {
   await signIn(page, server);
   await live(page);
   await page.keyboard.press('?');
@@ -139,7 +139,7 @@ test('the list of keys that is opened again at once stays open', async ({ page, 
   await expect(help).toContainText('Go to GPUs');
 });
 
-test('a choice that is searched for is made, and the page stays', async ({ page, server }) => {
+test('a preference is changed in the search overlay, and the page stays', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs?phase=active');
   await live(page);
@@ -151,7 +151,7 @@ test('a choice that is searched for is made, and the page stays', async ({ page,
   expect(page.url()).toBe(`${server.url}/jobs?phase=active`);
 });
 
-test('? lists the keys, and they go where they say', async ({ page, server }) => {
+test('? lists the shortcuts, and each opens its page', async ({ page, server }) => {
   await signIn(page, server);
   await live(page);
   await page.keyboard.press('?');
@@ -173,7 +173,7 @@ test('? lists the keys, and they go where they say', async ({ page, server }) =>
   }
 });
 
-test('a click outside closes an open question', async ({ page, server }) => {
+test('a click outside closes an open confirmation', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -187,7 +187,7 @@ test('a click outside closes an open question', async ({ page, server }) => {
   await expect(question).not.toHaveAttribute('open');
 });
 
-test('on the list of jobs the filter key goes to a field', async ({ page, server }) => {
+test('the filter shortcut focuses the search field of the job list', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs');
   await live(page);
@@ -195,7 +195,7 @@ test('on the list of jobs the filter key goes to a field', async ({ page, server
   await expect(page.locator('main form input:focus')).toHaveCount(1);
 });
 
-test('keys are text while somebody types, and can be switched off', async ({ page, server, context }) => {
+test('shortcuts are text in input fields, and can be turned off', async ({ page, server, context }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/admin/workers');
@@ -217,7 +217,7 @@ test('keys are text while somebody types, and can be switched off', async ({ pag
   await expect(page.getByRole('combobox')).toBeFocused();
 });
 
-test('what was refused stays, can be quoted, and is read again on other pages', async ({ page, server, complaints }) => {
+test('the message of a rejected action stays, has its request ID, and can be read on other pages', async ({ page, server, complaints }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -234,7 +234,7 @@ test('what was refused stays, can be quoted, and is read again on other pages', 
   await expect(toast).toContainText('req_42');
   await expect(page.locator('.confirm summary'), 'what was shown at once is taken back').toHaveText('Drain');
   await expectAccessible(page);
-  await picture(page, 'toast-refused');
+  await picture(page, 'toast-rejected');
   await toast.getByRole('button', { name: 'Dismiss' }).click();
   await expect(toast).toHaveCount(0);
 
@@ -249,10 +249,10 @@ test('what was refused stays, can be quoted, and is read again on other pages', 
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('503')));
 });
 
-test.describe('by the reader’s own clock', () => {
+test.describe('in the reader’s time zone', () => {
   test.use({ timezoneId: 'Asia/Kolkata' });
 
-  test('moments are exact on focus, in local time or UTC', async ({ page, server, context }) => {
+  test('a time is exact on focus, in local time or UTC', async ({ page, server, context }) => {
     const job = await submit(server, 'digits');
     await signIn(page, server);
     const age = page.locator('.byline .moment');
@@ -281,7 +281,7 @@ test.describe('by the reader’s own clock', () => {
     expect(await shown.evaluate((element) => getComputedStyle(element, '::after').content)).toContain('UTC+05:30');
   });
 
-  test('a page that the server made without the zone takes it when it comes to life', async ({ page, server, context }) => {
+  test('a page that was rendered without the time zone uses it after hydration', async ({ page, server, context }) => {
     await submit(server, 'digits');
     await signIn(page, server);
     await context.clearCookies({ name: 'time_zone' });
@@ -295,7 +295,7 @@ test.describe('by the reader’s own clock', () => {
   });
 });
 
-test('what is old looks old, and says since when, on a phone too', async ({ page, server, complaints }) => {
+test('stale data is marked with its age, also on a phone', async ({ page, server, complaints }) => {
   test.setTimeout(90_000);
   await makeWorker(server, 'gpu-1');
   await page.setViewportSize({ width: 380, height: 800 });

@@ -9,7 +9,7 @@ async function choose(page: Page, label: string): Promise<void> {
   await page.getByRole('main').getByLabel(label, { exact: true }).check();
 }
 
-test('preferences are kept, and lead back to where one was', async ({ page, server }) => {
+test('preferences are stored, and the form returns to the previous page', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/jobs');
@@ -31,7 +31,7 @@ test('preferences are kept, and lead back to where one was', async ({ page, serv
   for (const label of ['Compact', 'Dark', 'Local time', 'On']) await expect(page.getByRole('main').getByLabel(label, { exact: true })).toBeChecked();
 });
 
-test('density is in the document, not painted later', async ({ page, server, context }) => {
+test('the document already has the density', async ({ page, server, context }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   const height = async () => {
@@ -45,7 +45,7 @@ test('density is in the document, not painted later', async ({ page, server, con
   expect(html).toMatch(/<html[^>]*class="is-compact"/);
 });
 
-test('a phone reaches preferences and search', async ({ page, server }) => {
+test('preferences and search can be opened on a phone', async ({ page, server }) => {
   await page.setViewportSize({ width: 380, height: 800 });
   await signIn(page, server);
   await page.locator('.top-menu > summary').click();
@@ -67,7 +67,7 @@ test('a phone reaches preferences and search', async ({ page, server }) => {
   await expect(page).toHaveURL(/\/gpus$/);
 });
 
-test('anything is found by a few of its letters, and shown as text', async ({ page, server }) => {
+test('the search finds items by a few letters, and escapes their names', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'rack-4-box');
   await server.api(`/api/admin/workers/${id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: '<b>nlp</b>' } }) });
   await makeWorker(server, '<img src=x onerror=alert(1)>');
@@ -102,7 +102,7 @@ test('anything is found by a few of its letters, and shown as text', async ({ pa
   await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark');
 });
 
-test('an action that is searched for asks before it acts', async ({ page, server }) => {
+test('an action from the search asks for confirmation', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/search');
@@ -112,10 +112,10 @@ test('an action that is searched for asks before it acts', async ({ page, server
   expect(await draining(server, id)).toBe(false);
 });
 
-test('a drain is taken back', async ({ page, server }) => {
+test('Undo resumes a drained worker', async ({ page, server }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
-  await page.goto(`/admin/workers/${id}?ask=drain`);
+  await page.goto(`/admin/workers/${id}?confirm=drain`);
   await page.getByRole('button', { name: 'Drain worker' }).click();
   const said = page.locator('.toast, .notice');
   await expect(said.filter({ hasText: 'Worker draining. Running jobs finish; no new jobs start.' })).toBeVisible();

@@ -1,8 +1,8 @@
 // Features of the job pages with scripts only: updates without a reload, and samples in full size.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { jobIs, live, makeWorker, registerGpus, signIn, submit } from '../steps';
+import { waitForJob, live, makeWorker, registerGpus, signIn, submit } from '../steps';
 
-test('why a job waits is news when workers come and go', async ({ page, server }) => {
+test('the pending reason updates when workers connect and disconnect', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
@@ -15,7 +15,7 @@ test('why a job waits is news when workers come and go', async ({ page, server }
   await expect(why.getByRole('row').filter({ hasText: 'rack-1' })).toContainText('is connecting');
 });
 
-test('an open menu stays its own job\'s while others come', async ({ page, server }) => {
+test('an open menu stays with its job when other jobs arrive', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await signIn(page, server);
   await page.goto('/jobs');
@@ -29,12 +29,12 @@ test('an open menu stays its own job\'s while others come', async ({ page, serve
   await expect(page.locator('.row-menu[open] a')).toHaveAttribute('href', new RegExp(`^/jobs/${job}/cancel`));
 });
 
-test('samples are looked at by keys and by a slider, and the focus comes back', async ({ page, server, agent }) => {
+test('keys and a slider browse the samples, and the focus returns', async ({ page, server, agent }) => {
   test.setTimeout(120_000);
   const { token } = await makeWorker(server, 'gpu-1');
   agent({ token, args: ['--persistent'] });
   const job = await submit(server, 'digits-quick');
-  await jobIs(server, job, 'completed');
+  await waitForJob(server, job, 'completed');
   await signIn(page, server);
   await page.goto(`/jobs/${job}?show=samples`);
   await live(page);

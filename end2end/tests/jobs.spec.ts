@@ -1,7 +1,7 @@
 // Jobs: the list, the views of a job, why it is pending, and actions on it. With and without JavaScript.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
-import { Host, running, sample } from '../host';
-import { jobIs, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
+import { Host, startJob, sample } from '../host';
+import { waitForJob, makeWorker, registerGpus, signIn, signInWith, submit } from '../steps';
 
 /** Markup that would run a script if it were not escaped. */
 const HOSTILE = `<img src=x onerror=alert(1)>`;
@@ -12,7 +12,7 @@ async function submitWith(server: Server, more: object): Promise<string> {
   return (await answer.json()).job_id;
 }
 
-test('the list says what each job asks for, and who may do what with it', async ({ page, server }) => {
+test('the list shows the requirements of each job, and only the permitted actions', async ({ page, server }) => {
   test.setTimeout(90_000);
   await signIn(page, server);
   await page.goto('/jobs');
@@ -59,11 +59,11 @@ test('the list says what each job asks for, and who may do what with it', async 
   await expectAccessible(page);
   await picture(page, 'job-cancel');
   await page.getByRole('button', { name: 'Cancel this job' }).click();
-  await jobIs(server, first, 'cancelled');
+  await waitForJob(server, first, 'cancelled');
   await expect(page).toHaveURL(/phase=waiting/);
 });
 
-test('a job that waits says why, worker by worker, and what would help', async ({ page, server }) => {
+test('a pending job shows the blockers of each worker, and what would help', async ({ page, server }) => {
   test.setTimeout(90_000);
   const { token } = await makeWorker(server, `small ${HOSTILE}`);
   await registerGpus(server, token, 1);
@@ -87,7 +87,7 @@ test('a job that waits says why, worker by worker, and what would help', async (
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
 });
 
-test('why it waits is told in the language of the reader', async ({ page, server }) => {
+test('the pending reason is in the reader’s language', async ({ page, server }) => {
   const job = await submitWith(server, { target: 'worker' });
   await signIn(page, server);
   await page.context().addCookies([{ name: 'language', value: 'ja', url: server.url }]);
@@ -95,7 +95,7 @@ test('why it waits is told in the language of the reader', async ({ page, server
   await expect(page.getByRole('region', { name: '待機している理由' })).toContainText('ワーカーがまだありません');
 });
 
-test('a waiting job is made more urgent, cancelled, and run again', async ({ page, server }) => {
+test('a pending job gets a higher priority, is cancelled, and is retried', async ({ page, server }) => {
   const job = await submitWith(server, { gpu_count: 3, worker_labels: { team: 'a&b' } });
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
@@ -111,7 +111,7 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   await page.locator('summary', { hasText: 'Cancel job' }).click();
   await expect(page.getByText('It will be removed from the queue')).toBeVisible();
   await page.getByRole('button', { name: 'Cancel this job' }).click();
-  await jobIs(server, job, 'cancelled');
+  await waitForJob(server, job, 'cancelled');
   await page.goto(`/jobs/${job}`);
   await page.locator('summary', { hasText: 'Retry' }).click();
   await page.getByLabel('Starting point').selectOption({ label: 'From scratch' });
@@ -123,7 +123,7 @@ test('a waiting job is made more urgent, cancelled, and run again', async ({ pag
   await expect(page.getByText(`Submitted as a retry of ${job}`)).toBeVisible();
 });
 
-test('a job is changed and submitted with all that it asked for', async ({ page, server }) => {
+test('“edit and submit” keeps all values of a job', async ({ page, server }) => {
   for (const name of ['HF_TOKEN', 'WANDB_API_KEY']) {
     const put = await server.api(`/api/secrets/${name}`, { method: 'PUT', body: JSON.stringify({ value: 'hf_0123456789' }) });
     expect(put.status, await put.text()).toBe(200);
@@ -154,7 +154,7 @@ test('a job is changed and submitted with all that it asked for', async ({ page,
   }
 });
 
-test('a job is submitted again with one value changed, and what a newer revision changes is shown', async ({ page, server }) => {
+test('a job is submitted again with one changed value, and the changes of a newer revision are shown', async ({ page, server }) => {
   const job = await submitWith(server, {});
   const { bundle } = await (await server.api('/api/configs/digits')).json();
   const config = { ...JSON.parse(bundle.files['config.json']), learning_rate: 0.625 };
@@ -179,7 +179,7 @@ test('a job is submitted again with one value changed, and what a newer revision
   expect(again.overrides.learning_rate.to).toBe(0.25);
 });
 
-test('the list is paged, and what waits stands in the order of its turns', async ({ page, server }) => {
+test('the list is paged, and pending jobs are in the order of the queue', async ({ page, server }) => {
   test.setTimeout(90_000);
   for (let n = 0; n < 51; n += 1) await submit(server, 'digits');
   const urgent = await submitWith(server, { config_name: 'digits-quick', target: 'worker', priority: 40 });
@@ -209,12 +209,12 @@ test('the list is paged, and what waits stands in the order of its turns', async
   await expect(rows.first().getByText('Position 1', { exact: true })).toBeVisible();
 });
 
-test('jobs are found by worker and by when, and the overview leads to those that failed', async ({ page, server }) => {
+test('jobs are filtered by worker and time, and the overview links to the failed ones', async ({ page, server }) => {
   test.setTimeout(60_000);
   const host = await Host.connect(server, 'atlas', {});
   const failed = await submit(server, 'digits');
   await host.report(await host.run(), 'failed', { reason: 'no luck' });
-  await jobIs(server, failed, 'failed');
+  await waitForJob(server, failed, 'failed');
   host.close();
   await submitWith(server, { config_name: 'digits-quick', worker_labels: { team: 'nlp' } });
   await signIn(page, server);
@@ -257,7 +257,7 @@ test('the list is searched by a part of the name', async ({ page, server }) => {
   await expect(page.locator('table.jobs tbody')).toHaveCount(0);
 });
 
-test('runs of one configuration can be told apart', async ({ page, server }) => {
+test('jobs of one configuration can be distinguished', async ({ page, server }) => {
   const jobs = [await submitWith(server, {}), await submitWith(server, {}), await submitWith(server, { gpu_count: 2 })];
   await signIn(page, server);
   await page.goto('/jobs');
@@ -275,7 +275,7 @@ test('runs of one configuration can be told apart', async ({ page, server }) => 
   await expect(page.locator(`table.jobs a[href="/jobs/${jobs[1]}"]`)).toBeVisible();
 });
 
-test('who only sees their own jobs has their own list and no filter by person', async ({ page, server }) => {
+test('users who see only their own jobs have no filter by user', async ({ page, server }) => {
   const job = await submitWith(server, {});
   await signInWith(page, server, 'ana', ['job.view.own', 'config.view']);
   await page.goto('/jobs');
@@ -285,7 +285,7 @@ test('who only sees their own jobs has their own list and no filter by person', 
   expect((await page.request.get(`/jobs/${job}/configuration`)).status()).toBe(404);
 });
 
-test('a lost attempt has a lane of its own, and the way from where the next one goes on', async ({ page, server }) => {
+test('a lost attempt has its own lane, linked to the attempt that resumes from it', async ({ page, server }) => {
   const host = await Host.connect(server, 'atlas', {});
   const job = await submit(server, 'digits');
   const offer = await host.run();
@@ -305,7 +305,7 @@ test('a lost attempt has a lane of its own, and the way from where the next one 
 });
 
 test('the log of a running job shows its newest lines', async ({ page, server, javaScriptEnabled }) => {
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const lines = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `line ${from + n}\n`).join('');
   const shown = () => page.getByRole('log').evaluate((log) => {
     const view = log.getBoundingClientRect();
@@ -326,8 +326,8 @@ test('the log of a running job shows its newest lines', async ({ page, server, j
   host.close();
 });
 
-test('files are listed by their numbers, not by their letters', async ({ page, server }) => {
-  const { host, offer } = await running(server);
+test('files are sorted by the numbers in their names', async ({ page, server }) => {
+  const { host, offer } = await startJob(server);
   for (const step of [120, 30, 1_000]) {
     await host.file(offer, `validation_images/step_${step}_0.png`, 'sample', sample(0.5, step));
     await host.file(offer, `caches/shard-${step}.bin`, 'other', Buffer.alloc(100, step % 256));
@@ -340,12 +340,12 @@ test('files are listed by their numbers, not by their letters', async ({ page, s
   host.close();
 });
 
-test('a finished job: timeline, samples, files, configuration, events, paper', async ({ page, server, agent }) => {
+test('a finished job shows its timeline, samples, files, configuration and events, and can be printed', async ({ page, server, agent }) => {
   test.setTimeout(120_000);
   const { token } = await makeWorker(server, 'gpu-1');
   agent({ token, args: ['--persistent'] });
   const job = await submit(server, 'digits-quick');
-  await jobIs(server, job, 'completed');
+  await waitForJob(server, job, 'completed');
   await signIn(page, server);
   await page.goto(`/jobs/${job}`);
   const timeline = page.getByRole('region', { name: 'Timeline' });

@@ -12,7 +12,7 @@ interface Stop {
 }
 
 /** Marks the elements that the Tab key should reach, and returns their HTML. */
-async function mark(page: Page, within: string): Promise<string[]> {
+async function markReachable(page: Page, within: string): Promise<string[]> {
   return page.evaluate((within) => {
     const all = [...document.querySelectorAll<HTMLElement>('a[href], button, input, select, textarea, summary, [tabindex]')];
     const radios = (one: HTMLInputElement) => all.filter((other): other is HTMLInputElement => other instanceof HTMLInputElement && other.name === one.name && other.form === one.form);
@@ -27,7 +27,7 @@ async function mark(page: Page, within: string): Promise<string[]> {
 }
 
 /** Returns the focused element, or `null` if it is the document itself. */
-async function here(page: Page): Promise<(Stop & { at: number }) | null> {
+async function focusedStop(page: Page): Promise<(Stop & { at: number }) | null> {
   return page.evaluate(() => {
     const one = document.activeElement;
     if (!one || one === document.body) return null;
@@ -50,7 +50,7 @@ async function here(page: Page): Promise<(Stop & { at: number }) | null> {
   });
 }
 
-test('each page is gone through by the Tab key, and one sees where one is', async ({ page, server }) => {
+test('Tab reaches every control of each page, with a visible focus', async ({ page, server }) => {
   test.setTimeout(240_000);
   const fleet = await demoFleet(server);
   await signIn(page, server);
@@ -60,13 +60,13 @@ test('each page is gone through by the Tab key, and one sees where one is', asyn
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
       // Skip the header of other pages, which is tested once.
       if (name !== 'overview') await page.locator('.skip-link').press('Enter');
-      const wanted = await mark(page, name === 'overview' ? 'body' : 'main');
+      const wanted = await markReachable(page, name === 'overview' ? 'body' : 'main');
       const reached = new Set<number>();
       const unseen: string[] = [];
       let ended = false;
       for (let pressed = 0; pressed < wanted.length * 8 + 20 && !ended; pressed += 1) {
         await page.keyboard.press('Tab');
-        const stop = await here(page);
+        const stop = await focusedStop(page);
         ended = stop === null;
         if (!stop || reached.has(stop.at)) continue;
         reached.add(stop.at);

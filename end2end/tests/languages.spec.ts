@@ -17,7 +17,7 @@ for (const { tag, workers, total } of LANGUAGES) {
   test.describe(tag, () => {
     test.use({ locale: tag });
 
-    test('what the browser asks for is what it gets', async ({ page, server }) => {
+    test('pages are in the language of the browser', async ({ page, server }) => {
       await makeWorker(server, 'gpu-1');
       const job = await submit(server, 'digits');
       await signIn(page, server);
@@ -37,7 +37,7 @@ for (const { tag, workers, total } of LANGUAGES) {
   });
 }
 
-test('a language that was chosen stays', async ({ page, server }) => {
+test('a chosen language is remembered', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/jobs');
   await page.locator('.sidebar').getByRole('link', { name: 'Preferences' }).click();
@@ -50,7 +50,7 @@ test('a language that was chosen stays', async ({ page, server }) => {
 });
 
 // The server's test in `app/ui/locales/plurals.rs` reads the same file.
-test('server and browser agree in plural forms', async ({ page }) => {
+test('server and browser use the same plural forms', async ({ page }) => {
   const expected: Record<string, Record<string, number[]>> = JSON.parse(readFileSync(`${__dirname}/../plural-forms.json`, 'utf8'));
   expect(Object.keys(expected)).toEqual(LANGUAGES.map(({ tag }) => tag));
   const numbers = [...Array(1001).keys(), 1_000_000, 1_000_001, 1_500_000, 2_000_000];

@@ -4,7 +4,7 @@ import { expect, test } from '../fixtures';
 import { live, makeWorker, signIn } from '../steps';
 
 /** Delays matching requests until the returned function is called. */
-async function hold(page: Page, url: RegExp): Promise<() => void> {
+async function holdRequests(page: Page, url: RegExp): Promise<() => void> {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -16,12 +16,12 @@ async function hold(page: Page, url: RegExp): Promise<() => void> {
   return release;
 }
 
-test('a list can be used while the next one is fetched', async ({ page, server }) => {
+test('a list stays usable while the next one is fetched', async ({ page, server }) => {
   for (const name of ['ada', 'bob']) await makeWorker(server, name, { team: name });
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  const release = await hold(page, /\/api\/admin\/workers\?/);
+  const release = await holdRequests(page, /\/api\/admin\/workers\?/);
   await page.locator('tbody').getByRole('link', { name: /^team= ?bob$/ }).click();
   await expect(page).toHaveURL(/label=team%3Dbob/);
   await page.locator('tbody .pick').first().check();
@@ -32,7 +32,7 @@ test('a list can be used while the next one is fetched', async ({ page, server }
   await expect(page.getByText('1 selected')).toBeVisible();
 });
 
-test('work that a page planned for the next frame is dropped when the page is left', async ({ page, server }) => {
+test('work for the next frame is dropped when the page is left', async ({ page, server }) => {
   await page.addInitScript(() => {
     const planned: FrameRequestCallback[] = [];
     window.requestAnimationFrame = (callback) => planned.push(callback);

@@ -1,10 +1,10 @@
 // Live updates of hydrated pages.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
-import { running } from '../host';
-import { live, makeWorker, registerGpus, signIn, submit, tellGpus } from '../steps';
+import { startJob } from '../host';
+import { live, makeWorker, registerGpus, signIn, submit, reportReadings } from '../steps';
 
-test('lists follow the fleet without a reload', async ({ page, server }) => {
+test('lists update without a reload', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
@@ -16,21 +16,21 @@ test('lists follow the fleet without a reload', async ({ page, server }) => {
   await expect(page.getByRole('row').filter({ hasText: 'digits' })).toContainText('Queued');
 });
 
-test('readings of GPUs follow without a reload', async ({ page, server }) => {
+test('GPU readings update without a reload', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 1);
-  await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 40 }]);
+  await reportReadings(server, token, [{ uuid: 'GPU-0', temperature_celsius: 40 }]);
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}?show=gpus`);
   await live(page);
   await expect(page.getByRole('cell', { name: /^40\s°C$/ })).toBeVisible();
-  await tellGpus(server, token, [{ uuid: 'GPU-0', temperature_celsius: 71 }]);
+  await reportReadings(server, token, [{ uuid: 'GPU-0', temperature_celsius: 71 }]);
   await expect(page.getByRole('cell', { name: /^71\s°C$/ })).toBeVisible();
-  await tellGpus(server, token, [{ uuid: 'GPU-0', unavailable: { reason: 'quarantined', detail: 'XID 79' } }]);
+  await reportReadings(server, token, [{ uuid: 'GPU-0', unavailable: { reason: 'quarantined', detail: 'XID 79' } }]);
   await expect(page.getByText('Quarantined')).toBeVisible();
 });
 
-test('how a worker stood follows without a reload, and what is open stays open', async ({ page, server }) => {
+test('a worker’s status timeline updates without a reload, and open details stay open', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 1);
   await signIn(page, server);
@@ -43,17 +43,17 @@ test('how a worker stood follows without a reload, and what is open stays open',
   await expect(day.getByRole('listitem').first()).toContainText('Draining');
 });
 
-test('readings come to the tiles without a reload', async ({ page, server }) => {
+test('tiles show readings without a reload', async ({ page, server }) => {
   const { token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 1);
   await signIn(page, server);
   await page.goto('/gpus');
   await live(page);
-  await tellGpus(server, token, [{ uuid: 'GPU-0', utilization_percent: 42 }]);
+  await reportReadings(server, token, [{ uuid: 'GPU-0', utilization_percent: 42 }]);
   await expect(page.getByText('42%')).toBeVisible();
 });
 
-test('a page survives a restart and a crash of the server and is live again', async ({ page, server, complaints }) => {
+test('a page reconnects after a restart and a crash of the server', async ({ page, server, complaints }) => {
   test.setTimeout(60_000);
   await signIn(page, server);
   await page.goto('/admin/workers');
@@ -67,7 +67,7 @@ test('a page survives a restart and a crash of the server and is live again', as
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(line)));
 });
 
-test('ages are told in words and exactly', async ({ page, server }) => {
+test('ages are shown in words, and exactly', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
   await submit(server, 'digits');
   await signIn(page, server);
@@ -78,21 +78,21 @@ test('ages are told in words and exactly', async ({ page, server }) => {
 });
 
 /** Returns a function that counts how often the page has opened the event stream. */
-function streams(page: Page): () => number {
+function countStreams(page: Page): () => number {
   let count = 0;
   page.on('request', (request) => { if (request.url().includes('/api/events')) count += 1; });
   return () => count;
 }
 
 /** Changes the visibility of a page, as switching tabs does. */
-async function see(page: Page, visibility: 'visible' | 'hidden'): Promise<void> {
+async function setVisibility(page: Page, visibility: 'visible' | 'hidden'): Promise<void> {
   await page.evaluate((state) => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
     document.dispatchEvent(new Event('visibilitychange'));
   }, visibility);
 }
 
-test('each visible tab follows on its own, also when another is closed', async ({ page, context, server }) => {
+test('each visible tab updates independently, also when another is closed', async ({ page, context, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
@@ -106,21 +106,21 @@ test('each visible tab follows on its own, also when another is closed', async (
   await expect(second.getByRole('link', { name: 'after-the-first-was-closed' })).toBeVisible();
 });
 
-test('a tab that nobody sees has no stream, and knows everything once it is seen', async ({ page, server }) => {
+test('a hidden tab has no stream, and is up to date when it is visible again', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  const opened = streams(page);
+  const opened = countStreams(page);
   const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/api/events'));
-  await see(page, 'hidden');
+  await setVisibility(page, 'hidden');
   await closed;
   await makeWorker(server, 'while-nobody-looked');
-  await see(page, 'visible');
+  await setVisibility(page, 'visible');
   await expect(page.getByRole('link', { name: 'while-nobody-looked' })).toBeVisible();
   expect(opened()).toBe(1);
 });
 
-test('rows stay under the pointer and under the focus until it goes, and say that there are others', async ({ page, server }) => {
+test('rows under the pointer or focus stay in place, and a notice says that there are new ones', async ({ page, server }) => {
   await makeWorker(server, 'b');
   await signIn(page, server);
   await page.goto('/admin/workers');
@@ -142,8 +142,8 @@ test('rows stay under the pointer and under the focus until it goes, and say tha
   await expect(page.getByRole('button', { name: 'Refresh order' })).toHaveCount(0);
 });
 
-test('what is drawn anew keeps the focus', async ({ page, server }) => {
-  const { host } = await running(server);
+test('a rerendered row keeps the focus', async ({ page, server }) => {
+  const { host } = await startJob(server);
   await signIn(page, server);
   await page.goto('/jobs?status=running');
   await page.locator('tbody').getByRole('link').first().click();
@@ -156,9 +156,9 @@ test('what is drawn anew keeps the focus', async ({ page, server }) => {
   host.close();
 });
 
-test('the page of a job that trains changes little and asks seldom', async ({ page, server }) => {
+test('the page of a running job changes little and sends few requests', async ({ page, server }) => {
   test.setTimeout(90_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const train = (step: number) => {
     const metrics = { grad_norm: 1 / step, accuracy: step / 1_000 };
     return host.progress(offer, [{ step, total_steps: 1_000, at: new Date().toISOString(), loss: 1 + 1 / step, learning_rate: 0.001, epoch: 1, metrics }]);

@@ -1,7 +1,7 @@
 // The log page with scripts: a log of a million lines, and a growing one.
 import type { Page } from '@playwright/test';
 import { expect, test } from '../fixtures';
-import { running } from '../host';
+import { startJob } from '../host';
 import { signIn } from '../steps';
 
 const MILLION = 1_000_000;
@@ -10,7 +10,7 @@ const rows = (page: Page) => page.locator('.log-row');
 const row = (page: Page, line: number) => page.locator(`#L${line}`);
 
 /** Returns the numbers of the visible lines, which can be fewer than those in the document. */
-async function seen(page: Page): Promise<number[]> {
+async function visibleLines(page: Page): Promise<number[]> {
   return page.getByRole('log').evaluate((sheet) => {
     const view = sheet.getBoundingClientRect();
     const within = ({ top, bottom }: DOMRect) => top >= view.top - 1 && bottom <= view.bottom + 1;
@@ -21,14 +21,14 @@ async function seen(page: Page): Promise<number[]> {
 /** Expects that all visible lines are loaded and consecutive. */
 async function expectWhole(page: Page): Promise<void> {
   await expect.poll(async () => rows(page).filter({ hasNot: page.locator('.log-said') }).count()).toBe(0);
-  const lines = await seen(page);
+  const lines = await visibleLines(page);
   expect(lines.length).toBeGreaterThan(20);
   expect(lines).toEqual(lines.map((_, at) => lines[0]! + at));
 }
 
-test('a million lines are read without holding them', async ({ page, server }) => {
+test('a log of a million lines is read with few lines in memory', async ({ page, server }) => {
   test.setTimeout(180_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const job = offer.job_id;
   let offset = 0;
   for (let from = 0; from < MILLION; from += 20_000) {
@@ -36,12 +36,12 @@ test('a million lines are read without holding them', async ({ page, server }) =
     if (from === 740_000) lines[1_233] = 'RuntimeError: CUDA out of memory';
     offset = await host.log(offer, `${lines.join('\n')}\n`, offset);
   }
-  const ask = async (query: string): Promise<number> => {
+  const measureRequest = async (query: string): Promise<number> => {
     const asked = Date.now();
     expect((await server.api(`/api/queue/${job}/logs/${query}`)).status).toBe(200);
     return Date.now() - asked;
   };
-  console.log(`first told after ${await ask('lines?from=999900')} ms, then after ${await ask('lines?from=999900')} and ${await ask('lines?from=500000')} ms`);
+  console.log(`first told after ${await measureRequest('lines?from=999900')} ms, then after ${await measureRequest('lines?from=999900')} and ${await measureRequest('lines?from=500000')} ms`);
   await signIn(page, server);
   // Logged without a limit, because the test machine is shared.
   const began = Date.now();
@@ -63,7 +63,7 @@ test('a million lines are read without holding them', async ({ page, server }) =
   await expectWhole(page);
 
   // Paging skips no line.
-  const before = await seen(page);
+  const before = await visibleLines(page);
   await page.keyboard.press('PageDown');
   await expect(row(page, before.at(-1)!)).toBeInViewport();
   await expect(row(page, before[0]!)).not.toBeInViewport();
@@ -109,9 +109,9 @@ test('a million lines are read without holding them', async ({ page, server }) =
   await expect(row(page, 99_999)).toHaveClass(/is-chosen/);
 });
 
-test('the end is followed until somebody reads, and one click leads back', async ({ page, server }) => {
+test('the log follows its end until the user scrolls; one click follows again', async ({ page, server }) => {
   test.setTimeout(90_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const job = offer.job_id;
   let offset = await host.log(offer, Array.from({ length: 500 }, (_, at) => `line ${at + 1}\n`).join(''), 0);
   await signIn(page, server);
@@ -134,9 +134,9 @@ test('the end is followed until somebody reads, and one click leads back', async
   await expect(row(page, 505)).toBeInViewport();
 });
 
-test('lines are chosen with the mouse, and keys lead to the search', async ({ page, server }) => {
+test('lines are selected with the mouse, and shortcuts open the search', async ({ page, server }) => {
   test.setTimeout(90_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const job = offer.job_id;
   await host.log(offer, Array.from({ length: 500 }, (_, at) => `line ${at + 1} ${'wide '.repeat(at === 9 ? 200 : 1)}\n`).join(''), 0);
   await signIn(page, server);

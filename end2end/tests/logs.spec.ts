@@ -1,6 +1,6 @@
 // The log page, with and without JavaScript.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { running } from '../host';
+import { startJob } from '../host';
 import { signIn } from '../steps';
 
 const HOSTILE = '<b onmouseover=alert(1)>bold</b> <script>alert(1)</script> \u202eright to left\u0007 javascript:alert(1)';
@@ -10,9 +10,9 @@ function training(lines: number): string {
   return Array.from({ length: lines }, (_, at) => `2026-01-02 03:04:05 INFO step ${at + 1} loss=${(2 / Math.sqrt(at + 1)).toFixed(4)}\n`).join('');
 }
 
-test('a log is read by its lines, from any of them on', async ({ page, server }) => {
+test('a log can be read from any line on', async ({ page, server }) => {
   test.setTimeout(120_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const job = offer.job_id;
   await signIn(page, server);
   await page.goto(`/jobs/${job}/log`);
@@ -56,9 +56,9 @@ test('a log is read by its lines, from any of them on', async ({ page, server })
   await expect(page.getByText('Lines 1 to 200 of 4,006')).toBeVisible();
 });
 
-test('what is looked for is marked, and one goes from line to line', async ({ page, server }) => {
+test('matches are marked, and links lead from match to match', async ({ page, server }) => {
   test.setTimeout(120_000);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   const job = offer.job_id;
   await host.log(offer, `${training(2_000)}\u001b[31mTraceback\u001b[0m (most recent call last):\nRuntimeError: CUDA out of memory\n`, 0);
   await signIn(page, server);

@@ -56,7 +56,7 @@ for (const [number, language] of LANGUAGES.entries()) {
   test.describe(language, () => {
     test.use({ locale: language });
 
-    test('every page fits, is accessible, and stands still', async ({ page, server, context }) => {
+    test('every page fits, is accessible, and has no layout shift', async ({ page, server, context }) => {
       test.setTimeout(300_000);
       const scripts = test.info().project.use.javaScriptEnabled ?? true;
       await observeShifts(page);

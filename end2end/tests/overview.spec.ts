@@ -2,16 +2,16 @@
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
-import { live, makeWorker, registerGpus, signIn, signInAs, submit, tellGpus } from '../steps';
+import { live, makeWorker, registerGpus, signIn, signInAs, submit, reportReadings } from '../steps';
 
-test('what needs a look is told, with the way to where it is mended', async ({ page, server }) => {
+test('alerts link to the page where the problem can be fixed', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'rack-1');
   await registerGpus(server, token, 4);
   await signIn(page, server);
   await page.goto('/');
   const list = page.getByRole('region', { name: 'Needs attention' });
   await expect(list).toContainText('Nothing needs attention.');
-  await tellGpus(server, token, [
+  await reportReadings(server, token, [
     { uuid: 'GPU-1', unavailable: { reason: 'quarantined', detail: 'XID 79: <b>the GPU</b> has fallen off the bus' } },
   ]);
   await submit(server, 'digits');
@@ -34,7 +34,7 @@ test('what needs a look is told, with the way to where it is mended', async ({ p
   await expect(page).toHaveURL(new RegExp(`/admin/workers/${id}\\?show=gpus$`));
 });
 
-test('who may not see workers is shown jobs only', async ({ page, server }) => {
+test('users without access to workers see only jobs', async ({ page, server }) => {
   await makeWorker(server, 'rack-1');
   await signInAs(page, server, 'rita', 'researcher');
   await page.goto('/');
@@ -44,7 +44,7 @@ test('who may not see workers is shown jobs only', async ({ page, server }) => {
   await expect(page.getByRole('region', { name: 'Recent jobs' })).toContainText('No jobs yet');
 });
 
-test('the first steps say that nobody has joined until somebody has, and the longest wait leads to its job', async ({ page, server }) => {
+test('the first steps say that no worker has connected until one has; the longest wait links to its job', async ({ page, server }) => {
   test.setTimeout(60_000);
   const { token } = await makeWorker(server, 'rack-1');
   await signIn(page, server);
@@ -82,7 +82,7 @@ test('the first steps say that nobody has joined until somebody has, and the lon
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
 });
 
-test('an agent that was rejected after a rotation of its token is on the overview', async ({ page, context, server, agent, javaScriptEnabled }) => {
+test('the overview shows an agent that was rejected after its token was rotated', async ({ page, context, server, agent, javaScriptEnabled }) => {
   test.setTimeout(60_000);
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
   const program = agent({ token, name: 'gpu-1', args: ['--persistent'] });
@@ -150,7 +150,7 @@ test('no column of a new fleet has a large gap', async ({ page, server }) => {
   host.close();
 });
 
-test('the notes of the tiles are shown in full, in each language', async ({ page, server, context }) => {
+test('the notes of the tiles are not cut off, in any language', async ({ page, server, context }) => {
   test.setTimeout(60_000);
   const host = await Host.connect(server, 'atlas', { gpus: 25 });
   const unavailable = { reason: 'quarantined', detail: 'XID 79' };

@@ -1,13 +1,13 @@
 // Passkeys: added, used to sign in, and removed with the browser's virtual authenticator; and without JavaScript.
 import type { CDPSession, Page } from '@playwright/test';
-import { expect, expectAccessible, picture, signedOut, test, type Server } from '../fixtures';
+import { expect, expectAccessible, picture, removeExpectedSignOut, test, type Server } from '../fixtures';
 import { PASSWORD } from '../steps';
 
 /** The server's address with a host name, because passkeys are bound to one. */
-const named = (server: Server): string => server.url.replace('127.0.0.1', 'localhost');
+const localhostUrl = (server: Server): string => server.url.replace('127.0.0.1', 'localhost');
 
 /** Adds a virtual authenticator that confirms every request. */
-async function plugIn(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {
+async function addAuthenticator(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
   const options = { protocol: 'ctap2', transport: 'usb', hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } as const;
@@ -15,8 +15,8 @@ async function plugIn(page: Page): Promise<{ cdp: CDPSession; authenticatorId: s
   return { cdp, authenticatorId };
 }
 
-async function givePassword(page: Page, server: Server): Promise<void> {
-  await page.goto(`${named(server)}/login?next=/jobs`);
+async function enterPassword(page: Page, server: Server): Promise<void> {
+  await page.goto(`${localhostUrl(server)}/login?next=/jobs`);
   await page.getByLabel('Name').fill('ada');
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -25,11 +25,11 @@ async function givePassword(page: Page, server: Server): Promise<void> {
 async function signOut(page: Page, complaints: string[]): Promise<void> {
   await page.locator('form[action="/ui/logout"] button:visible').first().click();
   await expect(page).toHaveURL(/\/login/);
-  signedOut(complaints);
+  removeExpectedSignOut(complaints);
 }
 
 /** Tests the same page on a phone in the dark theme. */
-async function phone(page: Page, name: string): Promise<void> {
+async function checkOnPhone(page: Page, name: string): Promise<void> {
   const size = page.viewportSize()!;
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -39,34 +39,34 @@ async function phone(page: Page, name: string): Promise<void> {
   await page.setViewportSize(size);
 }
 
-async function addPerson(server: Server): Promise<void> {
+async function addUser(server: Server): Promise<void> {
   const body = JSON.stringify({ name: 'ada', role: 'viewer', password: PASSWORD });
   expect((await server.api('/api/admin/users', { method: 'POST', body })).status).toBe(201);
 }
 
-test('a passkey is added, asked for at the next login, and removed', async ({ page, server, javaScriptEnabled, complaints }) => {
+test('a passkey is added, required at the next sign-in, and removed', async ({ page, server, javaScriptEnabled, complaints }) => {
   test.skip(!javaScriptEnabled, 'passkeys need it: the next test');
   test.setTimeout(60_000);
-  await addPerson(server);
-  const { cdp, authenticatorId } = await plugIn(page);
+  await addUser(server);
+  const { cdp, authenticatorId } = await addAuthenticator(page);
   const said = page.locator('[data-passkey-said]');
-  await givePassword(page, server);
-  await page.goto(`${named(server)}/account`);
+  await enterPassword(page, server);
+  await page.goto(`${localhostUrl(server)}/account`);
   await page.getByRole('button', { name: 'Add passkey' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Add passkey');
   await expectAccessible(page);
   await picture(page, 'passkey-new');
-  await phone(page, 'passkey-new');
+  await checkOnPhone(page, 'passkey-new');
   await page.getByLabel('Name').fill('Work laptop');
   await page.getByRole('button', { name: 'Create passkey' }).click();
-  await expect(page).toHaveURL(`${named(server)}/account`);
+  await expect(page).toHaveURL(`${localhostUrl(server)}/account`);
   const recovery = (await page.locator('pre', { hasText: /-/ }).innerText()).trim().split('\n');
   expect(recovery).toHaveLength(10);
   const factor = page.getByRole('region', { name: 'Second factor' });
   await expect(factor).toContainText('Work laptop');
   await expectAccessible(page);
   await picture(page, 'passkeys');
-  await phone(page, 'passkeys');
+  await checkOnPhone(page, 'passkeys');
 
   // The browser recognizes a passkey that is already registered.
   await page.getByRole('button', { name: 'Add passkey' }).click();
@@ -75,37 +75,37 @@ test('a passkey is added, asked for at the next login, and removed', async ({ pa
   await expect(said).toHaveText('This passkey is set up already.');
 
   await signOut(page, complaints);
-  await givePassword(page, server);
+  await enterPassword(page, server);
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Second factor');
   await expectAccessible(page);
   await picture(page, 'login-passkey');
-  await phone(page, 'login-passkey');
+  await checkOnPhone(page, 'login-passkey');
   // The user does not confirm, or uses another passkey.
   await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await expect(said).toContainText('No passkey was used');
   await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await expect(page).toHaveURL(`${named(server)}/jobs`);
+  await expect(page).toHaveURL(`${localhostUrl(server)}/jobs`);
 
   await signOut(page, complaints);
-  await givePassword(page, server);
+  await enterPassword(page, server);
   await page.getByLabel('Code').fill(recovery[0]!);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await expect(page).toHaveURL(`${named(server)}/jobs`);
+  await expect(page).toHaveURL(`${localhostUrl(server)}/jobs`);
 
-  await page.goto(`${named(server)}/account`);
+  await page.goto(`${localhostUrl(server)}/account`);
   await expect(factor).toContainText('9 recovery codes left');
   await factor.locator('summary', { hasText: 'Remove' }).click();
   await factor.getByRole('button', { name: 'Remove second factor' }).click();
   await expect(page.getByRole('main').getByText('Second factor removed.')).toBeVisible();
   await signOut(page, complaints);
-  await givePassword(page, server);
-  await expect(page).toHaveURL(`${named(server)}/jobs`);
+  await enterPassword(page, server);
+  await expect(page).toHaveURL(`${localhostUrl(server)}/jobs`);
 });
 
-test('without what a passkey takes, the pages say so', async ({ page, server, javaScriptEnabled }) => {
-  await addPerson(server);
+test('pages say so if passkeys are unavailable', async ({ page, server, javaScriptEnabled }) => {
+  await addUser(server);
   await page.goto(`${server.url}/login?next=/account`);
   await page.getByLabel('Name').fill('ada');
   await page.getByLabel('Password').fill(PASSWORD);
@@ -114,8 +114,8 @@ test('without what a passkey takes, the pages say so', async ({ page, server, ja
   await expect(page.getByRole('button', { name: 'Add passkey' })).toHaveCount(0);
   await expectAccessible(page);
 
-  await givePassword(page, server);
-  await page.goto(`${named(server)}/account`);
+  await enterPassword(page, server);
+  await page.goto(`${localhostUrl(server)}/account`);
   if (javaScriptEnabled) await page.addInitScript('delete window.PublicKeyCredential');
   await page.getByRole('button', { name: 'Add passkey' }).click();
   const why = javaScriptEnabled ? 'This browser does not support passkeys.' : 'Passkeys need JavaScript, which is off in this browser.';

@@ -2,7 +2,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, signIn, signInAs } from '../steps';
 
-test('who may not is told which permission it takes, and who gives it', async ({ page, server, complaints }) => {
+test('a missing permission is named, with the roles that have it', async ({ page, server, complaints }) => {
   await signInAs(page, server, 'lea', 'lead');
   const answer = await page.goto('/admin/system');
   expect(answer?.status()).toBe(403);
@@ -18,12 +18,12 @@ test('who may not is told which permission it takes, and who gives it', async ({
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
 });
 
-test('each page says which permission it takes', async ({ page, server, complaints }) => {
+test('each page names the permission that it requires', async ({ page, server, complaints }) => {
   test.setTimeout(90_000); // axe checks each page
   const { worker_id: id } = await makeWorker(server, 'rack-1');
   const made = await server.api('/api/admin/users', { method: 'POST', body: JSON.stringify({ name: 'vic', role: 'viewer' }) });
-  const person = await made.json();
-  const token = await server.api(`/api/admin/users/${person.id}/tokens`, { method: 'POST', body: JSON.stringify({ name: 'narrow', scopes: ['job.view.own'] }) });
+  const user = await made.json();
+  const token = await server.api(`/api/admin/users/${user.id}/tokens`, { method: 'POST', body: JSON.stringify({ name: 'narrow', scopes: ['job.view.own'] }) });
   await signIn(page, { ...server, adminToken: (await token.json()).secret });
   const pages = {
     '/configs': 'config.view', '/configs/new': 'config.edit', '/configs/digits/edit': 'config.edit', '/secrets': 'job.submit', '/train': 'job.submit',
@@ -39,7 +39,7 @@ test('each page says which permission it takes', async ({ page, server, complain
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 403/.test(line)));
 });
 
-test('a form\'s address is no page, and says so in the frame', async ({ page, server, complaints }) => {
+test('the address of a form shows an error page in the frame', async ({ page, server, complaints }) => {
   await signInAs(page, server, 'lea', 'lead');
   const answer = await page.goto('/ui/logout');
   expect(answer?.status()).toBe(405);
@@ -55,7 +55,7 @@ test('a form\'s address is no page, and says so in the frame', async ({ page, se
 test.describe('in another language', () => {
   test.use({ locale: 'ja' });
 
-  test('a problem is told in it, to strangers too', async ({ page, complaints }) => {
+  test('errors are in that language, also before sign-in', async ({ page, complaints }) => {
     await page.setViewportSize({ width: 380, height: 800 });
     await page.emulateMedia({ colorScheme: 'dark' });
     const answer = await page.goto('/ui/login');

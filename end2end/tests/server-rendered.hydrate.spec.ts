@@ -2,7 +2,7 @@
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
-test('a server-rendered page has the keys, the search and the notes of every page', async ({ page, server }) => {
+test('a server-rendered page has the shortcuts, search and notifications of every page', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/admin/audit');
@@ -26,7 +26,7 @@ test('a server-rendered page has the keys, the search and the notes of every pag
   await expect(page.getByRole('link', { name: 'admin' }).last()).toBeFocused();
 });
 
-test('what a form on a server-rendered page did can be read again, and is dismissed', async ({ page, server }) => {
+test('the message of a form on a server-rendered page can be read again and dismissed', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/secrets');
   await live(page);
@@ -43,7 +43,7 @@ test('what a form on a server-rendered page did can be read again, and is dismis
   await expect(notice).toHaveCount(0);
 });
 
-test('a server-rendered page follows what is on record, but not from under who is busy with it', async ({ page, server }) => {
+test('a server-rendered page updates, except a part that the user is working with', async ({ page, server }) => {
   await signIn(page, server);
   const add = async (name: string) => {
     const body = JSON.stringify({ name, role: 'viewer', password: PASSWORD });
@@ -56,7 +56,7 @@ test('a server-rendered page follows what is on record, but not from under who i
   await add('ada');
   await expect(page.getByRole('link', { name: 'ada' })).toBeVisible();
   await expect(form.getByLabel('Name'), 'what was typed is still there').toHaveValue('half-typed');
-  const list = page.locator('[data-part=people]');
+  const list = page.locator('[data-part=users]');
   await list.getByRole('link', { name: 'ada' }).focus();
   await add('bob');
   await expect(page.getByRole('link', { name: 'ada' })).toBeFocused();
@@ -65,7 +65,7 @@ test('a server-rendered page follows what is on record, but not from under who i
   await expect(list.getByRole('link', { name: 'bob' })).toBeVisible();
 });
 
-test('a part that is busy holds up no other, and both are whole in the end', async ({ page, server, browser }) => {
+test('a part in use does not delay other parts, and both are complete in the end', async ({ page, server, browser }) => {
   await signInAs(page, server, 'ada', 'lead');
   await page.goto('/account');
   await live(page);
@@ -88,7 +88,7 @@ test('a part that is busy holds up no other, and both are whole in the end', asy
   await other.close();
 });
 
-test('ages tick and tell the moment; the trail tells moments', async ({ page, server }) => {
+test('ages update and show the exact time; the audit log shows times', async ({ page, server }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.clock.install();

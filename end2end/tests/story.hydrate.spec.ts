@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { live, signIn } from '../steps';
 
-test('a newcomer connects a worker, trains the example, and downloads the result', async ({ page, server, shell }) => {
+test('a new user connects a worker, trains the example, and downloads the result', async ({ page, server, shell }) => {
   test.setTimeout(180_000);
   await signIn(page, server);
 

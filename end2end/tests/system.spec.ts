@@ -2,7 +2,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
-test('the system page says what is in force and where it came from', async ({ page, server }) => {
+test('the system page shows each setting and its source', async ({ page, server }) => {
   await signIn(page, server);
   await page.getByRole('link', { name: 'System' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('System');
@@ -26,7 +26,7 @@ test('the system page says what is in force and where it came from', async ({ pa
   }
 });
 
-test('sizes have the units of the settings', async ({ page, server }) => {
+test('sizes have the same units as the settings', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/system');
   const row = (flag: string) => page.getByRole('row').filter({ has: page.getByText(flag, { exact: true }) });

@@ -2,7 +2,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { signIn } from '../steps';
 
-test('who has waited for a minute is told what it can be', async ({ page, server }) => {
+test('after a minute without contact the page shows possible reasons', async ({ page, server }) => {
   await page.clock.install();
   await signIn(page, server);
   await page.goto('/admin/workers/new');

@@ -1,7 +1,7 @@
 // A worker token: its limits, its rotation, two agents with one token, and a rejected agent.
 import { expect, expectAccessible, picture, test, type Server } from '../fixtures';
 import { Host } from '../host';
-import { makeWorker, say, signIn } from '../steps';
+import { makeWorker, sendAsAgent, signIn } from '../steps';
 
 const worker = async (server: Server, id: string) => (await server.api(`/api/admin/workers/${id}`)).json();
 
@@ -10,7 +10,7 @@ function register(server: Server, token: string, body: object): Promise<Response
   return fetch(`${server.url}/api/workers/register`, { method: 'POST', headers, body: JSON.stringify({ protocol: 1, persistent: true, ...body }) });
 }
 
-test('a new worker’s token ends, and is good from listed networks only', async ({ page, server }) => {
+test('the token of a new worker expires, and is valid from the listed networks only', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers/new');
   await page.getByLabel('Name').fill('gpu-1');
@@ -32,7 +32,7 @@ test('a new worker’s token ends, and is good from listed networks only', async
   expect((Date.parse(made.token_expires_at) - Date.now()) / 86_400_000).toBeCloseTo(30, 1);
 });
 
-test('a token is rotated, and the old one is good until the agent comes with the new one', async ({ page, server }) => {
+test('a rotated token stays valid until the agent uses the new one', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${host.id}`);
@@ -57,9 +57,9 @@ test('a token is rotated, and the old one is good until the agent comes with the
   host.close();
 });
 
-test('two agents with one token raise an alarm that stays until somebody has seen to it', async ({ page, server }) => {
+test('two agents with one token raise an alert that stays until a user dismisses it', async ({ page, server }) => {
   const { worker_id: id, token } = await makeWorker(server, 'gpu-1');
-  await say(server, token, 'register', { protocol: 1, persistent: true, install_id: 'one', host: 'rack-1' });
+  await sendAsAgent(server, token, 'register', { protocol: 1, persistent: true, install_id: 'one', host: 'rack-1' });
   expect((await register(server, token, { install_id: 'two', host: 'rack-<b>2</b>' })).status).toBe(409);
   await signIn(page, server);
   await page.goto('/admin/workers');
@@ -77,7 +77,7 @@ test('two agents with one token raise an alarm that stays until somebody has see
   expect((await worker(server, id)).token_conflict).toBe(null);
 });
 
-test('an agent that was refused is told of where its first contact is waited for', async ({ page, server, context }) => {
+test('the page that waits for the first contact shows a rejected agent', async ({ page, server, context }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -94,7 +94,7 @@ test('an agent that was refused is told of where its first contact is waited for
     await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);
     await page.setViewportSize({ width, height: 800 });
     await page.reload();
-    await picture(page, `contact-refused-${width}`);
+    await picture(page, `contact-rejected-${width}`);
     expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(width);
   }
 });

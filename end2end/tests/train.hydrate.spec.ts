@@ -2,7 +2,7 @@
 import { expect, expectAccessible, test } from '../fixtures';
 import { live, makeWorker, registerGpus, signIn } from '../steps';
 
-test('the preview follows what is typed, and so does the address', async ({ page, server, complaints }) => {
+test('the preview and the address follow the input', async ({ page, server, complaints }) => {
   const { token } = await makeWorker(server, 'gpu-1');
   await registerGpus(server, token, 2);
   await signIn(page, server);
@@ -48,7 +48,7 @@ test('the preview follows what is typed, and so does the address', async ({ page
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !line.includes('ERR_FAILED')));
 });
 
-test('a command is copied whole', async ({ page, server, context }) => {
+test('the full command is copied', async ({ page, server, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await signIn(page, server);
   await page.goto('/train');

@@ -12,7 +12,7 @@ async function makeFleet(server: Server): Promise<void> {
   }
 }
 
-test('a form is filled in by its address, and its button checks', async ({ page, server }) => {
+test('the address fills in the form, and its button validates it', async ({ page, server }) => {
   await makeFleet(server);
   await signIn(page, server);
   await page.goto('/train?config=digits-quick&gpus=2&labels=team%3Dnlp,zone%3D100%2525&target=auto&priority=7&max_runtime=2h');
@@ -37,7 +37,7 @@ test('a form is filled in by its address, and its button checks', async ({ page,
   await expect(page.getByLabel('GPUs', { exact: true })).toHaveValue('3');
 });
 
-test('what cannot be submitted says so where its preview would be', async ({ page, server }) => {
+test('an invalid form shows its errors in place of the preview', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'researcher');
   await page.goto('/train?config=digits&priority=11');
   await expect(page.locator('.preview-summary')).toContainText('queue.manage');
@@ -47,7 +47,7 @@ test('what cannot be submitted says so where its preview would be', async ({ pag
   await expect(page.locator('.preview-summary')).toContainText('nowhere');
 });
 
-test('results of many workers scroll in their box, also by keyboard', async ({ page, server }) => {
+test('results of many workers scroll in their panel, also by keyboard', async ({ page, server }) => {
   for (let n = 1; n <= 12; n += 1) await makeWorker(server, `gpu-${n}`);
   await signIn(page, server);
   await page.goto('/train?config=digits&labels=team%3Dnlp');
@@ -62,7 +62,7 @@ test('results of many workers scroll in their box, also by keyboard', async ({ p
   await expect.poll(() => box.evaluate((element) => element.scrollTop)).toBeGreaterThanOrEqual(beyond - 1);
 });
 
-test('the shown curl command submits just that', async ({ page, server }) => {
+test('the shown curl command submits the same job', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto(`/train?config=digits&target=worker&priority=9&exclusive=true&labels=${encodeURIComponent("team=it's $HOME")}`);
   const curl = await page.locator('pre', { hasText: 'curl -sS' }).innerText();
@@ -74,7 +74,7 @@ test('the shown curl command submits just that', async ({ page, server }) => {
   expect(await page.content()).not.toContain(server.adminToken);
 });
 
-test('everything that the form holds is submitted', async ({ page, server }) => {
+test('all values of the form are submitted', async ({ page, server }) => {
   await server.api('/api/secrets/HF_TOKEN', { method: 'PUT', body: JSON.stringify({ value: 'hf_0123456789' }) });
   await signIn(page, server);
   await page.goto('/train');
@@ -96,7 +96,7 @@ test('everything that the form holds is submitted', async ({ page, server }) => 
 });
 
 for (const [theme, width] of [['light', 1280], ['dark', 380]] as const) {
-  test(`the form fits ${width} px, ${theme}`, async ({ page, server, context }) => {
+  test(`the form fits into ${width} px, ${theme}`, async ({ page, server, context }) => {
     await makeFleet(server);
     await signIn(page, server);
     await context.addCookies([{ name: 'theme', value: theme, url: server.url }]);

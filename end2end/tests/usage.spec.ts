@@ -1,15 +1,15 @@
 // The usage page, with and without JavaScript; it is server-rendered.
 import { expect, expectAccessible, picture, test } from '../fixtures';
-import { running } from '../host';
+import { startJob } from '../host';
 import { signIn, signInWith } from '../steps';
 import type { Page } from '@playwright/test';
 
-async function fits(page: Page): Promise<void> {
+async function expectFits(page: Page): Promise<void> {
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(beyond, 'wider than its window').toBeLessThanOrEqual(0);
 }
 
-test('nothing ran yet, and the page says so', async ({ page, server }) => {
+test('the page says that nothing has run yet', async ({ page, server }) => {
   await signIn(page, server);
   await page.getByRole('link', { name: 'Usage' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Usage');
@@ -18,9 +18,9 @@ test('nothing ran yet, and the page says so', async ({ page, server }) => {
   await expectAccessible(page);
 });
 
-test('use is told by time and group, which stand in the address', async ({ page, server }) => {
+test('usage is shown by period and group, which are in the address', async ({ page, server }) => {
   await signIn(page, server);
-  const { host } = await running(server);
+  const { host } = await startJob(server);
   await page.goto('/usage');
   const tile = (name: string) => page.getByRole('listitem').filter({ hasText: name });
   await expect(tile('Jobs').filter({ hasNotText: 'Idle' }).last()).toContainText('1 attempt');
@@ -36,7 +36,7 @@ test('use is told by time and group, which stand in the address', async ({ page,
   for (const [width, scheme] of [[1280, 'light'], [380, 'dark']] as const) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
-    await fits(page);
+    await expectFits(page);
     await picture(page, `usage-${scheme}-${width}`);
     await expectAccessible(page, ['landmark-unique']);
   }
@@ -53,14 +53,14 @@ test('use is told by time and group, which stand in the address', async ({ page,
   host.close();
 });
 
-test.describe('by the reader’s own clock', () => {
+test.describe('in the reader’s time zone', () => {
   test.use({ timezoneId: 'Australia/Adelaide' });
 
-  test('days and hours are those of the reader’s zone', async ({ page, server, context, javaScriptEnabled }) => {
+  test('days and hours use the reader’s time zone', async ({ page, server, context, javaScriptEnabled }) => {
     // Without scripts the browser cannot report its time zone.
     if (!javaScriptEnabled) await context.addCookies([{ name: 'time_zone', value: 'Australia/Adelaide', url: server.url }]);
     await signIn(page, server);
-    const { host } = await running(server);
+    const { host } = await startJob(server);
     await page.goto('/usage');
     await expect(page.getByRole('table', { name: /by hour \(Australia\/Adelaide\)\.$/ }).getByRole('row')).toHaveCount(8);
     await expect(page.locator('.day-bars figcaption')).toContainText('Australia/Adelaide');
@@ -73,8 +73,8 @@ test.describe('by the reader’s own clock', () => {
   });
 });
 
-test('who sees their own jobs only finds their own use and nothing of the fleet', async ({ page, server }) => {
-  const { host } = await running(server);
+test('users who see only their own jobs see only their own usage', async ({ page, server }) => {
+  const { host } = await startJob(server);
   await signInWith(page, server, 'eve', ['job.view.own']);
   await page.goto('/usage');
   await expect(page.getByText('No usage in this period')).toBeVisible();

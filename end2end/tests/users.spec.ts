@@ -1,11 +1,11 @@
 // Users and what they can access, with and without JavaScript.
-import { expect, expectAccessible, picture, signedOut, test } from '../fixtures';
+import { expect, expectAccessible, picture, removeExpectedSignOut, test } from '../fixtures';
 import { PASSWORD, signInAs, submit } from '../steps';
 
-test.describe('a server that nobody can sign in to yet', () => {
+test.describe('a server without users', () => {
   test.use({ claimed: false });
 
-  test('the setup code makes the first admin, who signs in with a password from then on', async ({ page, server, complaints }) => {
+  test('the setup code creates the first admin, who then signs in with a password', async ({ page, server, complaints }) => {
     const [, address, code] = /(http\S+\/login\?setup=(\S+))/.exec(server.program.log()) ?? ['', '', ''];
     expect(code).toMatch(/^\w{4}(-\w{4}){3}$/);
     await page.goto('/jobs');
@@ -28,19 +28,19 @@ test.describe('a server that nobody can sign in to yet', () => {
 
     await page.getByRole('button', { name: 'Sign out' }).first().click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Sign in');
-    signedOut(complaints);
+    removeExpectedSignOut(complaints);
     await page.getByLabel('Name').fill('ada');
     await page.getByLabel('Password').fill('not-the-password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await expect(page.getByText('Incorrect user name or password')).toBeVisible();
-    await picture(page, 'sign-in-refused');
+    await picture(page, 'sign-in-rejected');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
   });
 });
 
-test('a researcher sees jobs and workers of everybody, cancels their own, and finds no administration', async ({ page, server, complaints }) => {
+test('a researcher sees all jobs and workers, cancels only their own jobs, and sees no administration', async ({ page, server, complaints }) => {
   const others = await submit(server, 'digits');
   await signInAs(page, server, 'eve', 'researcher');
   await expect(page.getByRole('link', { name: 'Workers' }).first()).toBeVisible();
@@ -64,7 +64,7 @@ test('a researcher sees jobs and workers of everybody, cancels their own, and fi
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/status of 40[34]/.test(line)));
 });
 
-test('a token is made, shown once, works, and is revoked', async ({ page, server }) => {
+test('a token is created, shown once, used and revoked', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'researcher');
   await page.goto('/account');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('ada');
@@ -77,22 +77,22 @@ test('a token is made, shown once, works, and is revoked', async ({ page, server
   await page.getByRole('button', { name: 'Create token' }).click();
   const secret = await page.locator('pre', { hasText: 'st_' }).innerText();
   await picture(page, 'account');
-  const ask = (path: string) => fetch(server.url + path, { headers: { authorization: `Bearer ${secret}` } });
-  expect((await ask('/api/session')).status).toBe(200);
-  expect((await ask('/api/queue')).status).toBe(403);
+  const get = (path: string) => fetch(server.url + path, { headers: { authorization: `Bearer ${secret}` } });
+  expect((await get('/api/session')).status).toBe(200);
+  expect((await get('/api/queue')).status).toBe(403);
   await page.reload();
   await expect(page.getByText(/st_\w{20}/)).toHaveCount(0);
   await page.getByLabel('Revoke: ci').click();
   await expect(page.getByText('This cannot be undone')).toBeVisible();
   await expectAccessible(page);
   await picture(page, 'account-revoke');
-  expect((await ask('/api/session')).status).toBe(200);
+  expect((await get('/api/session')).status).toBe(200);
   await page.getByRole('button', { name: 'Revoke token' }).click();
   await expect(page.getByRole('main').getByText('Token revoked.', { exact: true })).toBeVisible();
-  expect((await ask('/api/session')).status).toBe(401);
+  expect((await get('/api/session')).status).toBe(401);
 });
 
-test('a password is changed by who knows it', async ({ page, server }) => {
+test('a password change requires the current password', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'viewer');
   await page.goto('/account');
   const change = async (old: string, now: string) => {
@@ -106,7 +106,7 @@ test('a password is changed by who knows it', async ({ page, server }) => {
   await expect(page.getByRole('main').getByText('Password changed. Your other sessions have ended.')).toBeVisible();
 });
 
-test('a viewer sees every job and can stop none', async ({ page, server }) => {
+test('a viewer sees every job and can cancel none', async ({ page, server }) => {
   const job = await submit(server, 'digits');
   await signInAs(page, server, 'vic', 'viewer');
   await expect(page.getByRole('link', { name: 'Train in Cloud' })).toHaveCount(0);
@@ -115,7 +115,7 @@ test('a viewer sees every job and can stop none', async ({ page, server }) => {
   await expect(page.getByText('Cancel job')).toHaveCount(0);
 });
 
-test('an admin adds somebody, changes what they may do, and shuts them out', async ({ page, server }) => {
+test('an admin adds a user, changes their role, and disables them', async ({ page, server }) => {
   test.setTimeout(60_000);
   await signInAs(page, server, 'boss', 'admin');
   await page.getByRole('link', { name: 'Users' }).first().click();
@@ -127,7 +127,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   const eve = page.getByRole('row', { name: /^eve / });
   await expect(eve).toContainText('Never used');
   await expect(page.getByRole('row', { name: /^boss / })).not.toContainText('Never used');
-  await picture(page, 'people');
+  await picture(page, 'users');
   await page.getByRole('navigation', { name: 'Role' }).getByRole('link', { name: /^researcher/ }).click();
   await expect(page).toHaveURL(/role=researcher$/);
   await expect(page.getByRole('row', { name: /^boss / })).toHaveCount(0);
@@ -145,7 +145,7 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   // Setting a password and disabling the user both ask for confirmation.
   await page.locator('summary', { hasText: 'Set password' }).click();
   await expect(page.getByText('their API tokens are revoked')).toBeVisible();
-  await picture(page, 'person-password');
+  await picture(page, 'user-password');
   await expectAccessible(page);
   await page.getByRole('textbox', { name: 'New password' }).fill('another-good-one');
   await page.getByRole('button', { name: 'Set this password' }).click();
@@ -153,20 +153,20 @@ test('an admin adds somebody, changes what they may do, and shuts them out', asy
   await page.setViewportSize({ width: 380, height: 800 });
   await page.locator('summary', { hasText: 'Disable' }).click();
   await expect(page.getByText('Their jobs keep running.')).toBeVisible();
-  await picture(page, 'person-380');
+  await picture(page, 'user-380');
   expect(await page.locator('html').evaluate((html) => html.scrollWidth)).toBeLessThanOrEqual(380);
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.getByRole('button', { name: 'Disable user' }).click();
   await expect(page.getByText('disabled', { exact: true })).toBeVisible();
   await expect(page.getByLabel('Role')).toHaveValue('lead');
-  await picture(page, 'person');
+  await picture(page, 'user');
   await page.getByRole('button', { name: 'Enable' }).click();
   await expect(page.locator('summary', { hasText: 'Disable' })).toBeVisible();
   await page.getByRole('link', { name: 'Overview' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
 });
 
-test('a secret is kept, never shown, and removed', async ({ page, server }) => {
+test('a secret is stored, never shown, and deleted', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'researcher');
   await page.getByRole('link', { name: 'Secrets' }).first().click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Secrets');
@@ -188,7 +188,7 @@ test('a secret is kept, never shown, and removed', async ({ page, server }) => {
   await expect(page.getByRole('main').getByText('Secret deleted.')).toBeVisible();
 });
 
-test('another browser is signed out, once that is meant', async ({ page, server, browser }) => {
+test('another browser is signed out after confirmation', async ({ page, server, browser }) => {
   await signInAs(page, server, 'ada', 'viewer');
   const other = await browser.newContext({ baseURL: server.url });
   const there = await other.newPage();
@@ -208,7 +208,7 @@ test('another browser is signed out, once that is meant', async ({ page, server,
   await other.close();
 });
 
-test('the password is asked for once more before what a thief must not do', async ({ page, server }) => {
+test('sensitive actions require the password again', async ({ page, server }) => {
   await signInAs(page, server, 'ada', 'admin');
   await page.goto('/confirm?next=/admin/users');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Confirm your identity');

@@ -2,13 +2,13 @@
 import type { Page } from '@playwright/test';
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { Host } from '../host';
-import { makeWorker, say, signIn, submit } from '../steps';
+import { makeWorker, sendAsAgent, signIn, submit } from '../steps';
 import { demoFleet } from '../demo-fleet';
 
 const tab = (page: Page, name: string) => page.getByRole('navigation', { name: 'Worker views' }).getByRole('link', { name });
 const figure = (page: Page, name: string) => page.locator('.tile').filter({ hasText: name });
 
-test('the views of a worker are links, each with an address, and look well', async ({ page, server, context }) => {
+test('each view of a worker has an address', async ({ page, server, context }) => {
   test.setTimeout(120_000);
   const here = await demoFleet(server);
   await signIn(page, server);
@@ -41,7 +41,7 @@ test('the views of a worker are links, each with an address, and look well', asy
   here.close();
 });
 
-test('what a worker did is listed, with how it went of late', async ({ page, server }) => {
+test('the attempts of a worker are listed, with recent outcomes', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   const good = await submit(server, 'digits');
   await host.report(await host.run(), 'completed');
@@ -71,7 +71,7 @@ test('what a worker did is listed, with how it went of late', async ({ page, ser
   host.close();
 });
 
-test('what happened with a worker is told in words, in parts', async ({ page, server }) => {
+test('the events of a worker are described and paged', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   for (let n = 0; n < 25; n += 1) {
     await server.api(`/api/admin/workers/${host.id}/drain`, { method: 'POST', body: JSON.stringify({ reason: `riser <b>${n}</b>` }) });
@@ -100,7 +100,7 @@ test('what happened with a worker is told in words, in parts', async ({ page, se
   host.close();
 });
 
-test('how a worker stood in the last day is a bar, and the same in words', async ({ page, server }) => {
+test('the status of the last day is a timeline, with the same content in words', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   await server.api(`/api/admin/workers/${host.id}/drain`, { method: 'POST' });
   await signIn(page, server);
@@ -120,7 +120,7 @@ test('how a worker stood in the last day is a bar, and the same in words', async
   host.close();
 });
 
-test('a worker that never came has views that say so, and one that is not there none', async ({ page, server, complaints }) => {
+test('the views of a worker that never connected say so; an unknown worker has none', async ({ page, server, complaints }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
@@ -150,10 +150,10 @@ test('a worker that never came has views that say so, and one that is not there 
   complaints.splice(0, complaints.length, ...complaints.filter((line) => !/404|422/.test(line)));
 });
 
-test('a worker is edited, and what somebody else changed meanwhile is not written over', async ({ page, server, context }) => {
+test('an edit of a worker does not overwrite a concurrent change', async ({ page, server, context }) => {
   test.setTimeout(90_000);
   const host = await Host.connect(server, 'gpu-1', { labels: { team: 'nlp' }, reported: { team: 'audio', rack: '7' } });
-  const set = async () => (await (await server.api(`/api/admin/workers/${host.id}`)).json());
+  const getWorker = async () => (await (await server.api(`/api/admin/workers/${host.id}`)).json());
   const title = page.getByRole('heading', { level: 1 });
   await signIn(page, server);
   await page.goto(`/admin/workers/${host.id}`);
@@ -180,12 +180,12 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-2');
   await expect(page.locator('#content').getByText('Changes saved.')).toBeVisible();
-  expect((await set()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true, refuse_older_agents: false });
-  expect((await set()).allowed_networks).toEqual(['127.0.0.0/8', '::1/128']);
+  expect((await getWorker()).settings).toEqual({ labels: { team: 'nlp', zone: 'a, b' }, ignore_reported_labels: true, reject_older_agents: false });
+  expect((await getWorker()).allowed_networks).toEqual(['127.0.0.0/8', '::1/128']);
   await picture(page, 'worker-edited');
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect(title).toHaveText('gpu-1');
-  expect((await set()).settings).toEqual({ labels: { team: 'nlp' }, ignore_reported_labels: false, refuse_older_agents: false });
+  expect((await getWorker()).settings).toEqual({ labels: { team: 'nlp' }, ignore_reported_labels: false, reject_older_agents: false });
 
   await page.goto(`/admin/workers/${host.id}/edit`);
   await server.api(`/api/admin/workers/${host.id}`, { method: 'PATCH', body: JSON.stringify({ labels: { team: 'vision' } }) });
@@ -197,21 +197,21 @@ test('a worker is edited, and what somebody else changed meanwhile is not writte
   await expect(page.getByLabel('Label 1')).toHaveValue('team=nlp');
   await picture(page, 'worker-edit-overtaken');
   await expectAccessible(page);
-  expect((await set()).name).toBe('gpu-1');
+  expect((await getWorker()).name).toBe('gpu-1');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(title).toHaveText('gpu-3');
-  expect((await set()).settings.labels).toEqual({ team: 'nlp' });
+  expect((await getWorker()).settings.labels).toEqual({ team: 'nlp' });
   host.close();
 });
 
-test('a drain says why and until when, on the worker’s page and in the list', async ({ page, server }) => {
+test('a drain shows its reason and deadline, on the worker’s page and in the list', async ({ page, server }) => {
   test.setTimeout(60_000);
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/admin/workers');
   const row = page.getByRole('row').filter({ hasText: 'gpu-1' });
   const height = (await row.boundingBox())!.height;
-  await page.goto(`/admin/workers/${host.id}?ask=drain`);
+  await page.goto(`/admin/workers/${host.id}?confirm=drain`);
   await page.getByLabel('Reason').fill('riser <b>cable</b>');
   await page.getByLabel('Deadline in minutes').fill('90');
   await expectAccessible(page);
@@ -233,7 +233,7 @@ test('a drain says why and until when, on the worker’s page and in the list', 
   host.close();
 });
 
-test('to delete a worker that is connected is not offered', async ({ page, server }) => {
+test('a connected worker has no delete button', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${host.id}`);
@@ -247,7 +247,7 @@ test('to delete a worker that is connected is not offered', async ({ page, serve
   host.close();
 });
 
-test('labels lead to the workers that have them', async ({ page, server }) => {
+test('labels link to the workers that have them', async ({ page, server }) => {
   const hosts = [await Host.connect(server, 'gpu-1', { labels: { team: 'nlp' } }), await Host.connect(server, 'gpu-2', { labels: { team: 'vision' } })];
   await signIn(page, server);
   await page.goto(`/admin/workers/${hosts[0]!.id}`);
@@ -262,28 +262,28 @@ test('labels lead to the workers that have them', async ({ page, server }) => {
   hosts.forEach((host) => host.close());
 });
 
-test('a worker without jobs promises none that it cannot take', async ({ page, server }) => {
+test('the page of a worker promises no jobs that it cannot run', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   await signIn(page, server);
-  const says = (text: string) => test.step(text, async () => {
+  const expectJobsText = (text: string) => test.step(text, async () => {
     await page.goto(`/admin/workers/${host.id}`);
     await expect(page.getByRole('region', { name: 'Jobs', exact: true }).locator('.empty-text')).toHaveText(text);
   });
   const drain = async (action: 'drain' | 'resume') => expect((await server.api(`/api/admin/workers/${host.id}/${action}`, { method: 'POST' })).status).toBe(200);
-  await says('Ready for the next matching job.');
+  await expectJobsText('Ready for the next matching job.');
   await drain('drain');
-  await says('Draining: accepts no new jobs.');
+  await expectJobsText('Draining: accepts no new jobs.');
   await drain('resume');
-  await say(server, host.token, 'heartbeat', { unhealthy_reason: 'the disk is full' });
-  await says('Unhealthy: accepts no new jobs.');
-  await say(server, host.token, 'disconnect', {});
-  await says('Jobs start here once the agent is connected.');
+  await sendAsAgent(server, host.token, 'heartbeat', { unhealthy_reason: 'the disk is full' });
+  await expectJobsText('Unhealthy: accepts no new jobs.');
+  await sendAsAgent(server, host.token, 'disconnect', {});
+  await expectJobsText('Jobs start here once the agent is connected.');
   await drain('drain');
-  await says('Draining: accepts no new jobs.');
+  await expectJobsText('Draining: accepts no new jobs.');
   host.close();
 });
 
-test('a draining worker says when it has no job left and can be powered off', async ({ page, server }) => {
+test('a draining worker without jobs says that it can be powered off', async ({ page, server }) => {
   const host = await Host.connect(server, 'gpu-1');
   await submit(server, 'digits');
   const offer = await host.run();

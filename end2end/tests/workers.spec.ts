@@ -2,7 +2,7 @@
 import { expect, expectAccessible, picture, test } from '../fixtures';
 import { makeWorker, registerGpus, signIn } from '../steps';
 
-test('a long list has pages and an order, and says where one is', async ({ page, server }) => {
+test('a long list is paged and sorted, and shows the position', async ({ page, server }) => {
   for (let n = 0; n < 130; n += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => makeWorker(server, `w${String(n + k).padStart(3, '0')}`)));
   await signIn(page, server);
   await page.goto('/admin/workers');
@@ -21,7 +21,7 @@ test('a long list has pages and an order, and says where one is', async ({ page,
   await expect(page.getByRole('columnheader', { name: 'Worker' })).toHaveAttribute('aria-sort', 'descending');
 });
 
-test('the list is asked in words and narrowed by links that say how many they leave', async ({ page, server }) => {
+test('the list has a search field, and filters with counts', async ({ page, server }) => {
   for (const [name, team] of [['ada', 'nlp'], ['bob', 'vision'], ['cid', 'vision']]) {
     const { worker_id: id, token } = await makeWorker(server, name!);
     await registerGpus(server, token, 2);

@@ -4,7 +4,7 @@ import { live, signIn } from '../steps';
 
 test.use({ timezoneId: 'Australia/Adelaide' });
 
-test('what is typed is local time, and the address says the same to everybody', async ({ page, server, context, javaScriptEnabled }) => {
+test('times are entered in local time, and addresses use UTC', async ({ page, server, context, javaScriptEnabled }) => {
   // Without scripts the browser cannot report its time zone.
   if (!javaScriptEnabled) await context.addCookies([{ name: 'time_zone', value: 'Australia/Adelaide', url: server.url }]);
   await signIn(page, server);

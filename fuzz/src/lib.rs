@@ -1,4 +1,4 @@
-//! Fuzzing of everything that reads a stranger's bytes.
+//! Fuzzing of every parser of input from outside.
 //!
 //! The server's and the agent's modules are taken as they are, by path, because programs cannot be linked to; whatever is
 //! tried is what runs. [`checks`] says what must hold, whatever the bytes; a target in `targets/` is one line around one

@@ -205,13 +205,13 @@ mod tests {
         let (flashes, random) =
             (Flashes::with_limits(FlashLimits { total: 100_000, per_user: 20_000 }), CountingRandom::default());
         let put = |owner: Option<&str>| flashes.insert(draft(8_000), owner.map(str::to_owned), START, &random);
-        let (bobs, strangers) = (put(Some("bob")), put(None));
+        let (bobs, unauthenticated) = (put(Some("bob")), put(None));
         let hers: Vec<String> = (0..1_000).map(|_| put(Some("ada"))).collect();
         assert!(flashes.bytes() <= 40_000, "{}", flashes.bytes());
         let taken: Vec<_> = hers.iter().filter_map(|id| fields(flashes.take(id, START))).collect();
         assert_eq!(taken, [8_000, 8_000], "the newest");
         assert_eq!(
-            (fields(flashes.take(&bobs, START)), fields(flashes.take(&strangers, START))),
+            (fields(flashes.take(&bobs, START)), fields(flashes.take(&unauthenticated, START))),
             (Some(8_000), Some(8_000))
         );
     }
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(fields(flashes.take(&ids[0], START)), None);
         assert_eq!(fields(flashes.take(&ids[999], START)), Some(8_000));
         let many: Vec<_> = (0..1_000).map(|_| flashes.insert(WORD, None, START, &random)).collect();
-        assert!(flashes.bytes() <= 100_000, "strangers have a quarter: {}", flashes.bytes());
+        assert!(flashes.bytes() <= 100_000, "unauthenticated clients have a quarter: {}", flashes.bytes());
         assert_eq!(flashes.take(&many[999], START), Some(WORD));
         assert_eq!(fields(flashes.take(&ids[998], START)), Some(8_000), "and take it from themselves");
     }

@@ -176,8 +176,8 @@ mod tests {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("data.key");
         fs::write(&path, "not a key")?;
-        let refused = Vault::new(path.clone()).seal(&CountingRandom::default(), "", "A_KEY", "value");
-        assert!(matches!(refused, Err(VaultError::NoKey { why, .. }) if why.contains("64 hexadecimal")));
+        let rejected = Vault::new(path.clone()).seal(&CountingRandom::default(), "", "A_KEY", "value");
+        assert!(matches!(rejected, Err(VaultError::NoKey { why, .. }) if why.contains("64 hexadecimal")));
         assert_eq!(fs::read_to_string(path)?, "not a key");
         Ok(())
     }

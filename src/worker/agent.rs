@@ -24,6 +24,7 @@ use crate::disk_space::DiskSpaceMonitor;
 use crate::exit::FatalError;
 use crate::files::{self, AttemptKey};
 use crate::host_health::HostHealth;
+use crate::sandbox::users;
 use crate::session::AgentSession;
 use crate::state::{self, AgentAction, AgentInput, AgentPolicy, ProcessExit};
 use crate::{clock, daemon, gpu, limits, sandbox, spot};
@@ -41,6 +42,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Exit code and message.
 pub fn main(config: AgentConfig) -> Result<u8, FatalError> {
     let _lock = lock_work_dir(&config.work_dir)?;
+    users::rename_old_owners_dir(&config.work_dir).map_err(|error| unusable_work_dir(&config.work_dir, &error))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -56,14 +58,16 @@ pub fn main(config: AgentConfig) -> Result<u8, FatalError> {
     }
 }
 
+fn unusable_work_dir(work_dir: &Path, error: &std::io::Error) -> FatalError {
+    FatalError::config(format!(
+        "cannot use the work directory {}: {error}. Set another one with --work-dir or SIMPLETUNER_WORK_DIR",
+        work_dir.display()
+    ))
+}
+
 /// Locks the work directory for this process.
 fn lock_work_dir(work_dir: &Path) -> Result<Flock<File>, FatalError> {
-    let unusable = |error: std::io::Error| {
-        FatalError::config(format!(
-            "cannot use the work directory {}: {error}. Set another one with --work-dir or SIMPLETUNER_WORK_DIR",
-            work_dir.display()
-        ))
-    };
+    let unusable = |error| unusable_work_dir(work_dir, &error);
     DirBuilder::new().recursive(true).mode(0o700).create(work_dir.join("jobs")).map_err(unusable)?;
     let file = File::create(work_dir.join("agent.lock")).map_err(unusable)?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
@@ -104,7 +108,7 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
     let boot_id =
         clock::random_secret().map_err(|error| FatalError::error(format!("cannot get random numbers: {error}")))?;
     let install_id = install_id(&config.work_dir)?;
-    let (online, refused, shared) = (ReconnectSignal::default(), AtomicBool::new(false), SharedStatus::default());
+    let (online, rejected, shared) = (ReconnectSignal::default(), AtomicBool::new(false), SharedStatus::default());
     let context = Arc::new(AgentContext {
         config,
         api,
@@ -117,7 +121,7 @@ async fn run(config: AgentConfig) -> Result<ProcessExit, FatalError> {
         limits,
         boot_id,
         install_id,
-        token_refused: refused,
+        token_rejected: rejected,
         status: shared,
     });
 
@@ -212,7 +216,7 @@ impl AgentLoop {
         };
         let decisions = state::AgentState::new(policy, found);
         let running = watch::Sender::new(decisions.running());
-        let turned_away = watch::Sender::new(0);
+        let decline_requests = watch::Sender::new(0);
         let mut agent = Self {
             context,
             decisions,
@@ -220,7 +224,7 @@ impl AgentLoop {
             input_sender: inbox,
             inputs,
             running,
-            decline_requests: turned_away,
+            decline_requests,
         };
         for attempt in live {
             agent.spawn_attempt(attempt);
@@ -357,7 +361,7 @@ impl AgentLoop {
     /// Tells the orchestrator that the agent stops; its failure is ignored.
     async fn disconnect(&self, session: &AgentSession) {
         let Some(worker_id) = session.worker_id() else { return };
-        if self.context.token_refused.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.context.token_rejected.load(std::sync::atomic::Ordering::Relaxed) {
             return;
         }
         let body = DisconnectRequest { worker_id: Some(worker_id), left_running: self.decisions.running() };

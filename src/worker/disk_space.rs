@@ -45,20 +45,20 @@ struct DiskWatcher {
 impl DiskSpaceMonitor {
     /// Checks once, then periodically in a separate thread.
     pub fn start(config: &AgentConfig) -> Self {
-        let (asks, asked) = channel();
+        let (sender, requests) = channel();
         let policy = RetentionPolicy { min_free_space: config.min_free_space, home_retention: config.home_retention };
         let (work_dir, tidied) = (config.work_dir.clone(), Instant::now());
         let mut disk = DiskWatcher { work_dir, policy, is_short: false, last_pruned: tidied };
-        let board = Arc::<DiskSpaceStatus>::default();
+        let status = Arc::<DiskSpaceStatus>::default();
         // The first registration must report it. Pruning waits until adoption is finished.
         disk.is_short = disk.is_short_now();
-        board.set(disk.shortage_reason());
-        let own = Arc::clone(&board);
-        let work = move || disk.run(&own, &asked);
+        status.set(disk.shortage_reason());
+        let own = Arc::clone(&status);
+        let work = move || disk.run(&own, &requests);
         if let Err(error) = std::thread::Builder::new().name("room".to_owned()).spawn(work) {
             tracing::error!("cannot start the disk space monitor: {error}");
         }
-        Self { status: board, check_requests: asks }
+        Self { status, check_requests: sender }
     }
 
     /// Requests that old files are pruned, without waiting.
@@ -109,30 +109,30 @@ impl DiskSpaceStatus {
 
 impl DiskWatcher {
     /// Runs until all senders are gone.
-    fn run(mut self, board: &DiskSpaceStatus, asked: &Receiver<Option<oneshot::Sender<()>>>) {
+    fn run(mut self, status: &DiskSpaceStatus, requests: &Receiver<Option<oneshot::Sender<()>>>) {
         loop {
-            let ask = match asked.recv_timeout(CHECK_INTERVAL) {
-                Ok(ask) => Some(ask),
+            let request = match requests.recv_timeout(CHECK_INTERVAL) {
+                Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            self.check(board, ask.is_some() || self.last_pruned.elapsed() >= PRUNE_INTERVAL);
+            self.check(status, request.is_some() || self.last_pruned.elapsed() >= PRUNE_INTERVAL);
             // The receiver may be gone.
-            let _ = ask.flatten().map(|answer| answer.send(()));
+            let _ = request.flatten().map(|answer| answer.send(()));
         }
     }
 
     /// Prunes if requested, or if there is too little space.
-    fn check(&mut self, board: &DiskSpaceStatus, tidies: bool) {
+    fn check(&mut self, status: &DiskSpaceStatus, must_prune: bool) {
         let short = self.is_short_now();
-        self.is_short = if short || tidies {
+        self.is_short = if short || must_prune {
             self.last_pruned = Instant::now();
             let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(clock::now().0).unwrap_or_default());
             retention::prune(&self.work_dir, self.policy, self.is_short, now, || read_disk_space(&self.work_dir))
         } else {
             short
         };
-        board.set(self.shortage_reason());
+        status.set(self.shortage_reason());
     }
 
     fn is_short_now(&self) -> bool {

@@ -11,7 +11,7 @@ pub const USAGE: u8 = 2;
 /// The orchestrator could not be reached for too long.
 pub const UNAVAILABLE: u8 = 69;
 /// The token was rejected: a restart does not help.
-pub const TOKEN_REFUSED: u8 = 77;
+pub const TOKEN_REJECTED: u8 = 77;
 /// The configuration or the host cannot be used: a restart does not help.
 pub const CONFIG: u8 = 78;
 

@@ -38,7 +38,7 @@ pub enum AgentInput {
     /// An attempt has ended; whether its end was reported, not dropped because it was superseded.
     Ended(AttemptKey, bool),
     /// The token was rejected; with a message.
-    TokenRefused(String),
+    TokenRejected(String),
     /// The orchestrator could not be reached for too long; with a message.
     Unreachable(String),
     /// The first SIGTERM or SIGINT, with its exit code.
@@ -188,7 +188,7 @@ impl AgentState {
                 self.attempt_ended(key);
                 self.retired |= reported && !self.policy.persistent;
             }
-            AgentInput::TokenRefused(sentence) => self.begin_exit(exit::TOKEN_REFUSED, Some(sentence)),
+            AgentInput::TokenRejected(sentence) => self.begin_exit(exit::TOKEN_REJECTED, Some(sentence)),
             AgentInput::Unreachable(sentence) if !self.policy.persistent && self.is_idle() => {
                 self.begin_exit(exit::UNAVAILABLE, Some(sentence));
             }

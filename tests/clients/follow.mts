@@ -1,4 +1,4 @@
-// A person's script with the types that a generator made of the API's description (`scripts/clients`).
+// A user's script with the types that a generator made of the API's description (`scripts/clients`).
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

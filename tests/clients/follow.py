@@ -1,4 +1,4 @@
-"""A person's script with the client that a generator made of the API's description (`scripts/clients`)."""
+"""A user's script with the client that a generator made of the API's description (`scripts/clients`)."""
 
 import json
 import os

@@ -14,7 +14,7 @@ const VICTIM: &str = "if os.environ.get('ADA_KEY'): import time; print('training
 const SECRET: &str = "adas-secret-value";
 
 /// Adds a user with this role and an API token.
-async fn person(fleet: &TestFleet, name: &str, role: &str) -> crate::harness::Api {
+async fn add_user(fleet: &TestFleet, name: &str, role: &str) -> crate::harness::Api {
     let user = json!({"name": name, "role": role, "password": "correct-horse-battery-staple"});
     let id = fleet.api.post("/api/admin/users", &user).await["id"].as_str().expect("an id").to_owned();
     let token = fleet.api.post(&format!("/api/admin/users/{id}/tokens"), &json!({"name": "t"})).await;
@@ -56,7 +56,7 @@ async fn malicious_researcher_does_not_become_admin() {
         None
     });
     fleet.api.wait_for_worker(&host.worker, "idle").await;
-    let (ada, rita) = (person(&fleet, "ada", "researcher").await, person(&fleet, "rita", "researcher").await);
+    let (ada, rita) = (add_user(&fleet, "ada", "researcher").await, add_user(&fleet, "rita", "researcher").await);
     ada.put("/api/secrets/ADA_KEY", &json!({"value": SECRET})).await;
     fleet.put_config("adas", &json!({})).await;
     let victim = ada.submit_with(&json!({"config_name": "adas", "target": "worker", "secrets": ["ADA_KEY"]})).await;

@@ -279,7 +279,7 @@ async fn quick_start(serve: &'static str, work: &str) {
 }
 
 #[tokio::test]
-async fn the_quick_start_trains() {
+async fn quick_start_trains() {
     quick_start("serve", "work-by-environment").await;
 }
 

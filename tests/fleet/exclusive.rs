@@ -49,7 +49,7 @@ async fn disconnected_host_stops_its_trainer_before_another_starts() {
     let _cut_off = first.start();
     let job = exclusive(&fleet, &first).await;
     wire.set_condition(NetworkCondition::DropAll);
-    let _heir = second.start();
+    let _second_agent = second.start();
     assert_one_after_the_other(&fleet, &job, &first, &second).await;
 }
 
@@ -61,7 +61,7 @@ async fn host_with_a_killed_or_paused_agent_stops_its_trainer_first() {
         let agent = first.start();
         let job = exclusive(&fleet, &first).await;
         agent.signal(signal);
-        let _heir = second.start();
+        let _second_agent = second.start();
         assert_one_after_the_other(&fleet, &job, &first, &second).await;
     }
 }
@@ -74,7 +74,7 @@ async fn disconnecting_host_stops_its_trainer_first() {
     let job = exclusive(&fleet, &first).await;
     agent.signal(Signal::SIGTERM);
     agent.wait().await;
-    let _heir = second.start();
+    let _second_agent = second.start();
     assert_one_after_the_other(&fleet, &job, &first, &second).await;
 }
 
@@ -93,7 +93,7 @@ async fn host_of_a_deleted_worker_stops_its_trainer_first() {
     fleet.api.wait_for_worker(&first.worker, "offline").await;
     let deleted = fleet.api.request(Method::DELETE, &format!("/api/admin/workers/{}", first.worker), None).await;
     assert!((200..300).contains(&deleted.0), "{deleted:?}");
-    let _heir = second.start();
+    let _second_agent = second.start();
     assert_one_after_the_other(&fleet, &job, &first, &second).await;
 }
 

@@ -61,9 +61,9 @@ async fn jobs_share_a_host_and_each_has_its_own_gpu() {
     let gpus = Gpus::of(&host, 2);
     let host = host.with_variable(gpus.variable());
     let _agent = host.start();
-    let wish = json!({"config_name": "digits-quick", "target": "worker", "gpu_count": 1});
-    let jobs = [fleet.api.submit_with(&wish).await, fleet.api.submit_with(&wish).await];
-    let third = fleet.api.submit_with(&wish).await;
+    let request = json!({"config_name": "digits-quick", "target": "worker", "gpu_count": 1});
+    let jobs = [fleet.api.submit_with(&request).await, fleet.api.submit_with(&request).await];
+    let third = fleet.api.submit_with(&request).await;
     for job in &jobs {
         fleet.api.wait_for_job(job, "running").await;
         fleet.api.wait_for_log(job, "GPU-0\n".len() as u64).await;

@@ -56,7 +56,7 @@ const THIEF: &str = r#"sh -c '
 dir=${CONFIG_PATH%/*}
 echo "runs as $(id -u)"
 while read -r file; do
-    if cat "$file" >/dev/null 2>&1; then echo "reached $file"; else echo "refused $file"; fi
+    if cat "$file" >/dev/null 2>&1; then echo "reached $file"; else echo "blocked $file"; fi
     if echo x 2>/dev/null >>"$file"; then echo "reached $file to write"; fi
 done <"$dir/targets.txt"
 read -r server <"$dir/server.txt"
@@ -105,7 +105,7 @@ async fn reached_by_a_local_trainer(settings: &[(&'static str, &str)]) -> (Strin
     let log = fleet.api.log(&job).await;
     // Its agent stops with it.
     fleet.stop_server().await;
-    assert!(log.ends_with("tried\n") && log.matches("refused ").count() == names.len(), "{log}");
+    assert!(log.ends_with("tried\n") && log.matches("blocked ").count() == names.len(), "{log}");
     let user = log.lines().next().unwrap_or_default().to_owned();
     (user, log.lines().filter(|line| line.starts_with("reached")).map(str::to_owned).collect())
 }

@@ -4,39 +4,39 @@
 //! own server, agents and temporary directory, waits for states and never for time, and leaves no process behind. A failing
 //! test prints the logs of its server and agents.
 
+mod agent_exits;
 mod attacker;
-mod bad_starts;
+mod broken_hosts;
 mod canary;
 mod cancel;
 mod crashes;
 mod drain;
-mod endings;
 mod examples;
 mod exclusive;
+mod failed_starts;
 mod failures;
 mod finishing;
 mod gpus;
 mod harness;
+mod job_lifecycle;
 mod local;
 mod log_pipe;
+mod many_clients;
 mod monitoring;
 mod network;
-mod older;
+mod offline_agents;
+mod older_agents;
 mod operator;
 mod poolers;
 mod proxies;
 mod queue;
 mod restart;
+mod resume_elsewhere;
 mod rotation;
 mod secrets;
 mod several;
 mod spool;
-mod storms;
-mod surroundings;
 mod systemd;
 mod terminal;
 mod tls;
-mod travel;
 mod troubleshooting;
-mod whole_job;
-mod zombies;

@@ -98,7 +98,7 @@ async fn reassigned_attempt_stops_at_the_first_contact() {
     let job = fleet.submit_running_job().await;
     wire.set_condition(NetworkCondition::DropAll);
     fleet.api.wait_for_worker(&first.worker, "offline").await;
-    let _heir = second.start();
+    let _second_agent = second.start();
     wait_until("the second attempt to run", async || {
         let job = fleet.api.job(&job).await;
         (job["status"] == "running" && job["attempt"] == 2).then_some(())
@@ -171,7 +171,7 @@ async fn proxy_idle_timeout_does_not_end_a_stream() {
 }
 
 #[tokio::test]
-async fn a_slow_network_is_only_slow() {
+async fn slow_network_loses_nothing() {
     let fleet = TestFleet::start().await;
     let (host, wire) = far_away(&fleet, "far").await;
     wire.set_condition(NetworkCondition::Slow(Duration::from_secs(1)));

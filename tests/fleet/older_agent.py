@@ -56,8 +56,8 @@ def report(job, status, error=None):
         try:
             call("POST", f"/api/workers/job/{job}/status", {"status": status, "error": error}).read()
             return
-        except urllib.error.HTTPError as refused:
-            say("report refused", status, refused.code)
+        except urllib.error.HTTPError as rejected:
+            say("report rejected", status, rejected.code)
             return
         except OSError:
             time.sleep(0.1)
@@ -126,9 +126,9 @@ while True:
     except KeyError as missing:
         say("worker error", missing)
         time.sleep(0.3)
-    except urllib.error.HTTPError as refused:
-        say("refused", refused.code)
-        if refused.code == 401:
+    except urllib.error.HTTPError as rejected:
+        say("rejected", rejected.code)
+        if rejected.code == 401:
             sys.exit(1)
         time.sleep(0.3)
     except OSError:

@@ -64,14 +64,14 @@ async fn servers_host_needs_no_token_while_the_server_runs() {
     let secret = text["token"].as_str().expect("a token").to_owned();
     assert!(processes_that_mention(&secret).is_empty(), "no command line contains it");
     std::fs::set_permissions(note, std::fs::Permissions::from_mode(0o644)).expect("changed");
-    let refused = run(&fleet, &["workers", "list"]).await;
-    assert_eq!(refused.status.code(), Some(78), "{refused:?}");
+    let rejected = run(&fleet, &["workers", "list"]).await;
+    assert_eq!(rejected.status.code(), Some(78), "{rejected:?}");
     std::fs::set_permissions(note, std::fs::Permissions::from_mode(0o600)).expect("changed");
 
     fleet.kill_server().await;
-    let refused = run(&fleet, &["workers", "list"]).await;
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot reach a server"), "{refused:?}");
-    assert_eq!(refused.status.code(), Some(69));
+    let rejected = run(&fleet, &["workers", "list"]).await;
+    assert!(String::from_utf8_lossy(&rejected.stderr).contains("cannot reach a server"), "{rejected:?}");
+    assert_eq!(rejected.status.code(), Some(69));
     fleet.start_server().await;
     assert_eq!(printed(&fleet, &["workers", "list", "-q"]).await.lines().count(), 1);
 
@@ -107,9 +107,9 @@ async fn lost_password_is_reset_with_and_without_a_server() {
     let killed = printed(&fleet, &["auth", "reset-password", "ada", "--generate-password", "-q"]).await;
     fleet.start_server().await;
     assert!(logs_in(&fleet, "ada", &killed).await);
-    let trail = fleet.api.get("/api/audit?action=access.password_reset").await;
-    let entries = trail["entries"].as_array().expect("entries");
-    assert_eq!(entries.len(), 3, "{trail:#}");
+    let audit_log = fleet.api.get("/api/audit?action=access.password_reset").await;
+    let entries = audit_log["entries"].as_array().expect("entries");
+    assert_eq!(entries.len(), 3, "{audit_log:#}");
     assert!(entries.iter().all(|entry| entry["actor"].as_str().is_some_and(|actor| actor.starts_with("host:"))));
     fleet.stop_server().await;
     assert!(printed(&fleet, &["audit", "verify"]).await.starts_with("intact"));
@@ -148,11 +148,11 @@ async fn self_signed_server_is_trusted_on_its_host() {
     assert!(session["base_url"].as_str().is_some_and(|url| url.starts_with("https://127.0.0.1")), "{session}");
     assert!(session["name"].as_str().is_some_and(|name| name.starts_with("host:")), "{session}");
     // Elsewhere, its certificate is not trusted.
-    let mut stranger = command("simpletuner", fleet.path());
-    stranger.args(["auth", "login-check", "--url", fleet.api.url()]).stdin(Stdio::null());
-    let refused = stranger.output().await.expect("a program");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("SSL certificate verify failed"), "{refused:?}");
-    assert_eq!(refused.status.code(), Some(69));
+    let mut without_ca = command("simpletuner", fleet.path());
+    without_ca.args(["auth", "login-check", "--url", fleet.api.url()]).stdin(Stdio::null());
+    let rejected = without_ca.output().await.expect("a program");
+    assert!(String::from_utf8_lossy(&rejected.stderr).contains("SSL certificate verify failed"), "{rejected:?}");
+    assert_eq!(rejected.status.code(), Some(69));
 }
 
 #[tokio::test]

@@ -45,22 +45,22 @@ async fn documented_apache_configuration_works() {
 async fn stands_in_front(kind: ProxyKind) {
     let mut fleet = TestFleet::start_with(&[("SIMPLETUNER_TRUSTED_PROXIES", "127.0.0.1")]).await;
     let proxy = ReverseProxy::start(&fleet, kind).await;
-    a_person_logs_in_over_https(&fleet, &proxy).await;
+    assert_browser_sign_in_over_https(&fleet, &proxy).await;
     news_comes_at_once(&fleet, &proxy).await;
     a_job_runs(&mut fleet, &proxy).await;
 }
 
 /// The form passes the origin check, the cookie is for HTTPS, and the audit log has the client's address, whatever headers the
 /// client sends.
-async fn a_person_logs_in_over_https(fleet: &TestFleet, proxy: &ReverseProxy) {
+async fn assert_browser_sign_in_over_https(fleet: &TestFleet, proxy: &ReverseProxy) {
     let (origin, password) = (format!("Origin: {}", proxy.url()), format!("password={ADMIN}"));
     let made_up = ["--header", "X-Forwarded-For: 203.0.113.9", "--header", "X-Forwarded-Proto: http"];
     let form = ["--include", "--header", &origin, "--data-urlencode", &password, "/ui/login"];
     let (_, answer) = proxy.request(&[&made_up[..], &form].concat()).await;
     let cookie = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("set-cookie: __host-sid="));
     assert!(cookie.is_some_and(|cookie| cookie.trim_end().ends_with("; Secure")), "{answer}");
-    let trail = fleet.api.get("/api/audit?action=access.logged_in").await;
-    assert_eq!(trail["entries"][0]["detail"]["host"], CLIENT_ADDRESS, "{trail:#}");
+    let audit_log = fleet.api.get("/api/audit?action=access.logged_in").await;
+    assert_eq!(audit_log["entries"][0]["detail"]["host"], CLIENT_ADDRESS, "{audit_log:#}");
 }
 
 /// Events pass through an open stream immediately, with all versions of HTTP.

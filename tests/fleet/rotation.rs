@@ -88,7 +88,7 @@ impl Log {
     }
 
     async fn until_it_says(&self, word: &str) {
-        wait_until("the log to go on", async || self.text().contains(word).then_some(())).await;
+        wait_until("the log to continue", async || self.text().contains(word).then_some(())).await;
         assert!(!self.text().contains('\0'), "it has a hole where the rotation cut it");
     }
 

@@ -207,6 +207,6 @@ async fn apparmor_profile_allows_namespaces() {
     assert!(kept["why_not_more"].as_str().is_some_and(|why| why.contains("AppArmor")), "{kept}");
     machine.load_apparmor_profile(include_str!("../../deploy/apparmor/simpletuner-worker")).await;
     machine.control_agent("restart").await;
-    let let_in = sandbox(&fleet, &host).await;
-    assert_eq!(let_in["most"], "full", "{let_in}");
+    let sandbox_view = sandbox(&fleet, &host).await;
+    assert_eq!(sandbox_view["most"], "full", "{sandbox_view}");
 }

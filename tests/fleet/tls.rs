@@ -34,8 +34,8 @@ async fn agents_verify_the_server_by_fingerprint() {
     fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!(fleet.api.log(&job).await, host.trainer_log(&job, 1));
 
-    let stranger = fleet.add_host_of_type("stranger", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
-    let mut refused = stranger.start();
-    assert_eq!(refused.wait().await, Some(69));
-    assert!(refused.output().contains("SSL certificate verify failed"), "{}", refused.output());
+    let unconfigured = fleet.add_host_of_type("unconfigured", "ephemeral").await.with_flags(&["--give-up-after", "1"]);
+    let mut rejected = unconfigured.start();
+    assert_eq!(rejected.wait().await, Some(69));
+    assert!(rejected.output().contains("SSL certificate verify failed"), "{}", rejected.output());
 }

@@ -81,7 +81,7 @@ fn every_requirement_names_what_exists() {
 }
 
 #[test]
-fn a_row_that_names_nothing_or_what_is_not_there_is_noticed() {
+fn rows_without_an_existing_test_are_found() {
     let tests = ["#[test]\nfn this_is_a_test() {}\nfn this_is_not_one() {}".to_owned()];
     let fault = |result, why| fault(&["1.1.1", "x", result, why], &tests);
     assert_eq!(fault("met", "`this_is_a_test` in `docs/asvs.md`, with `--flag` and `name`"), None);

@@ -29,7 +29,7 @@ fn wrong(line: &str, instead: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_incomplete_language_is_refused_by_file_and_key() {
+fn incomplete_language_is_an_error_with_file_and_key() {
     assert!(wrong("Jobs", "Aufträge").is_empty());
     let of = |line, instead| wrong(line, instead).join("\n");
     assert_eq!(of(r#""title": "Jobs", "#, ""), "app/locales/de.json: jobs.title is missing");
@@ -62,7 +62,7 @@ fn plural_forms_are_those_of_the_language() {
 }
 
 #[test]
-fn a_key_stands_once_and_has_plain_letters() {
+fn keys_are_unique_and_lowercase() {
     for (text, said) in [
         (r#"{"a": "x", "a": "y"}"#, "two of the key a"),
         (r#"{"a": "x", "a_other": "y"}"#, "a: there are two of this key"),

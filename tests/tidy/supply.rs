@@ -37,7 +37,7 @@ fn every_build_is_bound_to_its_lock_file() {
 }
 
 #[test]
-fn a_command_without_a_lock_file_is_noticed() {
+fn command_without_a_lock_file_is_found() {
     for line in ["cargo build --release", "  x || cargo install tool --version 1", "`cargo test --bin x` runs it"] {
         assert_eq!(loose(line).len(), 1, "{line}");
     }

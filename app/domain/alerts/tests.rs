@@ -126,8 +126,8 @@ fn expired_expiring_or_old_token_raises_an_alert() {
     assert_eq!(tell(&there, Some(days(7)), Some(days(90))), []);
     assert_eq!(tell(&there, None, Some(days(91))), [(AlertKind::StaleToken, Some(Timestamp(NOW.0 - days(91).0)))]);
     assert_eq!(tell(&there, None, None), [], "its age is not recorded");
-    let spent = Worker { retired_at: Some(NOW), ..there.clone() };
-    assert_eq!(tell(&spent, Some(days(0)), Some(days(91))), [], "it is retired");
+    let retired = Worker { retired_at: Some(NOW), ..there.clone() };
+    assert_eq!(tell(&retired, Some(days(0)), Some(days(91))), [], "it is retired");
     let conflict = there.token_contended(NOW, "rack-7");
     assert_eq!(tell(&conflict, None, None), [(AlertKind::TokenShared { host: "rack-7".to_owned() }, Some(NOW))]);
 }

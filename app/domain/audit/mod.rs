@@ -55,7 +55,7 @@ actions! {
     /// A second agent used a token that is already in use.
     WorkerTokenInUse => "worker.token_in_use",
     /// An agent could not register: its token is invalid, its worker is retired, or the request is invalid.
-    WorkerRegistrationRefused => "worker.registration_rejected",
+    WorkerRegistrationRejected => "worker.registration_rejected",
     /// The record of an offline ephemeral worker was removed.
     WorkerRemoved => "worker.removed",
     /// An admin deleted a worker.
@@ -121,7 +121,7 @@ actions! {
     /// An API token was revoked, or had expired and was replaced.
     TokenRevoked => "access.token_revoked",
     /// A sign-in failed.
-    LoginRefused => "access.login_failed",
+    LoginFailed => "access.login_failed",
     /// A request was not permitted.
     AccessDenied => "access.denied",
     /// A job secret was saved.

@@ -16,7 +16,7 @@ const MAX_PEERS: usize = 1_000;
 
 /// The kind of a rejected request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RefusalKind {
+pub enum RejectionKind {
     /// A registration.
     Registration,
     /// A token that another agent is using.
@@ -27,7 +27,7 @@ pub enum RefusalKind {
     AccessDenied,
 }
 
-impl RefusalKind {
+impl RejectionKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Registration, Self::TokenInUse, Self::Login, Self::AccessDenied];
 
@@ -44,9 +44,9 @@ impl RefusalKind {
     /// Returns the audit action.
     pub const fn action(self) -> AuditAction {
         match self {
-            Self::Registration => AuditAction::WorkerRegistrationRefused,
+            Self::Registration => AuditAction::WorkerRegistrationRejected,
             Self::TokenInUse => AuditAction::WorkerTokenInUse,
-            Self::Login => AuditAction::LoginRefused,
+            Self::Login => AuditAction::LoginFailed,
             Self::AccessDenied => AuditAction::AccessDenied,
         }
     }
@@ -54,7 +54,7 @@ impl RefusalKind {
 
 /// Recent rejected requests of one kind. `P` identifies a client.
 #[derive(Debug, Clone)]
-pub struct RefusalLimiter<P> {
+pub struct RejectionLimiter<P> {
     peers: BTreeMap<P, PeerTally>,
     recorded: RecentTimes,
     /// Number of rejected requests of clients beyond the maximum.
@@ -65,7 +65,7 @@ pub struct RefusalLimiter<P> {
 #[derive(Debug, Clone, Default)]
 struct PeerTally {
     recorded: RecentTimes,
-    last_refused: Timestamp,
+    last_rejected: Timestamp,
     suppressed: u64,
 }
 
@@ -81,29 +81,29 @@ impl RecentTimes {
 
 /// Rejected requests that were not recorded and will not be counted in a later entry of their client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SuppressedRefusals {
+pub struct SuppressedRejections {
     /// Number of rejected requests.
     pub count: u64,
     /// Number of their clients, as far as they are distinguished.
     pub peers: u64,
 }
 
-impl<P> Default for RefusalLimiter<P> {
+impl<P> Default for RejectionLimiter<P> {
     fn default() -> Self {
         Self { peers: BTreeMap::new(), recorded: RecentTimes::default(), overflow: 0 }
     }
 }
 
-impl<P: Ord> RefusalLimiter<P> {
+impl<P: Ord> RejectionLimiter<P> {
     /// Counts a rejected request. If it must be recorded, returns how many of this client were suppressed since the
     /// last entry.
-    pub fn record_refusal(&mut self, peer: P, now: Timestamp) -> Option<u64> {
+    pub fn record_rejection(&mut self, peer: P, now: Timestamp) -> Option<u64> {
         if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
             self.overflow += 1;
             return None;
         }
         let tally = self.peers.entry(peer).or_default();
-        tally.last_refused = now;
+        tally.last_rejected = now;
         if tally.recorded.count_recent(now) >= MAX_PER_PEER || self.recorded.count_recent(now) >= MAX_RECORDED {
             tally.suppressed += 1;
             return None;
@@ -114,10 +114,10 @@ impl<P: Ord> RefusalLimiter<P> {
     }
 
     /// Removes clients without recent rejections, and returns what was suppressed for them.
-    pub fn prune(&mut self, now: Timestamp) -> Option<SuppressedRefusals> {
-        let mut left_out = SuppressedRefusals { count: std::mem::take(&mut self.overflow), peers: 0 };
+    pub fn prune(&mut self, now: Timestamp) -> Option<SuppressedRejections> {
+        let mut left_out = SuppressedRejections { count: std::mem::take(&mut self.overflow), peers: 0 };
         self.peers.retain(|_, tally| {
-            let lately = now - tally.last_refused < WINDOW;
+            let lately = now - tally.last_rejected < WINDOW;
             if !lately && tally.suppressed > 0 {
                 left_out.count += tally.suppressed;
                 left_out.peers += 1;
@@ -138,44 +138,45 @@ mod tests {
 
     #[test]
     fn each_kind_has_a_unique_name() {
-        assert_eq!(RefusalKind::ALL.map(RefusalKind::as_str), ["registration", "token_in_use", "login", "access"]);
+        assert_eq!(RejectionKind::ALL.map(RejectionKind::as_str), ["registration", "token_in_use", "login", "access"]);
     }
 
     #[test]
     fn first_rejections_are_recorded_then_a_few_per_minute() {
-        let mut flood = RefusalLimiter::default();
-        let recorded: Vec<_> = (0..600).filter_map(|n| flood.record_refusal("a", second(n / 5))).collect();
+        let mut flood = RejectionLimiter::default();
+        let recorded: Vec<_> = (0..600).filter_map(|n| flood.record_rejection("a", second(n / 5))).collect();
         assert_eq!(recorded, [0, 0, 0, 297, 0, 0], "two minutes at five per second");
-        assert_eq!(flood.record_refusal("b", second(119)), Some(0), "clients are independent");
-        assert_eq!(flood.record_refusal("a", second(300)), Some(297));
+        assert_eq!(flood.record_rejection("b", second(119)), Some(0), "clients are independent");
+        assert_eq!(flood.record_rejection("a", second(300)), Some(297));
     }
 
     #[test]
     fn all_clients_together_have_a_limit() {
-        let mut flood = RefusalLimiter::default();
-        let recorded = (0..5_000).filter(|peer| flood.record_refusal(*peer, second(1)).is_some()).count();
+        let mut flood = RejectionLimiter::default();
+        let recorded = (0..5_000).filter(|peer| flood.record_rejection(*peer, second(1)).is_some()).count();
         assert_eq!((recorded, flood.peers.len()), (30, 1_000));
         assert_eq!(
             flood.prune(second(60)),
-            Some(SuppressedRefusals { count: 4_000, peers: 0 }),
+            Some(SuppressedRejections { count: 4_000, peers: 0 }),
             "they are reported once"
         );
-        assert_eq!(flood.prune(second(61)), Some(SuppressedRefusals { count: 970, peers: 970 }));
+        assert_eq!(flood.prune(second(61)), Some(SuppressedRejections { count: 970, peers: 970 }));
         assert_eq!((flood.prune(second(62)), flood.peers.len()), (None, 0));
     }
 
     #[test]
     fn suppressed_rejections_are_reported_after_the_flood() {
-        let mut flood = RefusalLimiter::default();
-        assert_eq!((0..5).filter_map(|n| flood.record_refusal("a", second(n))).count(), 3);
+        let mut flood = RejectionLimiter::default();
+        assert_eq!((0..5).filter_map(|n| flood.record_rejection("a", second(n))).count(), 3);
         assert_eq!(flood.prune(second(30)), None);
-        assert_eq!(flood.prune(second(64)), Some(SuppressedRefusals { count: 2, peers: 1 }));
-        assert_eq!(flood.record_refusal("a", second(65)), Some(0));
+        assert_eq!(flood.prune(second(64)), Some(SuppressedRejections { count: 2, peers: 1 }));
+        assert_eq!(flood.record_rejection("a", second(65)), Some(0));
     }
 
     #[test]
     fn each_kind_has_its_action() {
-        let kinds = [RefusalKind::Registration, RefusalKind::TokenInUse, RefusalKind::Login, RefusalKind::AccessDenied];
+        let kinds =
+            [RejectionKind::Registration, RejectionKind::TokenInUse, RejectionKind::Login, RejectionKind::AccessDenied];
         let words: std::collections::BTreeSet<_> = kinds.iter().map(|kind| kind.action().as_str()).collect();
         assert_eq!(words.len(), kinds.len());
     }

@@ -85,18 +85,20 @@ impl JobRequirement {
 }
 
 /// Returns the requirements in the order of the rules.
-fn requirements(spec: &JobSpec) -> Vec<JobRequirement> {
+fn job_requirements(spec: &JobSpec) -> Vec<JobRequirement> {
     let demand = &spec.demand;
     let target = (spec.target != JobTarget::Auto).then_some(JobRequirement::Target(spec.target));
     let labels =
         demand.labels.0.iter().map(|(key, wanted)| JobRequirement::Label { key: key.clone(), wanted: wanted.clone() });
     let vram = demand.min_vram_gb.zip(demand.required_gpus()).map(|(gb, gpus)| JobRequirement::Vram { gb, gpus });
-    let asks = target.into_iter().chain(labels).chain([JobRequirement::HasConnected]);
-    let asks = asks.chain(demand.accelerator.clone().map(JobRequirement::Accelerator));
-    let asks = asks.chain(demand.gpu_count.map(JobRequirement::Gpus)).chain(vram);
-    let asks = asks.chain((demand.sandbox != SandboxLevel::None).then_some(JobRequirement::Sandbox(demand.sandbox)));
+    let requirements = target.into_iter().chain(labels).chain([JobRequirement::HasConnected]);
+    let requirements = requirements.chain(demand.accelerator.clone().map(JobRequirement::Accelerator));
+    let requirements = requirements.chain(demand.gpu_count.map(JobRequirement::Gpus)).chain(vram);
+    let requirements =
+        requirements.chain((demand.sandbox != SandboxLevel::None).then_some(JobRequirement::Sandbox(demand.sandbox)));
     let paths = (!spec.paths.is_empty()).then(|| JobRequirement::Paths(spec.paths.clone()));
-    asks.chain([JobRequirement::CurrentAgent])
+    requirements
+        .chain([JobRequirement::CurrentAgent])
         .chain(paths)
         .chain([JobRequirement::Ready, JobRequirement::Free])
         .collect()
@@ -105,26 +107,28 @@ fn requirements(spec: &JobSpec) -> Vec<JobRequirement> {
 impl FitSummary {
     /// Creates a summary from the blockers of each worker; none if there are no workers.
     pub fn from_blockers<B: AsRef<[Blocker]>>(spec: &JobSpec, workers: impl IntoIterator<Item = B>) -> Option<Self> {
-        let asks = requirements(spec);
-        let (mut count, mut missing) = (0, vec![0; asks.len()]);
+        let requirements = job_requirements(spec);
+        let (mut count, mut missing) = (0, vec![0; requirements.len()]);
         for blockers in workers {
             count += 1;
-            let first = asks.iter().position(|ask| blockers.as_ref().iter().any(|blocker| ask.is_unmet_by(blocker)));
+            let first = requirements
+                .iter()
+                .position(|requirement| blockers.as_ref().iter().any(|blocker| requirement.is_unmet_by(blocker)));
             if let Some(first) = first {
                 missing[first] += 1;
             }
         }
-        (count > 0).then(|| Self { workers: count, steps: fit_steps(asks, &missing, count) })
+        (count > 0).then(|| Self { workers: count, steps: fit_steps(requirements, &missing, count) })
     }
 }
 
-fn fit_steps(asks: Vec<JobRequirement>, missing: &[usize], workers: usize) -> Vec<FitStep> {
+fn fit_steps(requirements: Vec<JobRequirement>, missing: &[usize], workers: usize) -> Vec<FitStep> {
     let mut steps = Vec::new();
     let mut left = workers;
-    for (ask, missing) in asks.into_iter().zip(missing) {
+    for (requirement, missing) in requirements.into_iter().zip(missing) {
         left -= missing;
-        if *missing > 0 || !ask.is_implicit() {
-            steps.push(FitStep { requirement: ask, remaining: left });
+        if *missing > 0 || !requirement.is_implicit() {
+            steps.push(FitStep { requirement, remaining: left });
         }
         if left == 0 {
             break;

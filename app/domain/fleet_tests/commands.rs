@@ -188,11 +188,11 @@ fn host() -> impl Strategy<Value = HostSpec> {
 }
 
 fn job_request() -> impl Strategy<Value = JobRequest> {
-    let wish = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
+    let resources = (option::weighted(0.4, 1_u32..3), option::weighted(0.2, sample::select(vec![20_u32, 60])), rack());
     let target = prop_oneof![8 => Just(JobTarget::Auto), 1 => Just(JobTarget::Worker), 1 => Just(JobTarget::Local)];
     let who = (sample::select(vec!["ada", "bob"]), 9_u8..12);
     let tries = (0_u32..3, any::<bool>(), option::weighted(0.3, Just(40_i64)), any::<bool>());
-    (wish, target, who, tries).prop_map(
+    (resources, target, who, tries).prop_map(
         |((gpus, vram_gb, rack), target, (by, priority), (max_retries, retry_on_failure, max_runtime, exclusive))| {
             let rack = (rack == "b").then_some(rack);
             JobRequest {

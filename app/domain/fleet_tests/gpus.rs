@@ -19,15 +19,15 @@ impl SimulatedServer {
         let gpus = before.capability().map(|capability| capability.gpus.clone()).unwrap_or_default();
         let word = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
         let said: Vec<GpuReport> = gpus.iter().map(word).collect();
-        let is_news = changed_gpus(&gpus, &said).next().is_some();
+        let has_changes = changed_gpus(&gpus, &said).next().is_some();
         self.workers[place] = Some(before.gpus_reported(&said));
-        Some(if is_news { PlanningTrigger::Follows } else { PlanningTrigger::No })
+        Some(if has_changes { PlanningTrigger::Follows } else { PlanningTrigger::No })
     }
 }
 
 impl FleetModel {
     pub fn gpus_reported(&mut self, place: usize, numbers: u8) -> Option<()> {
-        self.record_contact(place).filter(|worker| worker.is_connected())?.withhold(numbers);
+        self.record_contact(place).filter(|worker| worker.is_connected())?.mark_unavailable(numbers);
         Some(())
     }
 
@@ -44,7 +44,7 @@ impl FleetModel {
 
 impl ModelWorker {
     /// A registration resets the reports; here, to none.
-    pub fn withhold(&mut self, numbers: u8) {
+    pub fn mark_unavailable(&mut self, numbers: u8) {
         self.gpus.iter_mut().for_each(|gpu| gpu.unavailable = unavailable_reason(gpu, numbers));
     }
 }

@@ -40,19 +40,10 @@ pub(super) struct ModelJob {
 }
 
 impl ModelJob {
-    pub fn new(ask: JobRequest, priority: u8, now: Timestamp) -> Self {
+    pub fn new(request: JobRequest, priority: u8, now: Timestamp) -> Self {
         let stands = ModelJobState::Waiting { due: Timestamp(0) };
         let (offers, losses) = (Vec::new(), 0);
-        Self {
-            request: ask,
-            submitted_at: now,
-            priority,
-            offers,
-            losses,
-            state: stands,
-            hold_until: None,
-            renewed_at: None,
-        }
+        Self { request, submitted_at: now, priority, offers, losses, state: stands, hold_until: None, renewed_at: None }
     }
 
     /// Earliest time of an offer, if it is pending.

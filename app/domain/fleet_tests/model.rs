@@ -115,7 +115,7 @@ impl FleetModel {
     pub fn apply(&mut self, command: &FleetCommand) -> Option<()> {
         let now = self.now;
         match command {
-            FleetCommand::Submit(ask) => self.jobs.push(ModelJob::new(ask.clone(), ask.priority, now)),
+            FleetCommand::Submit(request) => self.jobs.push(ModelJob::new(request.clone(), request.priority, now)),
             FleetCommand::Retry(job) => {
                 let ended = self.jobs.get(*job).filter(|job| job.has_ended())?;
                 let (held, renewed) = (ended.hold_until, ended.renewed_at);
@@ -230,7 +230,7 @@ impl FleetModel {
         there.kind.get_or_insert(there.host.kind);
         (there.connection, there.elsewhere, there.last_contact, there.unassigned_run) =
             (ModelConnection::Connecting, elsewhere, now, None);
-        there.withhold(0);
+        there.mark_unavailable(0);
         let claims = claims.resolve(worker, &self.newest());
         self.apply_claims(worker, claims.clone());
         for (n, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.holder() == Some(worker)) {

@@ -65,24 +65,24 @@ impl FleetModel {
 
     /// Whether the job matches except for blockers that disappear by waiting.
     fn would_do(&self, job: usize, worker: usize) -> bool {
-        let (ask, there) = (&self.jobs[job].request, &self.workers[worker]);
-        let target = match ask.target {
+        let (request, there) = (&self.jobs[job].request, &self.workers[worker]);
+        let target = match request.target {
             JobTarget::Auto => true,
             JobTarget::Worker => !there.host.local,
             JobTarget::Local => there.host.local,
         };
         let open = there.is_connected() && there.drain.is_none() && !there.retired && !there.removed;
-        let rack = ask.rack.is_none_or(|rack| there.rack == Some(rack));
-        let stops = !(ask.exclusive && there.host.older);
+        let rack = request.rack.is_none_or(|rack| there.rack == Some(rack));
+        let stops = !(request.exclusive && there.host.older);
         target && open && rack && stops && self.suitable_gpus(job, worker).count() >= self.wanted(job, worker)
     }
 
     /// Number of GPUs that the job gets on this worker.
     fn wanted(&self, job: usize, worker: usize) -> usize {
-        let ask = &self.jobs[job].request;
+        let request = &self.jobs[job].request;
         let has_any = !self.workers[worker].host.gpus.is_empty();
-        let least = usize::from(has_any || ask.vram_gb.is_some());
-        ask.gpus.map_or(least, |count| count as usize)
+        let least = usize::from(has_any || request.vram_gb.is_some());
+        request.gpus.map_or(least, |count| count as usize)
     }
 
     /// GPUs that the job can use and that have enough memory.

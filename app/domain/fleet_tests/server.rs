@@ -92,7 +92,7 @@ impl SimulatedServer {
 
     pub fn apply(&mut self, command: &FleetCommand) -> CommandOutcome {
         match command {
-            FleetCommand::Submit(ask) => Some(self.add(submitted(ask, number(self.jobs.len()), self.now))),
+            FleetCommand::Submit(request) => Some(self.add(submitted(request, number(self.jobs.len()), self.now))),
             FleetCommand::Retry(job) => self.retry(*job),
             FleetCommand::Cancel(job) => self.change_job(*job, |job, now| job.cancelled(now).ok()),
             FleetCommand::SetPriority(job, priority) => self.change_job(*job, |job, _| job.prioritized(*priority).ok()),
@@ -262,8 +262,8 @@ impl SimulatedServer {
         for (job, attempt) in claims {
             let claim = AttemptClaim { job: job_id(number(*job)), attempt: *attempt };
             let (stored, held) = (self.jobs.get(*job), self.held(worker));
-            let Some(keeper) = &self.workers[worker] else { continue };
-            if let reconcile::ClaimVerdict::Keep(kept) = reconcile::judge_claim(self.now, keeper, &held, &claim, stored)
+            let Some(holder) = &self.workers[worker] else { continue };
+            if let reconcile::ClaimVerdict::Keep(kept) = reconcile::judge_claim(self.now, holder, &held, &claim, stored)
             {
                 self.jobs[*job] = *kept;
             }
@@ -343,23 +343,23 @@ fn is_leased_to(id: &WorkerId, job: &Job) -> bool {
     job.active_lease().is_some_and(|lease| lease.worker == *id)
 }
 
-fn submitted(ask: &JobRequest, number: u16, now: Timestamp) -> Job {
+fn submitted(request: &JobRequest, number: u16, now: Timestamp) -> Job {
     let demand = Demand {
-        labels: ask.rack.map_or_else(Labels::default, |rack| label("rack", rack)),
-        gpu_count: ask.gpus,
-        min_vram_gb: ask.vram_gb.map(f64::from),
+        labels: request.rack.map_or_else(Labels::default, |rack| label("rack", rack)),
+        gpu_count: request.gpus,
+        min_vram_gb: request.vram_gb.map(f64::from),
         ..Demand::default()
     };
     let spec = JobSpec {
-        target: ask.target,
-        max_retries: ask.max_retries,
-        retry_on_failure: ask.retry_on_failure,
-        max_runtime: ask.max_runtime.map(Millis::from_secs),
-        exclusive: ask.exclusive,
+        target: request.target,
+        max_retries: request.max_retries,
+        retry_on_failure: request.retry_on_failure,
+        max_runtime: request.max_runtime.map(Millis::from_secs),
+        exclusive: request.exclusive,
         secrets: None,
         ..fixtures::spec(demand)
     };
-    Job { priority: ask.priority, ..Job::submitted(job_id(number), spec, now, ask.by.to_owned()) }
+    Job { priority: request.priority, ..Job::submitted(job_id(number), spec, now, request.by.to_owned()) }
 }
 
 fn capability(host: &HostSpec, number: u16, elsewhere: bool) -> Capability {

@@ -83,7 +83,7 @@ fn report_transition_table() {
             let label = format!("{from} then {report:?}");
             match job.clone().reported(NOW, &worker(1), AttemptNumber(1), report) {
                 Ok(next) => assert_eq!(name(&next), expected, "{label}"),
-                Err(refused) => assert_eq!((expected, refused), ("!", JobTransitionError::AlreadyEnded), "{label}"),
+                Err(rejected) => assert_eq!((expected, rejected), ("!", JobTransitionError::AlreadyEnded), "{label}"),
             }
         }
     }

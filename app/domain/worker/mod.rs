@@ -160,7 +160,7 @@ pub enum WorkerTransitionError {
     /// Another agent uses the token and is connected.
     TokenInUse,
     /// It uses the older protocol, which this worker does not allow.
-    OlderAgentRefused,
+    OlderAgentRejected,
 }
 
 impl Worker {
@@ -245,7 +245,7 @@ impl Worker {
             return Err(WorkerTransitionError::Retired);
         }
         if newcomer.is_older_agent() && !self.allows_older_agents {
-            return Err(WorkerTransitionError::OlderAgentRefused);
+            return Err(WorkerTransitionError::OlderAgentRejected);
         }
         let connected = match &self.connection {
             ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => {

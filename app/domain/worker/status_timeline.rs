@@ -81,16 +81,16 @@ impl TimelineState {
 /// Returns the status of a worker since a time, oldest first, without gaps. The first one may have begun earlier, or
 /// its beginning is no longer recorded.
 ///
-/// `trail` are the audit entries since then, plus the newest earlier entry of [`CONNECTION_ACTIONS`] and of
+/// `audit_log` are the audit entries since then, plus the newest earlier entry of [`CONNECTION_ACTIONS`] and of
 /// [`DRAIN_ACTIONS`]; `leases` are the start and end of each job.
 pub fn status_timeline(
     worker: &Worker,
-    trail: impl IntoIterator<Item = (Timestamp, AuditAction)>,
+    audit_log: impl IntoIterator<Item = (Timestamp, AuditAction)>,
     leases: impl IntoIterator<Item = (Timestamp, Option<Timestamp>)>,
     since: Timestamp,
 ) -> Vec<StatusSpan> {
     let mut turns: Vec<_> =
-        trail.into_iter().filter_map(|(at, action)| Some((at, StatusChange::from_action(action)?))).collect();
+        audit_log.into_iter().filter_map(|(at, action)| Some((at, StatusChange::from_action(action)?))).collect();
     // Without an entry, the current state also applies to the past.
     if !turns.iter().any(|(_, turn)| matches!(turn, StatusChange::Connection(_))) {
         turns.push((
@@ -110,17 +110,17 @@ pub fn status_timeline(
     let first =
         turns.iter().find_map(|(_, turn)| if let StatusChange::Draining(drains) = turn { Some(*drains) } else { None });
     // A worker that was resumed must have been draining before.
-    let mut standing = TimelineState { draining: first == Some(false), ..TimelineState::default() };
-    let mut course: Vec<StatusSpan> = Vec::new();
+    let mut state = TimelineState { draining: first == Some(false), ..TimelineState::default() };
+    let mut spans: Vec<StatusSpan> = Vec::new();
     for together in turns.chunk_by(|(a, _), (b, _)| a == b) {
         for (_, turn) in together {
-            standing.apply(*turn);
+            state.apply(*turn);
         }
-        let changed = |stood: &StatusSpan| course.last().is_none_or(|last| last.status != stood.status);
-        course.extend(standing.span_from(together[0].0).filter(changed));
+        let changed = |stood: &StatusSpan| spans.last().is_none_or(|last| last.status != stood.status);
+        spans.extend(state.span_from(together[0].0).filter(changed));
     }
-    let over = course.iter().skip(1).take_while(|stood| stood.since <= since).count();
-    course.split_off(over)
+    let over = spans.iter().skip(1).take_while(|stood| stood.since <= since).count();
+    spans.split_off(over)
 }
 
 #[cfg(test)]
@@ -140,10 +140,10 @@ mod tests {
     fn drawn(worker: &Worker, told: &[(i64, AuditAction)], held: &[(i64, Option<i64>)], since: i64) -> String {
         let told = told.iter().map(|(at, action)| (Timestamp(*at), *action));
         let held = held.iter().map(|(from, until)| (Timestamp(*from), until.map(Timestamp)));
-        let course = status_timeline(worker, told, held, Timestamp(since));
+        let spans = status_timeline(worker, told, held, Timestamp(since));
         let word =
             |status: Option<WorkerState>| status.map_or_else(|| "Never".to_owned(), |status| format!("{status:?}"));
-        course.iter().map(|stood| format!("{} {}", stood.since.0, word(stood.status))).collect::<Vec<_>>().join(", ")
+        spans.iter().map(|stood| format!("{} {}", stood.since.0, word(stood.status))).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(drawn(&made(), &life, &jobs, 0), all);
         assert_eq!(drawn(&made(), &life, &[], 21), "20 Connecting, 22 Idle, 30 Draining, 40 Idle, 50 Offline");
         assert_eq!(drawn(&made(), &life, &jobs, 99), "50 Offline");
-        let spent = Worker { retired_at: Some(Timestamp(45)), ..made() };
-        assert_eq!(drawn(&spent, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
+        let retired = Worker { retired_at: Some(Timestamp(45)), ..made() };
+        assert_eq!(drawn(&retired, &life, &[], 40), "40 Idle, 45 Draining, 50 Offline");
     }
 
     #[test]
@@ -197,29 +197,29 @@ mod tests {
     }
 
     prop_compose! {
-        fn trail()(steps in proptest::collection::vec((0_i64..200, 0_usize..7), 0..40)) -> Vec<(Timestamp, AuditAction)> {
+        fn audit_log()(steps in proptest::collection::vec((0_i64..200, 0_usize..7), 0..40)) -> Vec<(Timestamp, AuditAction)> {
             let words: Vec<AuditAction> = CONNECTION_ACTIONS.into_iter().chain(DRAIN_ACTIONS).collect();
-            let mut trail: Vec<_> = steps.into_iter().map(|(at, word)| (Timestamp(at), words[word])).collect();
-            trail.sort_by_key(|(at, _)| *at);
-            trail
+            let mut audit_log: Vec<_> = steps.into_iter().map(|(at, word)| (Timestamp(at), words[word])).collect();
+            audit_log.sort_by_key(|(at, _)| *at);
+            audit_log
         }
     }
 
     proptest! {
         #[test]
         fn spans_are_ordered_and_differ(
-            told in trail(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
+            told in audit_log(), held in proptest::collection::vec((0_i64..200, proptest::option::of(0_i64..100)), 0..10), since in 0_i64..250,
         ) {
             let held = held.into_iter().map(|(from, long)| (Timestamp(from), long.map(|long| Timestamp(from + long))));
-            let course = status_timeline(&made(), told, held, Timestamp(since));
-            prop_assert!(!course.is_empty());
-            prop_assert!(course.windows(2).all(|two| two[0].since < two[1].since && two[0].status != two[1].status));
-            prop_assert!(course.iter().skip(1).all(|stood| stood.since > Timestamp(since)), "at most one span begins earlier");
+            let spans = status_timeline(&made(), told, held, Timestamp(since));
+            prop_assert!(!spans.is_empty());
+            prop_assert!(spans.windows(2).all(|two| two[0].since < two[1].since && two[0].status != two[1].status));
+            prop_assert!(spans.iter().skip(1).all(|stood| stood.since > Timestamp(since)), "at most one span begins earlier");
         }
 
         /// Of the entries before the start, only the newest of each kind matters.
         #[test]
-        fn newest_earlier_entries_are_sufficient(told in trail(), since in 0_i64..200) {
+        fn newest_earlier_entries_are_sufficient(told in audit_log(), since in 0_i64..200) {
             let since = Timestamp(since);
             let newest = |words: &[AuditAction]| {
                 told.iter().rev().find(|(at, action)| *at < since && words.contains(action)).copied()
@@ -228,15 +228,15 @@ mod tests {
             let inside = told.iter().copied().filter(|(at, _)| *at >= since);
             let short = status_timeline(&made(), before.chain(inside), [], since);
             let whole = status_timeline(&made(), told.clone(), [], since);
-            let within = |course: &[StatusSpan]| -> Vec<StatusSpan> {
-                course.iter().map(|stood| StatusSpan { since: stood.since.max(since), ..*stood }).collect()
+            let within = |spans: &[StatusSpan]| -> Vec<StatusSpan> {
+                spans.iter().map(|stood| StatusSpan { since: stood.since.max(since), ..*stood }).collect()
             };
             prop_assert_eq!(within(&short), within(&whole));
         }
 
         /// The last span is the current status.
         #[test]
-        fn last_span_is_the_current_status(told in trail(), jobs in 0_usize..3) {
+        fn last_span_is_the_current_status(told in audit_log(), jobs in 0_usize..3) {
             let held = vec![(Timestamp(300), None); jobs];
             let last = status_timeline(&made(), told.clone(), held, Timestamp(0)).pop().expect("a status");
             let contact = told.iter().rev().find_map(|(_, action)| match StatusChange::from_action(*action) {

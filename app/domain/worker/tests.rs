@@ -88,13 +88,17 @@ fn only_registered_workers_open_streams() {
 fn ephemeral_worker_runs_one_job() {
     let ephemeral = Worker { kind: Some(WorkerKind::Ephemeral), ..online_worker() };
     assert_eq!(ephemeral.check_registration(&Capability::default(), true, 0), Ok(()));
-    let spent = ephemeral.job_ended(LATER);
+    let retired = ephemeral.job_ended(LATER);
     assert_eq!(
-        (spent.retired_at, spent.state(0), spent.check_registration(&Capability::default(), true, 0)),
+        (retired.retired_at, retired.state(0), retired.check_registration(&Capability::default(), true, 0)),
         (Some(LATER), WorkerState::Draining, Err(WorkerTransitionError::Retired))
     );
-    assert_eq!(spent.check_registration(&Capability::default(), true, 1), Ok(()), "another of its jobs has not ended");
-    assert_eq!(spent.clone().job_ended(Timestamp(9_000)), spent);
+    assert_eq!(
+        retired.check_registration(&Capability::default(), true, 1),
+        Ok(()),
+        "another of its jobs has not ended"
+    );
+    assert_eq!(retired.clone().job_ended(Timestamp(9_000)), retired);
     assert_eq!(online_worker().job_ended(LATER), online_worker());
     assert_eq!(new_worker().job_ended(LATER), new_worker());
 }
@@ -245,20 +249,20 @@ fn older_agent_is_finishing_for_two_seconds() {
 fn agent_reports_unavailable_gpus() {
     let said = |unavailable: Option<Unavailable>| [GpuReport { uuid: "GPU-1-1".to_owned(), unavailable }];
     let listens = worker(1, &[80, 80], 1);
-    let withholds = listens.clone().gpus_reported(&said(Some(unavailable("XID 79"))));
+    let reported = listens.clone().gpus_reported(&said(Some(unavailable("XID 79"))));
     let of = |worker: &Worker| {
         worker.capability().expect("registered").gpus.iter().map(|gpu| gpu.unavailable.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(of(&withholds), [None, Some(unavailable("XID 79"))]);
-    assert_eq!(withholds.clone().gpus_reported(&[]), withholds, "GPUs without a report stay unchanged");
-    assert_eq!(withholds.clone().gpus_reported(&said(None)), listens);
-    assert_eq!(of(&withholds.clone().stream_closed(NOW, "s")), of(&withholds));
+    assert_eq!(of(&reported), [None, Some(unavailable("XID 79"))]);
+    assert_eq!(reported.clone().gpus_reported(&[]), reported, "GPUs without a report stay unchanged");
+    assert_eq!(reported.clone().gpus_reported(&said(None)), listens);
+    assert_eq!(of(&reported.clone().stream_closed(NOW, "s")), of(&reported));
     let gone = listens.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
     assert_eq!(
         gone.clone().gpus_reported(&said(Some(unavailable("XID 79")))),
         gone,
         "reports of an offline worker are ignored"
     );
-    let again = withholds.registered(NOW, listens.capability().expect("registered").clone(), WorkerKind::Persistent);
+    let again = reported.registered(NOW, listens.capability().expect("registered").clone(), WorkerKind::Persistent);
     assert_eq!(of(&again), [None, None], "a registration resets the reports");
 }

@@ -67,8 +67,8 @@ impl<'w> FacetCounts<'w> {
     fn count_by(&mut self, entry: &SearchableWorker<'w>, missed: Option<FacetKey<'_>>) {
         let counts = |thing: FacetKey<'_>| missed.is_none_or(|missed| missed == thing);
         if counts(FacetKey::Status) {
-            for (count, standing) in self.statuses.iter_mut().zip(WorkerSearchStatus::ALL) {
-                *count += u64::from(entry.has_status(standing));
+            for (count, status) in self.statuses.iter_mut().zip(WorkerSearchStatus::ALL) {
+                *count += u64::from(entry.has_status(status));
             }
         }
         if counts(FacetKey::Kind) {
@@ -92,12 +92,11 @@ impl<'w> FacetCounts<'w> {
 
     /// Returns the choices: the most frequent values, and all selected ones.
     pub fn choices(&self, query: &WorkerSearchQuery, limit: usize) -> Vec<FacetChoice> {
-        let standings = self.statuses.into_iter().zip(WorkerSearchStatus::ALL);
+        let statuses = self.statuses.into_iter().zip(WorkerSearchStatus::ALL);
         let kinds = self.kinds.into_iter().zip(KINDS);
         let exact = |text: &str| TextPattern::Exact(escape_glob(text));
         let mut choices: Vec<FacetChoice> = Vec::new();
-        choices
-            .extend(standings.map(|(count, standing)| FacetChoice::new(query, WorkerFilter::Status(standing), count)));
+        choices.extend(statuses.map(|(count, status)| FacetChoice::new(query, WorkerFilter::Status(status), count)));
         choices.extend(kinds.map(|(count, kind)| FacetChoice::new(query, WorkerFilter::Kind(kind), count)));
         let models = self
             .gpu_models

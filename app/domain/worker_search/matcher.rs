@@ -18,8 +18,8 @@ pub struct SearchableWorker<'w> {
 
 impl<'w> SearchableWorker<'w> {
     /// Returns whether it has this status.
-    pub fn has_status(&self, standing: WorkerSearchStatus) -> bool {
-        match standing {
+    pub fn has_status(&self, status: WorkerSearchStatus) -> bool {
+        match status {
             WorkerSearchStatus::Connecting => self.state == WorkerState::Connecting,
             WorkerSearchStatus::Idle => self.state == WorkerState::Idle,
             WorkerSearchStatus::Busy => self.state == WorkerState::Busy,
@@ -68,7 +68,7 @@ impl<'w> SearchableWorker<'w> {
     fn passes_filter(&self, test: &WorkerFilter) -> bool {
         let host = || self.worker.capability().and_then(|capability| capability.hostname.as_deref());
         match test {
-            WorkerFilter::Status(standing) => self.has_status(*standing),
+            WorkerFilter::Status(status) => self.has_status(*status),
             WorkerFilter::Kind(kind) => self.worker.kind == Some(*kind),
             WorkerFilter::Tls(on) => self.verifies_tls() == Some(*on),
             WorkerFilter::Gpu(pattern) => self.gpu_models().any(|model| pattern.matches(model)),

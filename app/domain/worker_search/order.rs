@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_parsed() {
+    fn sort_orders_are_parsed() {
         for by in WorkerSortKey::ALL {
             for descending in [false, true] {
                 let order = WorkerOrder { key: by, descending };

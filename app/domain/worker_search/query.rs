@@ -293,7 +293,7 @@ impl fmt::Display for SearchTerm {
         f.write_str(if self.negated { "-" } else { "" })?;
         match &self.filter {
             WorkerFilter::Any(TextPattern::Partial(text) | TextPattern::Exact(text)) => f.write_str(&quote(text)),
-            WorkerFilter::Status(standing) => write!(f, "status:{}", standing.as_str()),
+            WorkerFilter::Status(status) => write!(f, "status:{}", status.as_str()),
             WorkerFilter::Kind(kind) => write!(f, "type:{}", kind.as_str()),
             WorkerFilter::Tls(on) => write!(f, "tls:{}", if *on { "on" } else { "off" }),
             WorkerFilter::Gpu(pattern) => write!(f, "gpu{pattern}"),

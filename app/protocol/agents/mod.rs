@@ -1,7 +1,7 @@
 //! `/api/workers/*`: the protocol between agents and the orchestrator.
 
 pub mod dispatch;
-pub mod refused;
+pub mod rejected;
 
 use std::collections::BTreeMap;
 

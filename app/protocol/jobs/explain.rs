@@ -45,7 +45,7 @@ pub struct FitSummaryView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitStepView {
     /// The requirement.
-    pub ask: JobRequirementCode,
+    pub requirement: JobRequirementCode,
     /// The label's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -56,7 +56,7 @@ pub struct FitStepView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
     /// Number of the remaining workers that meet it.
-    pub left: u64,
+    pub remaining: u64,
 }
 
 /// A requirement on workers.

@@ -15,7 +15,7 @@ use crate::domain::ids::{JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::sandbox::Sandbox;
 use crate::domain::time::Timestamp;
-pub use crate::protocol::agents::refused::{RefusedAgentView, TokenConflictView};
+pub use crate::protocol::agents::rejected::{RejectedAgentView, TokenConflictView};
 use crate::protocol::gpu::{GpuInfo, GpuView};
 
 /// `POST /api/admin/workers`.
@@ -36,7 +36,7 @@ pub struct CreateWorker {
     /// Whether to reject agents of the older protocol: they use the worker's token for all requests and receive
     /// `HF_TOKEN`.
     #[serde(default)]
-    pub refuse_older_agents: bool,
+    pub reject_older_agents: bool,
     /// Networks from which the agent may connect, like `10.0.0.0/8`; if omitted, any.
     #[serde(default)]
     pub allowed_networks: Vec<String>,
@@ -276,7 +276,7 @@ pub struct WorkerView {
     /// For a worker that never connected: the last agent that was rejected with its token or name; only if a single
     /// worker is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_refusal: Option<RefusedAgentView>,
+    pub last_rejection: Option<RejectedAgentView>,
     /// When its agent last registered, if the record still exists; only if a single worker is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered_at: Option<Timestamp>,
@@ -325,7 +325,7 @@ pub struct WorkerSettings {
     pub ignore_reported_labels: bool,
     /// Whether agents of the older protocol are rejected.
     #[serde(default)]
-    pub refuse_older_agents: bool,
+    pub reject_older_agents: bool,
 }
 
 /// A job of a worker.
@@ -378,7 +378,7 @@ pub struct EditWorker {
     pub ignore_reported_labels: Option<bool>,
     /// Whether to reject agents of the older protocol, from the next registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refuse_older_agents: Option<bool>,
+    pub reject_older_agents: Option<bool>,
     /// All networks from which the agent may connect; empty for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_networks: Option<Vec<String>>,

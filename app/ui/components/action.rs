@@ -95,7 +95,7 @@ pub(crate) fn UndoButton(undo: Undo, optimistic_update: OptimisticUpdate) -> imp
 }
 
 /// A button that explains its effect and asks for confirmation. It is a `<details>` element, so that it needs no
-/// JavaScript to open; a URL with `?ask=` opens it as well.
+/// JavaScript to open; a URL with `?confirm=` opens it as well.
 #[component]
 pub(crate) fn ConfirmedAction(
     /// The URL to which the form posts.
@@ -112,14 +112,14 @@ pub(crate) fn ConfirmedAction(
     /// The shortcut key that opens or closes the confirmation.
     #[prop(optional)]
     key: Option<&'static str>,
-    /// The value of `?ask=` that opens the confirmation; also the id of the form, for fields outside of it.
+    /// The value of `?confirm=` that opens the confirmation; also the id of the form, for fields outside of it.
     #[prop(optional)]
     confirm_id: Option<&'static str>,
     #[prop(optional)] children: Option<Children>,
 ) -> impl IntoView {
     let details = NodeRef::<leptos::html::Details>::new();
     let query_map = use_query_map();
-    let open = move || confirm_id.is_some() && query_map.with(|query| query.get("ask")).as_deref() == confirm_id;
+    let open = move || confirm_id.is_some() && query_map.with(|query| query.get("confirm")).as_deref() == confirm_id;
     let close = move || {
         if let Some(details) = details.get_untracked() {
             details.set_open(false);

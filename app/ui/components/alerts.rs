@@ -53,10 +53,10 @@ fn AlertRow(entry: AlertView) -> impl IntoView {
         Severity::Info => ("status status-off", Glyph::Ring, words.severities.info),
     };
     let (href, plain) = alert_link(&entry);
-    let sentence = alert_text(&words.concerns, entry.kind);
+    let sentence = alert_text(&words.alerts, entry.kind);
     let (clock, subject, since) = (use_clock(), subject_name(&entry), entry.since);
     view! {
-        <li class="concern">
+        <li class="alert-entry">
             <span class=class><Icon glyph=glyph/><span class="sr-only">{severity}</span></span>
             <span class="min-w-0">
                 <a class="row-link" href=href rel=plain.then_some("external")>{subject}</a>
@@ -136,7 +136,7 @@ fn alert_link(entry: &AlertView) -> (String, bool) {
 /// jobs that require this label.
 fn waiting_jobs_query(entry: &AlertView) -> JobsQuery {
     let last = entry.summary.as_ref().and_then(|summary| summary.steps.last());
-    let label = last.filter(|step| step.ask == JobRequirementCode::Label);
+    let label = last.filter(|step| step.requirement == JobRequirementCode::Label);
     let label = label.and_then(|step| Some(format!("{}={}", step.key.as_ref()?, step.wanted.as_ref()?)));
     JobsQuery { phase: Some(JobPhase::Waiting), label, ..JobsQuery::default() }
 }

@@ -29,7 +29,7 @@ pub(crate) fn Connection() -> impl IntoView {
         (StreamStatus::Live, Some(Staleness::Stale(since))) => {
             words.stale_since.of(clock.format_time_with_offset(since))
         }
-        (StreamStatus::Live, Some(Staleness::Gone)) => words.gone.to_owned(),
+        (StreamStatus::Live, Some(Staleness::NotFound)) => words.not_found.to_owned(),
         (StreamStatus::Reconnecting(_), _) => words.reconnecting.to_owned(),
         (StreamStatus::Offline(since), _) => words.offline_since.of(clock.format_time_with_offset(since)),
         (StreamStatus::SignedOut, _) => words.signed_out.to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn Connection() -> impl IntoView {
     let hint = move || match (live.status(), live.staleness()) {
         (StreamStatus::Connecting, _) | (StreamStatus::Live, None) => words.live_hint,
         (StreamStatus::Live, Some(Staleness::Stale(_))) => words.stale_hint,
-        (StreamStatus::Live, Some(Staleness::Gone)) => t().problem.not_found_text,
+        (StreamStatus::Live, Some(Staleness::NotFound)) => t().problem.not_found_text,
         (StreamStatus::Reconnecting(_) | StreamStatus::Offline(_), _) => words.offline_hint,
         (StreamStatus::SignedOut, _) => t().problem.signed_out_text,
     };

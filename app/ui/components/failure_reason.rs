@@ -24,10 +24,10 @@ pub(crate) fn FailureReason(
     let (first, rest) = (first.to_owned(), rest.to_owned());
     let is_long = rest.lines().count() > FOLD_AFTER_LINES;
     let block = (!rest.is_empty()).then(|| {
-        view! { <pre class="source" tabindex="0" role="region" aria-label=words.whole_reason><code>{rest}</code></pre> }
+        view! { <pre class="source" tabindex="0" role="region" aria-label=words.full_error><code>{rest}</code></pre> }
     });
     let block = if is_long {
-        view! { <details class="fold"><summary>{words.whole_reason}</summary>{block}</details> }.into_erased()
+        view! { <details class="fold"><summary>{words.full_error}</summary>{block}</details> }.into_erased()
     } else {
         block.into_erased()
     };
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_stands_above_its_block_and_leads_to_the_log() {
+    fn headline_is_above_its_block_and_links_to_the_log() {
         let href = log_line_url(&JobId::parse("j_1").expect("an id"), AttemptNumber(2), 70_123);
         assert_eq!(href, "/jobs/j_1/log?attempt=2&line=70123");
         let html = rendered(move || view! { <FailureReason error=LONG.to_owned() log=Some(href)/> }.into_erased());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_table_one_line_is_enough() {
+    fn table_shows_one_line_of_the_failure() {
         let html = rendered(|| view! { <FailureReasonLine error=LONG.to_owned()/> }.into_erased());
         assert!(html.contains(">ValueError: &lt;no&gt; images</span>"), "{html}");
         assert!(html.contains("title=\"ValueError: &lt;no&gt; images\""), "{html}");

@@ -30,7 +30,7 @@ pub(crate) fn FlashBanner() -> impl IntoView {
     (move || match flash.get() {
         Some(Flash::Notice { code }) => success_banner(code.text(t()).to_owned(), Vec::new(), None, flash),
         Some(Flash::Done { code, undo }) => success_banner(code.text(t()).to_owned(), Vec::new(), Some(undo), flash),
-        Some(Flash::Several { text, refused, undo }) => success_banner(text, refused, undo, flash),
+        Some(Flash::Several { text, rejected, undo }) => success_banner(text, rejected, undo, flash),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => {
             view! { <ProblemNotice problem=problem/> }.into_erased()
         }
@@ -45,30 +45,30 @@ pub(crate) fn record_flash(flash: RwSignal<Option<Flash>>) {
     Effect::new(move |_| match flash.get_untracked() {
         Some(Flash::Notice { code } | Flash::Done { code, .. }) => notes.record(code.text(t()), false),
         Some(Flash::Problem { form: FormName::Action, problem, .. }) => notes.record(problem.detail, true),
-        Some(Flash::Several { text, refused, .. }) => {
-            let wrong = !refused.is_empty();
-            notes.record([vec![text], refused].concat().join(" "), wrong);
+        Some(Flash::Several { text, rejected, .. }) => {
+            let wrong = !rejected.is_empty();
+            notes.record([vec![text], rejected].concat().join(" "), wrong);
         }
         _ => {}
     });
 }
 
-/// The banner of a form that succeeded: what was done, and in `refused`, what was rejected.
-fn success_banner(text: String, refused: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
+/// The banner of a form that succeeded: what was done, and in `rejected`, what was rejected.
+fn success_banner(text: String, rejected: Vec<String>, undo: Option<Undo>, flash: RwSignal<Option<Flash>>) -> AnyView {
     let undo = undo.map(|undo| {
         let optimistic_update: OptimisticUpdate = Arc::new(move |_| flash.set(None));
         view! { <UndoButton undo=undo optimistic_update=optimistic_update/> }
     });
-    let (class, glyph) = if refused.is_empty() {
+    let (class, glyph) = if rejected.is_empty() {
         ("notice notice-good", Glyph::CheckCircle)
     } else {
         ("notice notice-warn", Glyph::Warning)
     };
-    let refused = refused.into_iter().map(|line| view! { <p class="wrap-anywhere">{line}</p> }).collect_view();
+    let rejected = rejected.into_iter().map(|line| view! { <p class="wrap-anywhere">{line}</p> }).collect_view();
     view! {
         <div class=class role="status">
             <Icon glyph=glyph/>
-            <div class="grow"><p>{text}</p>{refused}</div>
+            <div class="grow"><p>{text}</p>{rejected}</div>
             {undo}
             <button type="button" class="js-only icon-button" aria-label=t().common.dismiss on:click=move |_| flash.set(None)>
                 <Icon glyph=Glyph::Cross/>

@@ -42,7 +42,7 @@ pub(crate) fn GettingStarted(has_worker: bool, has_contact: bool) -> impl IntoVi
     view! {
         <section class="panel start" aria-labelledby="start">
             <h2 id="start" class="text-lg font-semibold">{words.start_title}</h2>
-            <p class="mt-1 text-muted">{words.start_intro}{(!has_contact).then(|| view! { " "{words.none_joined} })}</p>
+            <p class="mt-1 text-muted">{words.start_intro}{(!has_contact).then(|| view! { " "{words.none_connected} })}</p>
             <ol class="start-steps">{items.collect_view()}</ol>
             <ButtonLink href=href label=label glyph=glyph class="btn btn-primary"/>
         </section>
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_a_step_before_the_job() {
+    fn first_steps_add_a_configuration_before_the_job() {
         let html = Owner::new().with(|| view! { <GettingStarted has_worker=true has_contact=true/> }.to_html());
         assert_eq!(html.matches("<li").count(), 4, "{html}");
         assert_eq!(html.matches("is-done").count(), 2, "{html}");

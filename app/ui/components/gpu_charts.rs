@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sensors_that_tell_nothing_have_no_chart() {
+    fn sensors_without_readings_have_no_chart() {
         let gpu = |index| GpuSeries {
             index,
             vram_gb: Some(80.0),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fleets_chart_is_of_shares() {
+    fn fleet_chart_shows_percentages() {
         let history = FleetHistory {
             step_seconds: 15,
             utilization_percent: vec![Some(40.0), None],
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fleets_chart_counts_the_gpus_that_report_nothing_too() {
+    fn fleet_chart_counts_gpus_without_readings() {
         let history = FleetHistory {
             step_seconds: 15,
             utilization_percent: vec![Some(40.0), Some(50.0)],

@@ -8,7 +8,7 @@ pub(crate) enum Glyph {
     Jobs,
     Train,
     Workers,
-    People,
+    Users,
     Plus,
     Check,
     CheckCircle,
@@ -39,7 +39,7 @@ pub(crate) enum Glyph {
     More,
     Trash,
     Gpu,
-    Person,
+    User,
     Gear,
     Bell,
     File,
@@ -58,7 +58,7 @@ impl Glyph {
                 "M4.6 12.5a3.1 3.1 0 0 1-.5-6.1 4 4 0 0 1 7.7.7 2.7 2.7 0 0 1 .2 5.4M8 13.5v-5M6 10.3l2-2 2 2"
             }
             Self::Workers => "M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01M8.5 5h2.5M8.5 11h2.5",
-            Self::People => {
+            Self::Users => {
                 "M8 5.2a2.2 2.2 0 1 1-4.4 0 2.2 2.2 0 0 1 4.4 0zM2 13c.3-2.4 1.7-3.7 3.8-3.7S9.3 10.6 9.6 13M10.4 3.2a2.1 2.1 0 0 1 .2 4M11.2 9.4c1.7.3 2.6 1.6 2.8 3.6"
             }
             Self::Plus => "M8 3.2v9.6M3.2 8h9.6",
@@ -99,7 +99,7 @@ impl Glyph {
             Self::Gpu => {
                 "M2.5 4h11v7h-11zM4.5 13.2v-2.2M7 13.2v-2.2M9.5 13.2v-2.2M8 7.5m-1.8 0a1.8 1.8 0 1 0 3.6 0 1.8 1.8 0 1 0-3.6 0"
             }
-            Self::Person => {
+            Self::User => {
                 "M10.6 5.4a2.6 2.6 0 1 1-5.2 0 2.6 2.6 0 0 1 5.2 0zM3.2 13.500c.4-2.800 2.200-4.300 4.800-4.300s4.400 1.500 4.800 4.300"
             }
             Self::Gear => {

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noise_is_smoothed_with_what_was_told_behind_it() {
+    fn noisy_metrics_are_smoothed_over_their_raw_values() {
         let charts = metric_charts(&metrics(), AS_USUAL);
         assert_eq!(charts[0].series[0].background, [(1.0, 2.0), (5.0, 1.0)]);
         assert_eq!(charts[1].series[0].background, []);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_loss_stops_being_a_number_is_marked() {
+    fn first_nan_loss_is_marked() {
         let mut metrics = JobMetrics { loss_nan_since: Some(6), ..metrics() };
         metrics.metrics[1].steps = vec![1, 9];
         let charts = metric_charts(&metrics, AS_USUAL);

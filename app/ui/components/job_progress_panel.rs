@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_line_is_grouped() {
+    fn queue_position_has_digit_groups() {
         let place = |place: u32| status_note(&t().job, &queued(&serde_json::json!({"queue_position": place})));
         assert!(place(9_998).contains("Position 9,998 in queue"), "{}", place(9_998));
         assert!(!place(1).contains("Position"), "the next one");
     }
 
     #[test]
-    fn that_no_worker_matches_is_left_to_the_panel_with_the_reasons() {
+    fn status_note_omits_that_no_worker_matches() {
         let is_empty = |more| has_no_text(&t().job, &queued(&more));
         assert!(is_empty(serde_json::json!({"fits_none": true})));
         assert!(!is_empty(serde_json::json!({"fits_none": true, "error": "the host was lost"})));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_is_not_a_number_is_shown_as_nan() {
+    fn nan_loss_is_shown_as_nan() {
         let said = |number, since| {
             super::loss_text(&ProgressView { loss: number, loss_nan_since: since, ..ProgressView::default() })
         };

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_all_in_one_line_below_the_status() {
+    fn job_row_has_one_line_below_the_status() {
         let remark = |more| Owner::new().with(|| view! { {status_remark(&job(&more))} }.to_html().replace("<!>", ""));
         let failed =
             remark(serde_json::json!({"status": "failed", "attempt": 2, "error": "ValueError: no\nTraceback"}));

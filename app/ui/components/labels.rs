@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rows_that_are_wrong_are_told() {
+    fn invalid_label_rows_are_marked() {
         let rows = ["team=nlp", "nonsense", "", "zone"].map(str::to_owned);
         assert_eq!(invalid_rows(&rows), [1, 3]);
         assert_eq!(invalid_rows(&rows[..1]), [0], "the first is marked where no row is wrong by itself");
     }
 
     #[test]
-    fn a_row_shows_two_labels_and_counts_the_others() {
+    fn row_shows_two_labels_and_counts_the_others() {
         let labels = |count: u32| Labels((1..=count).map(|at| (format!("k{at}"), format!("v{at}"))).collect());
         let shown =
             |count| Owner::new().with(|| label_chips(labels(count), "/jobs", MAX_IN_ROW).to_html().replace("<!>", ""));

@@ -13,11 +13,13 @@ use crate::ui::i18n::t;
 
 /// A panel with the newest audit entries and a link to the audit log.
 #[component]
-pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
+pub(crate) fn LatestEvents(audit_log: Memo<Option<AuditPage>>) -> impl IntoView {
     let words = t();
     let rows = move || {
-        trail.with(|trail| {
-            trail.as_ref().map(|trail| trail.entries.iter().map(|entry| event_row(trail, entry)).collect_view())
+        audit_log.with(|audit_log| {
+            audit_log
+                .as_ref()
+                .map(|audit_log| audit_log.entries.iter().map(|entry| event_row(audit_log, entry)).collect_view())
         })
     };
     view! {
@@ -33,15 +35,15 @@ pub(crate) fn LatestEvents(trail: Memo<Option<AuditPage>>) -> impl IntoView {
 }
 
 /// Renders an audit entry: its action, time, actor and target.
-fn event_row(trail: &AuditPage, entry: &AuditEntry) -> AnyView {
+fn event_row(audit_log: &AuditPage, entry: &AuditEntry) -> AnyView {
     let AuditEntry { at, actor, action, target, .. } = entry;
     let label = action_sentence(action).map_or_else(|| escape(action).into_owned(), ToOwned::to_owned);
-    let target = target_other_than(actor, target).map(|target| view! { " → "{subject_link(trail, target)} });
+    let target = target_other_than(actor, target).map(|target| view! { " → "{subject_link(audit_log, target)} });
     view! {
         <li class="latest">
             <span>{label}</span>
             <span class="text-muted"><RelativeTime at=*at/></span>
-            <span class="row-sub wrap-anywhere">{subject_link(trail, actor)}{target}</span>
+            <span class="row-sub wrap-anywhere">{subject_link(audit_log, actor)}{target}</span>
         </li>
     }
     .into_erased()
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arrow_points_at_something_else() {
+    fn event_target_is_shown_if_it_differs_from_the_actor() {
         let table = [
             ("unknown", "", None),
             ("unknown", "ada", Some("ada")),

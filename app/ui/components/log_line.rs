@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_classes_that_both_themes_can_show() {
+    fn colors_are_classes_of_both_themes() {
         let class = |line: &str| styled_spans(line).pop().map(|span| style_class(span.style)).unwrap_or_default();
         for (line, classes) in [
             ("plain", ""),

@@ -15,12 +15,12 @@ pub(crate) fn summary_text(language: &Language, summary: &FitSummaryView) -> Str
 /// Describes how many workers are left: of all in the first step, else of those left by the step before.
 fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> String {
     let words = &language.blockers;
-    let number = language.format_integer(step.left);
+    let number = language.format_integer(step.remaining);
     let who = if is_first { words.some.of(number) } else { words.of_them.of(number) };
     let wanted = step.wanted.as_deref().unwrap_or("–");
     let gpus = |count: u64| words.gpus.of(count);
-    let has = |thing: &str| words.left_has.about(step.left, &who, thing);
-    let state = match step.ask {
+    let has = |thing: &str| words.left_has.about(step.remaining, &who, thing);
+    let state = match step.requirement {
         JobRequirementCode::Target if wanted == "local" => words.left_own,
         JobRequirementCode::Target => words.left_remote,
         JobRequirementCode::HasConnected => words.left_connected,
@@ -36,7 +36,7 @@ fn describe_step(language: &Language, step: &FitStepView, is_first: bool) -> Str
         JobRequirementCode::Paths => return has(&words.asked_paths.of(wanted)),
         JobRequirementCode::NewerAgent => return has(words.asked_agent),
     };
-    state.about(step.left, &who, "")
+    state.about(step.remaining, &who, "")
 }
 
 #[cfg(test)]
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
     use crate::ui::prefs::Locale;
 
-    fn step(ask: JobRequirementCode, wanted: &str, left: u64) -> FitStepView {
-        let key = (ask == JobRequirementCode::Label).then(|| "site".to_owned());
-        let gpus = (ask == JobRequirementCode::Vram).then_some(2);
-        FitStepView { ask, key, wanted: (!wanted.is_empty()).then(|| wanted.to_owned()), gpus, left }
+    fn step(requirement: JobRequirementCode, wanted: &str, remaining: u64) -> FitStepView {
+        let key = (requirement == JobRequirementCode::Label).then(|| "site".to_owned());
+        let gpus = (requirement == JobRequirementCode::Vram).then_some(2);
+        FitStepView { requirement, key, wanted: (!wanted.is_empty()).then(|| wanted.to_owned()), gpus, remaining }
     }
 
     fn summary(workers: u64, steps: &[FitStepView]) -> FitSummaryView {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_is_asked_has_its_words() {
+    fn each_requirement_has_a_sentence() {
         let rows = [
             (step(JobRequirementCode::Target, "local", 1), "1 is this server's own"),
             (step(JobRequirementCode::Target, "worker", 2), "2 are remote"),

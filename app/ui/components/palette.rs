@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_search_names_the_key_of_the_readers_keyboard() {
+    fn search_hint_names_the_platforms_shortcut() {
         let button = |mac| {
             Owner::new().with(|| {
                 provide_context(Prefs { mac, ..Prefs::default() });

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_on_is_one_that_is_open() {
+    fn problem_panel_links_to_an_accessible_page() {
         let table = [(401, "/login?next=%2Fgpus"), (403, "/"), (404, "/"), (500, "/gpus"), (0, "/gpus")];
         for (status, href) in table {
             let html = Owner::new().with(|| {

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_finders_stand_in_three_corners() {
+    fn finder_patterns_are_in_three_corners() {
         let code = QrCode::with_error_correction_level("otpauth://totp/x", EcLevel::M).expect("short");
         let (path, width) = (path(&code), code.width());
         for (x, y) in [(0, 0), (width - 7, 0), (0, width - 7)] {

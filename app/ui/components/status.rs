@@ -110,7 +110,7 @@ pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
     let hidden_drain = worker.draining && worker.status != WorkerStatus::Draining;
     view! {
         <StatusBadge style=worker_style(&t().status, &worker)/>
-        {hidden_drain.then(|| view! { <span class="chip">{t().worker.drain_wished}</span> })}
+        {hidden_drain.then(|| view! { <span class="chip">{t().worker.draining}</span> })}
         {unverified.then(|| view! {
             <span class="status status-warn" title=t().worker.unverified_hint>
                 <Icon glyph=Glyph::Warning/>
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_badly_looks_bad_and_what_never_came_does_not() {
+    fn failed_and_offline_are_red_but_never_connected_is_not() {
         assert_eq!(
             worker_status_style(&Language::of(Locale::En).status, WorkerStatus::Offline, true).class,
             "status status-bad"

@@ -8,11 +8,11 @@ use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 
 /// Renders an actor or target as a link to its page, with its name in the audit log; as text if it has no page.
-pub(crate) fn subject_link(trail: &AuditPage, name: &str) -> AnyView {
+pub(crate) fn subject_link(audit_log: &AuditPage, name: &str) -> AnyView {
     let id = strip_worker_prefix(name);
     match subject_url(id) {
         Some((page, rel)) => {
-            let shown = trail.worker_name(name).map_or_else(|| short_id(id), |known| escape(known).into_owned());
+            let shown = audit_log.worker_name(name).map_or_else(|| short_id(id), |known| escape(known).into_owned());
             view! { <a class="quiet-link wrap-anywhere" href=page rel=rel title=name.to_owned()><bdi>{shown}</bdi></a> }
                 .into_erased()
         }
@@ -40,7 +40,7 @@ mod tests {
     use crate::domain::time::Timestamp;
 
     #[test]
-    fn only_whole_ids_lead_anywhere() {
+    fn only_complete_ids_are_links() {
         for name in
             ["j_1", "ada", "w_ada", "javascript:alert(1)", "j_../../admin/users/u_1", "x_01HN8Z0000000000000000000X"]
         {

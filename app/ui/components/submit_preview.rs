@@ -156,7 +156,7 @@ mod tests {
     use crate::domain::time::Timestamp;
 
     #[test]
-    fn answers_scroll_by_keyboard() {
+    fn preview_results_scroll_by_keyboard() {
         let worker_id = WorkerId::new(Timestamp(1), [1; 10]);
         let answer =
             WorkerExplanationView { worker_id, name: "a".to_owned(), fits: true, matches: true, blockers: Vec::new() };

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_no_stop_of_the_tab_key() {
+    fn time_is_not_a_tab_stop() {
         let html = Owner::new().with(|| view! { <RelativeTime at=Timestamp(0)/> }.to_html());
         assert!(html.contains(r#"datetime="1970-"#), "{html}");
         assert!(!html.contains(r#"tabindex="0""#), "{html}");

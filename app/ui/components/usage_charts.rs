@@ -135,13 +135,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_little_is_not_nothing_and_more_than_all_is_all() {
+    fn heat_classes_cover_all_values() {
         let classes = [0.0, -1.0, 0.001, 0.2, 0.5, 0.79, 1.0, 3.0].map(heat_class);
         assert_eq!(classes, ["heat-0", "heat-0", "heat-1", "heat-2", "heat-3", "heat-4", "heat-5", "heat-5"]);
     }
 
     #[test]
-    fn the_hours_are_one_landmark() {
+    fn heatmap_is_one_landmark() {
         let html = Owner::new().with(|| view! { <WeeklyHeatmap week=Vec::new() own=false/> }.to_html());
         assert!(html.contains("<section") && !html.contains(r#"role="region""#), "{html}");
     }

@@ -9,7 +9,7 @@ use super::copy::CopyBlock;
 use super::icon::{Glyph, Icon};
 use super::time::RelativeTime;
 use super::worker_table::describe_gpus;
-use crate::protocol::workers::{RefusedAgentView, WorkerView, uses_loopback_address};
+use crate::protocol::workers::{RejectedAgentView, WorkerView, uses_loopback_address};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{StartMethod, StartMethodKind};
 use crate::ui::i18n::t;
@@ -58,14 +58,14 @@ fn StartMethodDetails(method: StartMethod, open: bool) -> impl IntoView {
     let words = &t().worker;
     let (name, hint) = match method.kind {
         StartMethodKind::Shell => (words.shell, words.connect_text),
-        StartMethodKind::Systemd => ("systemd", words.way_systemd),
-        StartMethodKind::Docker => ("Docker", words.way_docker),
-        StartMethodKind::Runpod => ("RunPod", words.way_rented),
-        StartMethodKind::Vast => ("Vast.ai", words.way_rented),
+        StartMethodKind::Systemd => ("systemd", words.start_systemd),
+        StartMethodKind::Docker => ("Docker", words.start_docker),
+        StartMethodKind::Runpod => ("RunPod", words.start_rented),
+        StartMethodKind::Vast => ("Vast.ai", words.start_rented),
         StartMethodKind::Environment => (words.environment, words.environment_hint),
     };
     view! {
-        <details class="fold way" name="way" open=open>
+        <details class="fold start-method" name="start-method" open=open>
             <summary>{name}</summary>
             <p class="mb-2 max-w-prose text-sm text-muted">{hint}</p>
             <CopyBlock text=method.text label=name/>
@@ -89,7 +89,8 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
     let known = Memo::new(move |_| {
         worker.with(|worker| if is_connected.get() { describe_agent(worker) } else { String::new() })
     });
-    let refused = Memo::new(move |_| worker.with(|worker| worker.last_refusal.clone()).filter(|_| !is_connected.get()));
+    let rejected =
+        Memo::new(move |_| worker.with(|worker| worker.last_rejection.clone()).filter(|_| !is_connected.get()));
     let again = worker.with_untracked(|worker| format!("/admin/workers/{}", worker.id));
     Effect::new(move |_| {
         if let Ok(handle) = set_timeout_with_handle(move || _ = late.try_set(true), TROUBLESHOOTING_DELAY) {
@@ -102,9 +103,9 @@ pub(crate) fn FirstContact(worker: RwSignal<WorkerView>, #[prop(optional)] token
             <div class="min-w-0 grow">
                 <p class="font-semibold">{move || if is_connected.get() { words.connected } else { words.waiting }}</p>
                 <p class="text-muted">{move || if is_connected.get() { known.get() } else { words.waiting_hint.to_owned() }}</p>
-                {move || refused.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
+                {move || rejected.get().map(|agent| view! { <RejectedAgentNotice agent=agent/> })}
                 {token_shown.then(|| view! {
-                    <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.look_again}</a></p>
+                    <p class="no-js-only"><a class="quiet-link" href=again target="_blank" rel="noopener">{words.check_in_new_tab}</a></p>
                 })}
                 {move || (late.get() && !is_connected.get()).then(|| view! {
                     <div class="mt-3">
@@ -133,20 +134,20 @@ fn has_registered(worker: &WorkerView) -> bool {
 
 /// A notice that an agent was rejected, and why.
 #[component]
-fn RejectedAgentNotice(agent: RefusedAgentView) -> impl IntoView {
+fn RejectedAgentNotice(agent: RejectedAgentView) -> impl IntoView {
     let words = &t().worker;
-    let RefusedAgentView { at, reason, from } = agent;
+    let RejectedAgentView { at, reason, from } = agent;
     let why = match reason.as_str() {
-        "worker_token_invalid" => words.refused_token.to_owned(),
-        "worker_token_expired" => words.refused_ended.to_owned(),
-        "network_not_allowed" => words.refused_network.to_owned(),
-        _ => words.refused_else.of(reason),
+        "worker_token_invalid" => words.rejected_token.to_owned(),
+        "worker_token_expired" => words.rejected_expired.to_owned(),
+        "network_not_allowed" => words.rejected_network.to_owned(),
+        _ => words.rejected_other.of(reason),
     };
     view! {
         <div class="notice notice-warn mt-3 mb-0">
             <Icon glyph=Glyph::Warning/>
             <div class="grow">
-                <p class="font-medium">{words.refused} " " <RelativeTime at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
+                <p class="font-medium">{words.rejected} " " <RelativeTime at=at/> {from.map(|from| format!(" {}", words.contact_from.of(from)))}</p>
                 <p>{why}</p>
             </div>
         </div>
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_the_servers_own_machine_is_warned_of() {
+    fn loopback_address_is_warned_of() {
         let page = |url: &str| {
             let start_methods = vec![StartMethod {
                 kind: StartMethodKind::Shell,

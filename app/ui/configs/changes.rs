@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_has_no_values() {
+    fn invalid_json_has_no_value_changes() {
         assert_eq!((value_changes("{", "{}"), value_changes("{}", "{}")), (Vec::new(), Vec::new()));
     }
 }

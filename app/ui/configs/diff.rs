@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_word_is_marked_in_its_line() {
+    fn changed_words_are_marked() {
         let hunks = hunks("a\n  \"rate\": 0.005,\nz\n", "a\n  \"rate\": 0.01,\nz\n");
         let [hunk] = hunks.as_slice() else { panic!("one place: {hunks:?}") };
         let described_lines: Vec<_> = hunk.iter().map(|line| (line.change, line.old, line.new)).collect();
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn far_places_are_apart_and_the_same_text_has_none() {
+    fn distant_changes_are_separate_hunks() {
         let old = (0..40).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let new = old.replace("\n2\n", "\ntwo\n").replace("\n37\n", "\nmany\n");
         assert_eq!((hunks(&old, &new).len(), hunks(&old, &old).len()), (2, 0));
     }
 
     #[test]
-    fn what_goes_stands_beside_what_comes() {
+    fn removed_lines_are_beside_added_ones() {
         let hunks = hunks("a\nb\nc\nz\n", "a\nB\nz\ny\n");
         let pairs: Vec<_> = side_by_side(hunks[0].clone())
             .into_iter()

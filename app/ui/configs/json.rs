@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_piece_is() {
+    fn json_tokens_have_their_kind() {
         let text = r#"{"a": "x\"", "b": [-1e-4, true, nope]}"#;
         let tokens: Vec<_> = tokenize(text)
             .into_iter()
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_laid_out_and_numbers_stay_as_they_are_written() {
+    fn pretty_print_keeps_numbers_as_written() {
         let formatted = pretty_print(r#"{"a":1e-4,"b":[1,{}],"c":{"d":""}}"#);
         assert_eq!(
             formatted,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_and_what_only_looks_alike_is_not() {
+    fn only_secrets_are_redacted() {
         let text = r#"{"--hub_token": "hf_abc", "tokenizer": "x", "aws": {"Secret": "s"}, "seed": 1}"#;
         assert_eq!(
             redact(text),
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_laid_out_says_the_same(keys in proptest::collection::btree_map("[a-z\"\\\\]{1,3}", "[ -~]{0,4}", 0..4)) {
+        fn pretty_print_keeps_the_value(keys in proptest::collection::btree_map("[a-z\"\\\\]{1,3}", "[ -~]{0,4}", 0..4)) {
             let text = serde_json::json!({"a": keys, "b": [1.5, null, []]}).to_string();
             let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
             prop_assert_eq!(same(&pretty_print(&text)), same(&text));

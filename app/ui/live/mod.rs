@@ -51,7 +51,7 @@ pub(crate) enum Staleness {
     /// Requests have failed since this time, and are repeated.
     Stale(Timestamp),
     /// It was deleted, or the user may no longer see it.
-    Gone,
+    NotFound,
 }
 
 /// The change notifications of a page.
@@ -127,7 +127,7 @@ impl LiveUpdates {
         self.status.get()
     }
 
-    /// The staleness to show: the earliest [`Staleness::Stale`], else [`Staleness::Gone`]; none if everything is
+    /// The staleness to show: the earliest [`Staleness::Stale`], else [`Staleness::NotFound`]; none if everything is
     /// current.
     pub fn staleness(self) -> Option<Staleness> {
         self.stale_items.with(|old| old.values().min().copied())

@@ -109,13 +109,13 @@ impl Refresher {
         match problem.status {
             // It may exist again with the next change.
             403 | 404 => {
-                self.set_staleness(Some(Staleness::Gone));
+                self.set_staleness(Some(Staleness::NotFound));
                 return None;
             }
             401 => {}
             _ => {
                 let since = self.live.stale_items.try_with_untracked(|all| all.get(&self.item_id).copied()).flatten();
-                let since = since.filter(|old| *old != Staleness::Gone);
+                let since = since.filter(|old| *old != Staleness::NotFound);
                 self.set_staleness(Some(since.unwrap_or(Staleness::Stale(began))));
             }
         }

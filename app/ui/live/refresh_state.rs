@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_asked_for_at_once_and_only_once_at_a_time() {
+    fn change_is_fetched_immediately_and_once_at_a_time() {
         let rest = Some(RefreshAction::Wait(Duration::from_millis(60)));
         assert_eq!(
             done(&[RefreshEvent::Changed, RefreshEvent::Changed, RefreshEvent::Changed, SHOWN]),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_meanwhile_is_asked_for_after_the_rest() {
+    fn change_during_a_refresh_is_fetched_after_the_pause() {
         let after = |events: &[RefreshEvent]| *done(events).last().unwrap();
         assert_eq!(after(&[RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed]), None);
         assert_eq!(
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_has_an_end() {
+    fn pause_after_a_refresh_is_limited() {
         let slow = RefreshEvent::Rendered { after: Duration::from_mins(1), pace: Duration::ZERO };
         assert_eq!(done(&[RefreshEvent::Changed, slow]).pop(), Some(Some(RefreshAction::Wait(MAX_REST))));
     }
 
     #[test]
-    fn news_within_the_pace_wait_for_its_end() {
+    fn changes_within_the_pace_wait_for_its_end() {
         let paced = RefreshEvent::Rendered { after: Duration::from_millis(20), pace: Duration::from_secs(5) };
         let rest = Some(RefreshAction::Wait(Duration::from_secs(5)));
         let events =
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_is_asked_for_again_after_growing_pauses() {
+    fn failed_fetch_is_repeated_with_back_off() {
         let failed = RefreshEvent::Failed { again: true };
         let mut events = vec![RefreshEvent::Changed];
         events.extend([failed, RefreshEvent::Changed, RefreshEvent::TimerElapsed].repeat(7));
@@ -156,16 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_back_is_asked_at_once() {
+    fn reconnected_server_is_requested_immediately() {
         let failed = [RefreshEvent::Changed, RefreshEvent::Failed { again: true }, RefreshEvent::Reconnected];
         assert_eq!(done(&failed).pop(), Some(Some(RefreshAction::Fetch)));
-        let refused = done(&[
+        let rejected = done(&[
             RefreshEvent::Changed,
             RefreshEvent::Failed { again: false },
             RefreshEvent::Changed,
             RefreshEvent::Reconnected,
         ]);
-        assert_eq!(refused, [Some(RefreshAction::Fetch), None, None, Some(RefreshAction::Fetch)]);
+        assert_eq!(rejected, [Some(RefreshAction::Fetch), None, None, Some(RefreshAction::Fetch)]);
         assert_eq!(
             done(&[RefreshEvent::Reconnected, RefreshEvent::Changed, RefreshEvent::Reconnected]),
             [None, Some(RefreshAction::Fetch), None]
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_happens_the_last_news_are_asked_for() {
+    fn last_change_is_always_fetched() {
         // In each sequence of six events, the last change is followed by a request, once all timers and responses have
         // come.
         let kinds = [RefreshEvent::Changed, SHOWN, RefreshEvent::TimerElapsed, RefreshEvent::Failed { again: true }];

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_reads_what_the_server_wrote() {
+    fn page_reads_the_sentences_that_the_server_embeds() {
         for locale in Locale::ALL {
             let written = Language::of(locale);
             let read = Language::read(written.embedded().leak());

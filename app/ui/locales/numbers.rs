@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_shares() {
+    fn fractions_and_percentages() {
         assert_eq!(Locale::ALL.map(|locale| locale.fixed(0.5, 2)), ["0.50", "0,50", "0.50", "0.50", "0,50", "0.50"]);
         assert_eq!(Locale::Es.with_percent_sign("41"), "41\u{a0}%");
         assert_eq!(Locale::Zh.with_percent_sign("41"), "41%");

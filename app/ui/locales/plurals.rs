@@ -49,7 +49,7 @@ mod tests {
     const EXPECTED: &str = include_str!("../../../end2end/plural-forms.json");
 
     #[test]
-    fn forms_are_those_of_cldr() {
+    fn plural_rules_match_cldr() {
         let expected: BTreeMap<&str, BTreeMap<&str, Vec<u64>>> = serde_json::from_str(EXPECTED).expect("forms");
         assert_eq!(expected.len(), Locale::ALL.len());
         for locale in Locale::ALL {

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_in_any_order() {
+    fn placeholders_are_filled_in_any_order() {
         assert_eq!(Phrase("{1} of {0}").with(&[&"a", &2]), "2 of a");
         assert_eq!(Phrase("{0}, {0}").of("x"), "x, x");
         // Values are inserted unchanged, and a missing value leaves nothing.
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_its_form() {
+    fn plural_form_matches_the_number() {
         let about = |locale, forms| {
             let sentence = Count { locale, forms };
             [0, 1, 2, 1_000_000].map(|count| sentence.with(count, "a"))

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_asked_for_by_pages() {
+    fn missing_lines_are_requested_in_pages() {
         let mut store = LineCache { total: 1_000_000, ..LineCache::default() };
         assert_eq!(store.missing_range(500_000, 500_040), Some((499_968, 2 * PAGE_LINES - 128)));
         store.insert(numbered(499_968, 500_096, 1_000_000));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_grows_and_only_it_is_new() {
+    fn growing_last_line_changes_only_itself() {
         let mut store = LineCache::default();
         store.insert(log_lines(0, ["one".into(), "tw".into()], 2));
         let revisions = |store: &LineCache| [0, 1].map(|at| store.get(at).expect("it is held").revision);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_holds_what_was_told_last_and_no_more() {
+    fn line_cache_keeps_the_newest_pages_only() {
         let mut store = LineCache::default();
         for page in 0..MAX_PAGES as u64 + 5 {
             store.insert(numbered(page * PAGE_LINES, (page + 1) * PAGE_LINES, 1_000_000));

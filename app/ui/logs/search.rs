@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_knows_which_line_of_those_it_has_come_to() {
+    fn search_step_updates_the_rank() {
         let started =
             LogSearchState { line: Some(50), rank: Some(2), count: 3, is_all: true, ..LogSearchState::default() };
         for (line, backward, rank) in

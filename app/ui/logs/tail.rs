@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_bar_is_one_line() {
+    fn progress_bar_is_one_line() {
         let mut lines = TailBuffer::default();
         lines.push(&piece(0, "10%\r20%\r"));
         assert_eq!(text(&lines), ["20%"]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_starts_with_a_whole_line() {
+    fn tail_starts_with_a_complete_line() {
         let mut lines = TailBuffer::default();
         lines.push(&piece(100, "rest of a line\nnext\n"));
         assert_eq!(text(&lines), ["next"]);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_log_has_no_line() {
+    fn empty_log_has_no_lines() {
         let mut lines = TailBuffer::default();
         lines.push(&piece(0, ""));
         assert!(text(&lines).is_empty());

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_asks_for_nothing() {
+    fn invalid_queries_are_ignored() {
         for line in ["", "x", "0", "-3", "4-", "9-0", "99999999999999999999"] {
             assert_eq!(read(&[("line", line), ("attempt", line), ("from", line)]), LogViewState::default(), "{line}");
         }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_around_what_is_asked_for() {
+    fn window_is_around_the_requested_line() {
         let from = |view_state: LogViewState| view_state.window_query(AttemptNumber(1)).from;
         assert_eq!(from(LogViewState::default()), None);
         assert_eq!(from(LogViewState::default().with_line(1_000)), Some(900));

@@ -95,7 +95,7 @@ mod tests {
     const FRAME: LogViewport = LogViewport { height: 600.0, row_height: 20.0 };
 
     #[test]
-    fn a_log_that_fits_is_drawn_whole() {
+    fn short_log_is_rendered_in_full() {
         assert_eq!((FRAME.content_height(3), FRAME.max_scroll(3)), (600.0, 0.0));
         let view = FRAME.visible_lines(3, 0.0);
         assert_eq!((view.first, view.end, view.anchor), (0, 3, 0));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_at_the_ends() {
+    fn first_and_last_lines_are_at_the_ends_of_the_scroll_range() {
         for total in [31, 1_000, 1_000_000, 50_000_000] {
             let top = FRAME.visible_lines(total, 0.0);
             assert_eq!((top.first, top.anchor, top.anchor_fraction, top.anchor_offset), (0, 0, 0.0, 0.0));
@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_view_is_filled_with_few_lines_and_shows_what_it_was_scrolled_to(
+        fn view_renders_few_lines_around_the_scroll_position(
             total in 40..20_000_000_u64, part in 0.0..1.0_f64, line in 0..20_000_000_u64,
         ) {
             let scrolled = part * FRAME.max_scroll(total);

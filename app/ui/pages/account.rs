@@ -92,7 +92,7 @@ fn NewTokenNotice(created: CreatedToken) -> impl IntoView {
     view! {
         <section class="panel mb-6 p-5" aria-labelledby="made">
             <h2 id="made" class="panel-title"><Icon glyph=Glyph::Key/>{words.made.of(&created.token.name)}</h2>
-            <p class="mt-1 mb-3 max-w-prose text-muted">{words.made_text}</p>
+            <p class="mt-1 mb-3 max-w-prose text-muted">{words.created_text}</p>
             <CopyBlock text=created.secret label=words.secret/>
         </section>
     }
@@ -243,7 +243,7 @@ pub(super) fn SessionList(
 ) -> impl IntoView {
     let (words, clock) = (&t().server_pages().account, use_clock());
     let none =
-        sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().server_pages().people.no_sessions}</p> });
+        sessions.is_empty().then(|| view! { <p class="p-5 text-muted">{t().server_pages().users.no_sessions}</p> });
     let row = |session: SessionEntry| {
         let back = back.clone();
         let end = if session.current {

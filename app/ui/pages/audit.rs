@@ -147,7 +147,7 @@ fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     let rows = page.entries.iter().map(|entry| entry_row(&page, entry)).collect_view();
     view! {
         <div class="panel">
-            <table class="data trail" role="table">
+            <table class="data audit-log" role="table">
                 <caption class="sr-only">{words.caption}</caption>
                 <thead role="rowgroup">
                     <tr role="row">
@@ -166,7 +166,7 @@ fn EntryTable(page: Page, filters: AuditFilters, later: bool) -> impl IntoView {
     .into_erased()
 }
 
-fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
+fn entry_row(audit_log: &Page, entry: &AuditEntry) -> AnyView {
     let language = t();
     let words = &language.server_pages().audit;
     let label = action_sentence(&entry.action).map_or_else(|| escape(&entry.action).into_owned(), ToOwned::to_owned);
@@ -181,8 +181,8 @@ fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
     };
     let place =
         words.entry.with(&[&language.format_integer(entry.seq.unsigned_abs()), &escape(&entry.chain).into_owned()]);
-    let actor = || subject_link(trail, &entry.actor);
-    let target = || subject_link(trail, &entry.target);
+    let actor = || subject_link(audit_log, &entry.actor);
+    let target = || subject_link(audit_log, &entry.target);
     view! {
         <tr role="row">
             <td role="cell" class="max-md:hidden"><RelativeTime at=entry.at/></td>
@@ -194,7 +194,7 @@ fn entry_row(trail: &Page, entry: &AuditEntry) -> AnyView {
             </th>
             <td role="cell" class="max-md:hidden">{actor()}</td>
             <td role="cell" class="max-lg:hidden">{target()}</td>
-            <td role="cell" class="trail-detail">
+            <td role="cell" class="audit-log-detail">
                 <details class="fold">
                     <summary aria-label=format!("{}: {place}", words.detail)>{words.detail}</summary>
                     {particulars.map(|text| view! { <pre><code>{text}</code></pre> })}
@@ -216,7 +216,7 @@ mod tests {
     use crate::domain::time::Timestamp;
 
     #[test]
-    fn filters_stand_in_the_address_as_the_api_takes_them() {
+    fn filter_url_has_the_parameters_of_the_api() {
         let mut params = ParamsMap::new();
         for (name, value) in [("actor", " ada "), ("action", "worker."), ("target", ""), ("since", "2024-01-02T03:04")]
         {

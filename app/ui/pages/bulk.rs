@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_names_what_is_done_to_what() {
+    fn url_contains_the_action_and_its_targets() {
         let found = parse_query(&[
             ("action", "drain"),
             ("id", "w_2"),

@@ -228,7 +228,7 @@ fn ChangedValues(changes: Vec<(String, ValueChange)>) -> impl IntoView {
     let more = changes.len().saturating_sub(MAX_CHANGES) as u64;
     let side = |value: Option<String>| match value {
         Some(value) => view! { <code class="value">{escape(&value).into_owned()}</code> }.into_any(),
-        None => view! { <span class="text-muted">{words.was_not}</span> }.into_any(),
+        None => view! { <span class="text-muted">{words.not_set}</span> }.into_any(),
     };
     let rows = changes.into_iter().take(MAX_CHANGES).map(|(file, ValueChange { path, before, after })| {
         let file = (file != "config.json").then(|| view! { <span class="row-sub">{file}</span> });

@@ -207,7 +207,7 @@ fn typed_files(typed: &BTreeMap<String, String>) -> Vec<FormFile> {
         Some(FormFile {
             name: field("file")?,
             text: field("text").unwrap_or_default(),
-            is_removed: field("gone").is_some(),
+            is_removed: field("removed").is_some(),
         })
     };
     let mut files: Vec<FormFile> = (0..).map_while(file).collect();
@@ -252,7 +252,7 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
             .message(&field_id)
             .map(|error| view! { <p class="field-error" id=error_id(&field_id) role="alert">{error}</p> })
     };
-    let (is_main, is_gone) = (file.name == MAIN_FILE, file.is_removed);
+    let (is_main, is_removed) = (file.name == MAIN_FILE, file.is_removed);
     let name = if is_main {
         view! { <input type="hidden" name=id("file") value=MAIN_FILE/> }.into_erased()
     } else {
@@ -272,8 +272,8 @@ fn FileSection(place: usize, file: FormFile, is_new: bool, errors: FormErrors) -
     let remove_field = (!is_main && !is_new).then(|| {
         view! {
             <span class="tick">
-                <input type="checkbox" class="checkbox checkbox-sm" id=id("gone") name=id("gone") value="true" checked=is_gone/>
-                <label for=id("gone")>{words.leave_out}</label>
+                <input type="checkbox" class="checkbox checkbox-sm" id=id("removed") name=id("removed") value="true" checked=is_removed/>
+                <label for=id("removed")>{words.remove_file}</label>
             </span>
         }
     });

@@ -123,7 +123,7 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBacken
     });
     let is_full = Memo::new(move |_| now.with(|now| now.recent.disk_full));
     let gpus = Memo::new(move |_| now.with(|now| now.fleet.as_ref().map(fleet_gpus).unwrap_or_default()));
-    let trail = Memo::new(move |_| now.with(|now| now.events.clone()));
+    let audit_log = Memo::new(move |_| now.with(|now| now.events.clone()));
     let attention = move || {
         let fleet = Memo::new(move |_| now.with(|now| now.fleet.clone()));
         has_worker.get().then(|| view! { <Alerts now=fleet/> })
@@ -141,7 +141,7 @@ fn OverviewContent(first: Snapshot, sees: VisibleSections, backend: SharedBacken
                     {(!is_new.get()).then(|| view! { <div class="min-w-0 space-y-6"><RunningJobs now=now/> <RecentJobs now=now/></div> })}
                     {sees_workers.then(|| view! { <FleetPanel now=now/> })}
                 </div>
-                {sees.audit.then(|| view! { <LatestEvents trail=trail/> })}
+                {sees.audit.then(|| view! { <LatestEvents audit_log=audit_log/> })}
             </div>
         })}
     }
@@ -176,7 +176,7 @@ fn SummaryTiles(now: RwSignal<Snapshot>) -> impl IntoView {
 #[component]
 fn JobTiles(counts: JobCounts) -> impl IntoView {
     let words = &t().overview;
-    let done = words.ended_well.of(counts.completed);
+    let done = words.completed.of(counts.completed);
     view! {
         <StatLink href="/jobs?phase=running" name=words.running value=counts.running note=String::new()/>
         <StatLink href="/jobs?phase=waiting" name=words.waiting value=counts.waiting note=String::new()/>
@@ -195,12 +195,12 @@ fn FleetTiles(fleet: OverviewView) -> impl IntoView {
         [Some(words.gpus_busy.of(gpus.busy)), unavailable].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let longest = jobs.oldest_waiting.map(|job| {
         let since = move || words.longest_wait.of(t().format_duration(clock.now() - job.submitted_at));
-        view! { <a class="tile-note tile-way" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()
+        view! { <a class="tile-note tile-link" href=format!("/jobs/{}", job.job_id)>{since}</a> }.into_erased()
     });
     // The link lists the same jobs as the tile counts.
     let lately = Some((server_time + Millis::from_secs(-86_400)).to_string());
     let failed = JobsQuery { status: Some(JobStatus::Failed), ended_since: lately, ..JobsQuery::default() };
-    let done = words.ended_well.of(jobs.completed_in_24h);
+    let done = words.completed.of(jobs.completed_in_24h);
     view! {
         <StatLink href="/admin/workers" name=words.workers_online value=connected_count(&workers) note=words.workers_of.of(worker_count(&workers))/>
         <StatLink href="/gpus" name=words.gpus value=gpus.connected() note=of_gpus/>
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_of_tiles_are_grouped() {
+    fn tile_numbers_have_digit_groups() {
         let counts = JobCounts { waiting: 9_998, failed: 10_000, completed: 1_234_567, ..JobCounts::default() };
         let html = Owner::new().with(|| view! { <JobTiles counts=counts/> }.to_html().replace("<!>", ""));
         for number in [">9,998<", ">10,000<", "1,234,567"] {

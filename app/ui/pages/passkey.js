@@ -34,7 +34,7 @@
     const handle = userHandle ? text(userHandle) : null;
     return [key, { authenticatorData: text(authenticatorData), signature: text(signature), userHandle: handle }];
   };
-  const why = { InvalidStateError: 'there', NotAllowedError: 'refused', AbortError: 'refused' };
+  const why = { InvalidStateError: 'exists', NotAllowedError: 'cancelled', AbortError: 'cancelled' };
 
   let asking = false;
   form.addEventListener('submit', async (event) => {

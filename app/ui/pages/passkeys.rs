@@ -144,7 +144,7 @@ pub(super) fn PasskeyError() -> impl IntoView {
     let words = &t().server_pages().passkeys;
     view! {
         <p class="notice notice-bad" role="alert" hidden=true data-passkey-said="" data-unsupported=words.unsupported
-            data-refused=words.refused data-there=words.there data-failed=words.failed></p>
+            data-cancelled=words.cancelled data-exists=words.exists data-failed=words.failed></p>
     }
     .into_erased()
 }

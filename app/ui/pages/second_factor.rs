@@ -100,12 +100,12 @@ pub(super) fn UserFactors(factors: FactorsView, form: String) -> impl IntoView {
                 <PasskeyRows passkeys=factors.passkeys remove_text=None/>
             </ul>
             <p class="text-muted">{left}</p>
-            <ConfirmedForm action=format!("{form}/factors/remove") label=words.remove text=words.person_remove_text
+            <ConfirmedForm action=format!("{form}/factors/remove") label=words.remove text=words.user_remove_text
                 confirm=words.remove_confirm class="btn btn-sm btn-ghost text-bad"/>
         }
         .into_erased()
     } else {
-        view! { <p class="text-muted">{words.person_none}</p> }.into_erased()
+        view! { <p class="text-muted">{words.user_none}</p> }.into_erased()
     };
     view! {
         <section class="panel form" aria-labelledby="second-factor" data-part="second-factor">

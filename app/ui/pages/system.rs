@@ -126,7 +126,7 @@ fn Server(system: SystemView) -> impl IntoView {
             let ends = tls
                 .ends_at
                 .map(|at| view! { <span class="row-sub">{words.ends}" "{clock.format_timestamp(at)}</span> });
-            let signed = if tls.vouched_for { words.vouched } else { words.own_made };
+            let signed = if tls.vouched_for { words.ca_signed } else { words.self_signed };
             view! {
                 <Fact name=words.tls>{signed}{ends}</Fact>
                 <Fact name=words.fingerprint><code class="setting-value">{tls.fingerprint.to_string()}</code></Fact>
@@ -203,7 +203,7 @@ fn Storage(system: SystemView) -> impl IntoView {
             {disk}
             <Fact name=words.logs>{language.format_bytes(system.log_bytes)}</Fact>
             <Fact name=words.artifacts>{language.format_bytes(system.artifact_bytes)}</Fact>
-            <Fact name=words.trail>{language.server_pages().audit.entries.of(system.audit_entries)}</Fact>
+            <Fact name=words.audit_log>{language.server_pages().audit.entries.of(system.audit_entries)}</Fact>
         </Facts>
     }
     .into_erased()

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_the_last_days_or_from_one_to_another() {
+    fn url_selects_recent_days_or_a_date_range() {
         let parse_query = |query: &[(&str, &str)]| {
             let mut params = ParamsMap::new();
             for (name, value) in query {

@@ -49,12 +49,12 @@ pub(crate) fn UserDetailPage() -> impl IntoView {
 
 #[component]
 fn UserContent(user_detail: UserDetail) -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let UserDetail { user, tokens, sessions, factors } = user_detail;
     let page = format!("/admin/users/{}", user.id);
     let form = format!("/ui/users/{}", user.id);
     view! {
-        <PageHeader title=user.name.clone() above=("/admin/users", t().nav.people) intro=words.person_intro/>
+        <PageHeader title=user.name.clone() above=("/admin/users", t().nav.users) intro=words.user_intro/>
         <div class="space-y-6">
             <AccessForm form=form.clone() user=user/>
             <PasswordResetForm form=format!("{form}/password")/>
@@ -68,23 +68,23 @@ fn UserContent(user_detail: UserDetail) -> impl IntoView {
 
 #[component]
 fn AccessForm(form: String, user: UserView) -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let (problem, _) = form_problem(FormName::User);
     let role = user.role.as_str();
-    let enabled_field = || view! { <input type="hidden" name="let_in" value="on"/> };
+    let enabled_field = || view! { <input type="hidden" name="enabled" value="on"/> };
     let access_form = if user.disabled {
         view! {
             <form method="post" action=form.clone() class="form-actions items-center">
-                <span class="text-bad">{words.shut_out}</span>
+                <span class="text-bad">{words.disabled}</span>
                 <input type="hidden" name="role" value=role/>
                 {enabled_field()}
-                <button class="btn btn-sm">{words.let_in}</button>
+                <button class="btn btn-sm">{words.enable}</button>
             </form>
         }
         .into_erased()
     } else {
         view! {
-            <ConfirmedForm action=form.clone() label=words.shut text=words.shut_text confirm=words.shut_confirm glyph=Glyph::StopCircle>
+            <ConfirmedForm action=form.clone() label=words.disable text=words.disable_text confirm=words.disable_confirm glyph=Glyph::StopCircle>
                 <input type="hidden" name="role" value=role/>
             </ConfirmedForm>
         }
@@ -107,7 +107,7 @@ fn AccessForm(form: String, user: UserView) -> impl IntoView {
 
 #[component]
 fn PasswordResetForm(form: String) -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let (problem, _) = form_problem(FormName::Password);
     let open = problem.is_some();
     view! {

@@ -36,7 +36,7 @@ fn users_url(query: &UsersQuery) -> String {
 
 #[component]
 pub(crate) fn UserListPage() -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let (page_backend, query) = (use_page_backend(), use_query_map().with_untracked(query_from_params));
     let users = Resource::new(|| (), {
         let query = query.clone();
@@ -50,7 +50,7 @@ pub(crate) fn UserListPage() -> impl IntoView {
                     <FilterBar label=words.role filters=role_filters(&query, page.counts)/>
                     <div class="asking">{search_form(&query)}</div>
                     <div class="space-y-6">
-                        <div data-part="people"><UserTable page=page query=query/></div>
+                        <div data-part="users"><UserTable page=page query=query/></div>
                         <AddUserForm/>
                         <RoleHelp/>
                     </div>
@@ -61,7 +61,7 @@ pub(crate) fn UserListPage() -> impl IntoView {
         })
     };
     view! {
-        <PageHeader title=t().nav.people intro=words.intro/>
+        <PageHeader title=t().nav.users intro=words.intro/>
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
     .into_erased()
@@ -77,7 +77,7 @@ fn role_filters(query: &UsersQuery, counts: UserCounts) -> Vec<FilterLink> {
     };
     let all = Role::ALL.iter().map(|role| counts.count(*role)).sum::<u64>() + counts.disabled;
     let each = Role::ALL.into_iter().map(|role| filter(role.as_str(), counts.count(role), Some(role), None));
-    let disabled = filter(t().server_pages().people.shut_out, counts.disabled, None, Some(true));
+    let disabled = filter(t().server_pages().users.disabled, counts.disabled, None, Some(true));
     std::iter::once(filter(t().common.all, all, None, None)).chain(each).chain([disabled]).collect()
 }
 
@@ -94,7 +94,7 @@ fn UserTable(page: UsersPage, query: UsersQuery) -> impl IntoView {
     if page.users.is_empty() {
         return view! {
             <div class="panel">
-                <EmptyPanel glyph=Glyph::Search title=words.people.none text=words.people.none_hint>
+                <EmptyPanel glyph=Glyph::Search title=words.users.none text=words.users.none_hint>
                     <a class="btn btn-sm" href="/admin/users">{t().workers.clear}</a>
                 </EmptyPanel>
             </div>
@@ -107,20 +107,20 @@ fn UserTable(page: UsersPage, query: UsersQuery) -> impl IntoView {
         <div>
             <div class="panel">
                 <table class="data">
-                    <caption class="sr-only">{t().nav.people}</caption>
+                    <caption class="sr-only">{t().nav.users}</caption>
                     <thead>
                         <tr>
                             <th scope="col">{words.login.name}</th>
-                            <th scope="col">{words.people.role}</th>
+                            <th scope="col">{words.users.role}</th>
                             <th scope="col">{words.account.used}</th>
                             <th scope="col" class="num max-md:hidden">{words.account.tokens}</th>
-                            <th scope="col" class="max-md:hidden">{words.people.added}</th>
+                            <th scope="col" class="max-md:hidden">{words.users.added}</th>
                         </tr>
                     </thead>
                     <tbody>{page.users.into_iter().map(|user| view! { <UserRow listed=user/> }).collect_view()}</tbody>
                 </table>
             </div>
-            <Pager label=t().nav.people first=first next=next names=(t().common.first, t().workers.next)/>
+            <Pager label=t().nav.users first=first next=next names=(t().common.first, t().workers.next)/>
         </div>
     }
     .into_erased()
@@ -138,7 +138,7 @@ fn UserRow(listed: ListedUser) -> impl IntoView {
         <tr>
             <th scope="row">
                 <a class="row-link font-medium" href=format!("/admin/users/{}", user.id)>{user.name}</a>
-                {user.disabled.then(|| view! { <span class="row-sub text-bad">{words.people.shut_out}</span> })}
+                {user.disabled.then(|| view! { <span class="row-sub text-bad">{words.users.disabled}</span> })}
             </th>
             <td>
                 {user.role.as_str()}
@@ -167,7 +167,7 @@ const USER_FIELDS: [FieldAliases<'_>; 2] = [("name", &["name_taken"]), ("passwor
 
 #[component]
 fn AddUserForm() -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let (problem, typed) = form_problem(FormName::User);
     let name = typed.get("name").cloned().unwrap_or_default();
     let role = typed.get("role").and_then(|role| Role::parse(role)).unwrap_or(Role::Researcher);
@@ -200,7 +200,7 @@ fn AddUserForm() -> impl IntoView {
 
 #[component]
 fn RoleHelp() -> impl IntoView {
-    let words = &t().server_pages().people;
+    let words = &t().server_pages().users;
     let entry = |role: Role| {
         let text = match role {
             Role::Viewer => words.viewer,

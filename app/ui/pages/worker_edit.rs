@@ -61,8 +61,8 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
             <LabelFields typed=filled("labels") known=known ignores={filled("ignore_reported_labels") == "true"} worker=worker.clone() errors=errors/>
             <div class="field">
                 <div class="choice">
-                    <input type="checkbox" class="checkbox checkbox-sm" id="older" name="refuse_older_agents" value="true"
-                        checked={filled("refuse_older_agents") == "true"}/>
+                    <input type="checkbox" class="checkbox checkbox-sm" id="older" name="reject_older_agents" value="true"
+                        checked={filled("reject_older_agents") == "true"}/>
                     <label for="older"><span class="font-medium">{words.older}</span><span class="choice-text">{words.older_hint}</span></label>
                 </div>
             </div>
@@ -72,7 +72,7 @@ fn EditWorkerForm(worker: WorkerView, known: FleetLabels) -> impl IntoView {
                     autofocus=errors.is_first("networks") value=filled("networks")/>
             </Field>
             <div class="form-actions">
-                <button class="btn btn-primary">{t().server_pages().people.save}</button>
+                <button class="btn btn-primary">{t().server_pages().users.save}</button>
                 <a class="btn btn-ghost" href=page>{t().common.cancel}</a>
             </div>
         </form>
@@ -89,7 +89,7 @@ fn stored_settings(worker: &WorkerView) -> AnyView {
     view! {
         <div class="notice notice-warn" role="alert">
             <Icon glyph=Glyph::Warning/>
-            <p class="grow">{words.overtaken}</p>
+            <p class="grow">{words.changed_meanwhile}</p>
         </div>
         <section class="panel mb-6" aria-labelledby="stored">
             <h2 id="stored" class="panel-head">{words.stored}</h2>
@@ -98,7 +98,7 @@ fn stored_settings(worker: &WorkerView) -> AnyView {
                 <div><dt>{create.kind}</dt><dd>{worker_type_label(&t().status, worker.worker_type)}</dd></div>
                 <div><dt>{create.labels}</dt><dd><LabelChips labels=set.labels list="/admin/workers" none=t().worker.no_labels/></dd></div>
                 {set.ignore_reported_labels.then(|| view! { <div><dt>{words.reported}</dt><dd>{words.not_counted}</dd></div> })}
-                {set.refuse_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_refused}</dd></div> })}
+                {set.reject_older_agents.then(|| view! { <div><dt>{words.older_agents}</dt><dd>{words.older_rejected}</dd></div> })}
                 <div><dt>{create.networks}</dt><dd>{networks}</dd></div>
             </dl>
         </section>
@@ -139,7 +139,7 @@ fn LabelFields(
     let (words, create) = (&t().server_pages().worker, &t().server_pages().create);
     let set = worker.settings.unwrap_or_default();
     let everywhere = worker.ignore_reported_labels && !set.ignore_reported_labels;
-    let hint = if everywhere { words.ignored_everywhere } else { words.ignore_hint };
+    let hint = if everywhere { words.ignored_on_all_workers } else { words.ignore_hint };
     let reported = reported_labels(worker.reported_labels, &set.labels, worker.ignore_reported_labels);
     view! {
         <fieldset class="field">

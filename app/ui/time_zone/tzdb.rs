@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_a_moment() {
+    fn local_time_becomes_a_timestamp() {
         for (name, shown, moment) in [
             ("Asia/Kolkata", "2024-01-05T10:30:00Z", "2024-01-05T05:00:00Z"),
             ("Europe/Berlin", "2024-07-01T12:00:00Z", "2024-07-01T10:00:00Z"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_zone_is_refused() {
+    fn invalid_zone_file_is_an_error() {
         let long = "A".repeat(4_096);
         for name in [
             "",

@@ -1,4 +1,4 @@
-"""What a person sees: log lines on stdout, a progress bar on stderr."""
+"""What a user sees: log lines on stdout, a progress bar on stderr."""
 
 from __future__ import annotations
 

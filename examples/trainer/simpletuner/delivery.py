@@ -44,7 +44,7 @@ class Courier(threading.Thread):
         self._changed = threading.Condition()
         self._closing = False
         self._pause = 0.0
-        self._complained_of_refusal = False
+        self._complained_of_rejection = False
         self._opener = _opener(listener.url)
         self.start()
 
@@ -96,7 +96,7 @@ class Courier(threading.Thread):
                 answer.read()
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code not in TRY_AGAIN:
-                self._note_refusal(error.code)
+                self._note_rejection(error.code)
                 return True
             return self._note_absence(f"HTTP {error.code}")
         except (OSError, http.client.HTTPException) as error:
@@ -106,11 +106,11 @@ class Courier(threading.Thread):
         self._pause = 0.0
         return True
 
-    def _note_refusal(self, code: int) -> None:
-        if not self._complained_of_refusal:
-            self._complained_of_refusal = True
+    def _note_rejection(self, code: int) -> None:
+        if not self._complained_of_rejection:
+            self._complained_of_rejection = True
             self._console.warn(
-                f"webhook {self.listener.name} refused an event (HTTP {code}): check its "
+                f"webhook {self.listener.name} rejected an event (HTTP {code}): check its "
                 "auth_token and callback_url; the training goes on"
             )
 

@@ -121,7 +121,7 @@ class Webhooks(TrainerCase):
         entry = {**listener.entry(), "callback_url": listener.url.replace("/events", "/refuse")}
         code, out, _ = self.run_to_end({"webhook_config": entry})
         self.assertEqual(code, 0)
-        self.assertEqual(out.count("refused an event (HTTP 403)"), 1)
+        self.assertEqual(out.count("rejected an event (HTTP 403)"), 1)
 
 
 class Queueing(unittest.TestCase):

@@ -117,7 +117,7 @@ class Resuming(TrainerCase):
         self.assertIn("checkpoint-12 cannot be read", out)
         self.assertIn("continuing from step 8", out)
 
-    def test_another_network_size_is_refused(self) -> None:
+    def test_another_network_size_is_rejected(self) -> None:
         self.assertEqual(self.run_to_end({})[0], 0)
         code, _, err = self.run_to_end({"example_hidden_units": 9})
         self.assertEqual(code, 2)
@@ -179,7 +179,7 @@ class Stopping(TrainerCase):
 
 
 class BrokenConfigurations(TrainerCase):
-    def assert_refused(self, result: tuple[int, str, str], reason: str) -> None:
+    def assert_rejected(self, result: tuple[int, str, str], reason: str) -> None:
         code, _, err = result
         self.assertEqual(code, 2, err)
         self.assertIn(reason, err)
@@ -195,7 +195,7 @@ class BrokenConfigurations(TrainerCase):
         ]
         for env, reason in cases:
             with self.subTest(reason):
-                self.assert_refused(self.finish(self.start_with(env)), reason)
+                self.assert_rejected(self.finish(self.start_with(env)), reason)
 
     def test_impossible_values(self) -> None:
         cases: list[tuple[dict[str, Any], str]] = [
@@ -209,12 +209,12 @@ class BrokenConfigurations(TrainerCase):
         ]
         for config, reason in cases:
             with self.subTest(reason):
-                self.assert_refused(self.run_to_end(config), reason)
+                self.assert_rejected(self.run_to_end(config), reason)
 
-    def test_a_refusal_inside_the_run_is_reported(self) -> None:
+    def test_a_rejection_inside_the_run_is_reported(self) -> None:
         listener = self.listener()
         config = {"data_backend_config": "none.json", "webhook_config": listener.entry()}
-        self.assert_refused(self.run_to_end(config), "none.json")
+        self.assert_rejected(self.run_to_end(config), "none.json")
         self.assertEqual(listener.of_type("error")[0]["severity"], "error")
         self.assertEqual(listener.statuses(), ["starting", "failed"])
 

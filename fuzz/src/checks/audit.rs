@@ -12,7 +12,7 @@ use crate::clock::encode_hex;
 
 /// An entry as a database has it.
 #[derive(Clone, PartialEq)]
-struct TrailRow {
+struct AuditLogRow {
     chain: String,
     seq: i64,
     previous: String,
@@ -25,7 +25,7 @@ struct TrailRow {
     hash: String,
 }
 
-impl TrailRow {
+impl AuditLogRow {
     fn record(&self) -> AuditRecord<'_> {
         AuditRecord {
             chain: &self.chain,
@@ -52,10 +52,10 @@ pub fn check(data: &[u8]) {
     let [plan, fields @ ..] = lines.as_slice() else { return };
     let mut plan = plan.bytes();
     let mut next = || plan.next().unwrap_or_default();
-    let rows = build_trail(usize::from(next() % 8) + 1, fields);
+    let rows = build_audit_log(usize::from(next() % 8) + 1, fields);
     let newest = rows.last().map(|row| EntryRef { seq: row.seq, hash: row.hash.clone() }).unwrap_or_default();
     let head = ChainHead { newest, removed: EntryRef::default() };
-    assert!(verify_trail(&rows, &head).is_clean());
+    assert!(verify_audit_log(&rows, &head).is_clean());
     rows.iter().for_each(assert_decodable);
 
     let (change, index) = (next(), usize::from(next()) % rows.len());
@@ -76,13 +76,13 @@ pub fn check(data: &[u8]) {
         10 => tampered.swap(index, 0),
         _ => tampered.insert(index, rows[0].clone()),
     }
-    assert_eq!(verify_trail(&tampered, &head).is_clean(), tampered == rows, "{change} {index} {replacement:?}");
+    assert_eq!(verify_audit_log(&tampered, &head).is_clean(), tampered == rows, "{change} {index} {replacement:?}");
 }
 
-fn build_trail(count: usize, fields: &[&str]) -> Vec<TrailRow> {
+fn build_audit_log(count: usize, fields: &[&str]) -> Vec<AuditLogRow> {
     let mut fields = fields.iter().copied().chain(["x"]).cycle();
     let mut next = || fields.next().unwrap_or_default().to_owned();
-    let mut rows = Vec::<TrailRow>::new();
+    let mut rows = Vec::<AuditLogRow>::new();
     for seq in (1..).take(count) {
         let action = AuditAction::ALL[next().len() % AuditAction::ALL.len()];
         let (actor, target, detail, request) = (next(), next(), next(), next());
@@ -93,12 +93,12 @@ fn build_trail(count: usize, fields: &[&str]) -> Vec<TrailRow> {
         let AuditEvent { actor, target, detail, request_id, .. } = event;
         assert!(![&actor, &target, &detail].iter().any(|text| text.contains('\0')), "no database keeps that");
         let (chain, action) = ("c_1".to_owned(), action.as_str().to_owned());
-        rows.push(TrailRow { chain, seq, previous, at: seq, actor, action, target, detail, request_id, hash });
+        rows.push(AuditLogRow { chain, seq, previous, at: seq, actor, action, target, detail, request_id, hash });
     }
     rows
 }
 
-fn verify_trail(rows: &[TrailRow], head: &ChainHead) -> VerifyReport {
+fn verify_audit_log(rows: &[AuditLogRow], head: &ChainHead) -> VerifyReport {
     let heads = BTreeMap::from([("c_1".to_owned(), head.clone())]);
     let mut verifier = Verifier::new(hash, heads, SignedHashes::default());
     rows.iter().for_each(|row| verifier.verify_record(&row.record(), &row.hash));
@@ -106,7 +106,7 @@ fn verify_trail(rows: &[TrailRow], head: &ChainHead) -> VerifyReport {
 }
 
 /// What is hashed can be taken apart again, so that no two entries are alike in it.
-fn assert_decodable(row: &TrailRow) {
+fn assert_decodable(row: &AuditLogRow) {
     let bytes = row.record().canonical_bytes();
     let mut rest = bytes.as_slice();
     let mut field = || {

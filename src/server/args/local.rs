@@ -122,8 +122,8 @@ mod tests {
         let account = |args: LocalArgs| args.account().map_err(|exit| exit.message().to_owned());
         assert_eq!(account(args(LocalWorkerMode::Off, None, false)), Ok(None));
         for local in [LocalWorkerMode::Auto, LocalWorkerMode::On] {
-            let refused = account(args(local, None, false)).expect_err("the server's own user");
-            assert!(refused.contains("--local-shares-user"), "{refused}");
+            let rejected = account(args(local, None, false)).expect_err("the server's own user");
+            assert!(rejected.contains("--local-shares-user"), "{rejected}");
             assert_eq!(account(args(local, None, true)), Ok(Some(LocalAccount::Server)));
             let missing = account(args(local, Some("nobody-of-this-name"), false)).expect_err("no such user");
             assert!(missing.contains("nobody-of-this-name"), "{missing}");

@@ -17,10 +17,10 @@ pub fn build_shipper(args: &ServerArgs, services: &Arc<Services>, data: &Path) -
 
 /// Signs the end of this server's chain, and ships the checkpoint.
 pub async fn close_audit(services: &Arc<Services>, shipper: Option<&AuditShipper>) {
-    if let Err(refusal) = services.audit.sign_audit().await {
-        tracing::warn!(error = ?refusal, "audit: failed to sign the last entries");
-    } else if let Err(refusal) = services.audit.close_audit().await {
-        tracing::warn!(error = ?refusal, "audit: failed to sign the end of the chain");
+    if let Err(error) = services.audit.sign_audit().await {
+        tracing::warn!(?error, "audit: failed to sign the last entries");
+    } else if let Err(error) = services.audit.close_audit().await {
+        tracing::warn!(?error, "audit: failed to sign the end of the chain");
     }
     if let Some(shipper) = shipper
         && let Err(error) = shipper.send_all().await

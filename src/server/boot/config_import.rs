@@ -26,8 +26,8 @@ pub async fn import_configs(services: &Arc<Services>, directory: &Path) -> Resul
         };
         match services.configs.put_config(Caller::system(), name.clone(), bundle, ConfigPrecondition::Any).await {
             Ok(config) => tracing::info!(name, revision = config.revision, "configuration import: imported"),
-            Err(refusal) => {
-                let why = ApiError::from(refusal).to_problem(Locale::En).detail;
+            Err(error) => {
+                let why = ApiError::from(error).to_problem(Locale::En).detail;
                 tracing::warn!("configuration import: skipped {}: {why}", path.display());
             }
         }

@@ -75,8 +75,8 @@ impl LocalAgent {
             match services.workers.local_worker(&name).await.map(|token| self.run_command(&name, &token, pin).spawn()) {
                 Ok(Ok(child)) => wait_or_stop(child, &shutdown, self.key_changed(pin)).await,
                 Ok(Err(error)) => tracing::error!(%error, "local worker: failed to start the agent"),
-                Err(refusal) => {
-                    tracing::error!(error = ?refusal, worker = name, "local worker: jobs cannot run on this host");
+                Err(error) => {
+                    tracing::error!(?error, worker = name, "local worker: jobs cannot run on this host");
                 }
             }
             tokio::select! {

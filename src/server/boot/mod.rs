@@ -187,18 +187,18 @@ async fn run(args: &ServerArgs, settings: Vec<SettingView>) -> Result<(), ExitEr
     serve::serve(listener, http::router(app), tls.as_ref(), &room, &shutdown).await;
     tasks.close();
     tasks.wait().await;
-    if let Err(refusal) = services.access.flush_last_used().await {
-        tracing::warn!(error = ?refusal, "shutdown: failed to flush the last uses of tokens and sessions");
+    if let Err(error) = services.access.flush_last_used().await {
+        tracing::warn!(?error, "shutdown: failed to flush the last uses of tokens and sessions");
     }
-    if let Err(refusal) = services.agents.flush_presence().await {
-        tracing::warn!(error = ?refusal, "shutdown: failed to flush worker contact times");
+    if let Err(error) = services.agents.flush_presence().await {
+        tracing::warn!(?error, "shutdown: failed to flush worker contact times");
     }
-    if let Err(refusal) = services.gpus.save_gpu_history().await {
-        tracing::warn!(error = ?refusal, "shutdown: failed to flush GPU history");
+    if let Err(error) = services.gpus.save_gpu_history().await {
+        tracing::warn!(?error, "shutdown: failed to flush GPU history");
     }
     audit::close_audit(&services, shipper.as_deref()).await;
-    if let Err(refusal) = services.system.resign().await {
-        tracing::warn!(error = ?refusal, "shutdown: failed to notify other servers; they detect it automatically");
+    if let Err(error) = services.system.resign().await {
+        tracing::warn!(?error, "shutdown: failed to notify other servers; they detect it automatically");
     }
     services.context.store.close().await;
     tracing::info!("stopped");

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(note().and_then(|note| note.fingerprint), Some(tls.fingerprint()));
         stop.cancel();
         kept.await.expect("its end");
-        assert!(note().is_none(), "it is gone");
+        assert!(note().is_none(), "the file is removed");
         following.abort();
     }
 }

@@ -182,11 +182,11 @@ mod tests {
     #[tokio::test]
     async fn subscriber_wakes_only_for_changes() {
         let hub = ChangeNotifier::default();
-        let mut bell = hub.subscribe();
+        let mut receiver = hub.subscribe();
         hub.notify([]);
-        assert!(!bell.has_changed().expect("the notifier exists"));
+        assert!(!receiver.has_changed().expect("the notifier exists"));
         hub.notify([Topic::Jobs]);
-        bell.changed().await.expect("the notifier exists");
+        receiver.changed().await.expect("the notifier exists");
     }
 
     #[tokio::test]

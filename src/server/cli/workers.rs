@@ -80,7 +80,7 @@ pub struct CreateWorkerArgs {
     ignore_reported_labels: bool,
     /// Reject agents of the older protocol, which use the worker token for every request.
     #[arg(long)]
-    refuse_older_agents: bool,
+    reject_older_agents: bool,
     /// Allow the agent from this network only (repeatable).
     #[arg(long = "network", value_name = "CIDR")]
     networks: Vec<String>,
@@ -204,7 +204,7 @@ async fn create_worker(create: CreateWorkerArgs, client: &Client, output: &mut O
         worker_type,
         labels: super::run::collect_labels(create.labels),
         ignore_reported_labels: create.ignore_reported_labels,
-        refuse_older_agents: create.refuse_older_agents,
+        reject_older_agents: create.reject_older_agents,
         allowed_networks: create.networks,
         lifetime: create.token_lifetime.into(),
     };

@@ -10,7 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 /// Writes a file unless it exists; a file of a concurrent writer stays.
 pub fn write_if_absent(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     match write_temp(path, mode, bytes)?.persist_noclobber(path) {
-        Err(refused) if refused.error.kind() != ErrorKind::AlreadyExists => Err(refused.error),
+        Err(rejected) if rejected.error.kind() != ErrorKind::AlreadyExists => Err(rejected.error),
         Ok(_) | Err(_) => Ok(()),
     }
 }

@@ -223,6 +223,6 @@ proptest! {
         let mut bytes = [b"STGPUH01".as_slice(), &bytes].concat();
         let digest = Sha256::digest(&bytes);
         bytes.extend(digest);
-        let _read_or_refused = History::from_bytes(&bytes);
+        let _read_or_rejected = History::from_bytes(&bytes);
     }
 }

@@ -16,7 +16,7 @@ use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::Query;
 use crate::http::state::AppState;
 use crate::service::access::Requirement;
-use crate::service::audit::trail;
+use crate::service::audit::entries;
 
 pub fn routes(app: &AppState) -> Routes {
     let reads = Requirement::Permission(Permission::AdminAudit);
@@ -49,7 +49,7 @@ const EXPORT: OperationDoc = OperationDoc {
 
 /// Streams one line of JSON per entry. If the database fails while streaming, the response is aborted.
 async fn export(State(app): State<AppState>, Query(filters): Query<AuditFilters>) -> Result<Response, ApiError> {
-    let entries = trail::export(app.services.context.store.clone(), &filters, app.services.context.now())?;
+    let entries = entries::export(app.services.context.store.clone(), &filters, app.services.context.now())?;
     let line = |entry| serde_json::to_string(&entry).map(|line| line + "\n").map_err(std::io::Error::other);
     let failed = |error| {
         tracing::error!(?error, "audit: export aborted");

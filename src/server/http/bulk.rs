@@ -23,7 +23,7 @@ use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest, bulk_re
 const fn bulk_doc(id: &'static str, summary: &'static str) -> OperationDoc {
     OperationDoc {
         description: "Each is handled independently: an error of one does not affect the others. The response contains for each \
-                 its outcome: `done`, `unchanged` if nothing had to change, or `refused` with the problem.",
+                 its outcome: `done`, `unchanged` if nothing had to change, or `rejected` with the problem.",
         problems: &["too_large"],
         ..OperationDoc::new(id, summary)
     }
@@ -96,7 +96,7 @@ fn to_result((id, became): BulkItemOutcome) -> BulkResult {
         Ok(BulkItemEffect::Unchanged) => plain(BulkOutcome::Unchanged),
         Err(error) => {
             let problem = ApiError::from(error).to_problem(current_locale());
-            BulkResult { problem: Some(problem), ..plain(BulkOutcome::Refused) }
+            BulkResult { problem: Some(problem), ..plain(BulkOutcome::Rejected) }
         }
     }
 }

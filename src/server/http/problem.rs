@@ -218,8 +218,8 @@ impl From<ServiceError> for ApiError {
             ServiceError::NameTaken(name) => Self::new(S::CONFLICT, Sentence::NameTakenWorker { name: escaped(&name) }),
             ServiceError::Invalid(invalid) => invalid::invalid_input(&invalid),
             ServiceError::InvalidFields(wrong) => invalid::invalid_fields(&wrong),
-            ServiceError::JobTransition(refused) => transitions::job_problem(&refused),
-            ServiceError::WorkerTransition(refused) => transitions::worker_problem(refused),
+            ServiceError::JobTransition(rejected) => transitions::job_problem(&rejected),
+            ServiceError::WorkerTransition(rejected) => transitions::worker_problem(rejected),
             ServiceError::LogGap { durable } => {
                 let sentence = Sentence::LogGap { offset: durable.to_string() };
                 Self::new(S::CONFLICT, sentence).with("durable", durable)
@@ -303,7 +303,7 @@ fn upload_problem(why: UploadRejection, kept: u64) -> ApiError {
 fn store_problem(error: &StoreError) -> ApiError {
     match error {
         StoreError::Conflict => ApiError::new(StatusCode::CONFLICT, Sentence::ConcurrentChange),
-        StoreError::Refused | StoreError::Unavailable(_) => {
+        StoreError::Rejected | StoreError::Unavailable(_) => {
             tracing::error!(%error, "database error");
             service_unavailable(Sentence::DatabaseUnavailable)
         }

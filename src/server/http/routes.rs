@@ -1,6 +1,6 @@
 //! Routes. Each one must declare who may use it and its documentation.
 
-use app::domain::audit::rate_limit::RefusalKind;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::ids::JobId;
 use axum::Router;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -200,7 +200,7 @@ async fn check_permission(
         let detail = json!({"reason": "permission_denied", "permission": permission});
         app.services
             .audit
-            .record_refusal(caller_from_principal(principal), RefusalKind::AccessDenied, peer, &wanted, detail)
+            .record_rejection(caller_from_principal(principal), RejectionKind::AccessDenied, peer, &wanted, detail)
             .await;
     }
     match permitted {

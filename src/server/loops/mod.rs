@@ -33,7 +33,7 @@ const SESSIONS_INTERVAL: Duration = Duration::from_hours(1);
 const DISK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of rejected requests that were not recorded.
-const REFUSALS_INTERVAL: Duration = Duration::from_mins(1);
+const REJECTIONS_INTERVAL: Duration = Duration::from_mins(1);
 /// Signatures and retention of the audit log, and retention of ended jobs.
 const AUDIT_INTERVAL: Duration = Duration::from_hours(1);
 
@@ -82,7 +82,7 @@ impl Loops<'_> {
     }
     /// What is recorded, signed, or removed from time to time.
     fn start_cleanup(&self) {
-        self.every("refused", REFUSALS_INTERVAL, |services| async move {
+        self.every("rejections", REJECTIONS_INTERVAL, |services| async move {
             services.audit.flush_suppressed().await;
             Ok(())
         });
@@ -179,8 +179,8 @@ async fn run_every<F>(
         let begun = Instant::now();
         let ended = pass(Arc::clone(&services)).await;
         passes.record(services.context.now(), begun.elapsed(), ended.is_ok());
-        if let Err(refusal) = ended {
-            tracing::error!(task = name, error = ?refusal, "background loop failed; retrying at its next pass");
+        if let Err(error) = ended {
+            tracing::error!(task = name, ?error, "background loop failed; retrying at its next pass");
         }
     }
 }

@@ -11,7 +11,7 @@ pub mod shipping;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use app::domain::audit::rate_limit::RefusalKind;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::time::Timestamp;
 
 use self::dispatch::DispatchMetrics;
@@ -33,7 +33,7 @@ pub struct Metrics {
     /// The time between two contacts of a worker.
     pub silence: Histogram,
     /// Rejected requests.
-    pub refused: RefusalMetrics,
+    pub rejections: RejectionMetrics,
     /// Background loops.
     pub loops: LoopMetrics,
     /// Shipping of audit checkpoints.
@@ -48,7 +48,7 @@ impl Metrics {
             dispatch: DispatchMetrics::default(),
             http: HttpMetrics::default(),
             silence: Histogram::of_seconds(WAIT_BOUNDS),
-            refused: RefusalMetrics::default(),
+            rejections: RejectionMetrics::default(),
             loops: LoopMetrics::default(),
             shipping: ShippingMetrics::default(),
         }
@@ -92,22 +92,22 @@ impl CommitMetrics {
 
 /// Rejected requests.
 #[derive(Debug, Default)]
-pub struct RefusalMetrics {
-    recorded: [AtomicU64; RefusalKind::ALL.len()],
+pub struct RejectionMetrics {
+    recorded: [AtomicU64; RejectionKind::ALL.len()],
     /// Unauthenticated requests that claim to be a worker's.
     pub unknown_workers: AtomicU64,
     /// Other unauthenticated requests.
     pub unknown_users: AtomicU64,
 }
 
-impl RefusalMetrics {
+impl RejectionMetrics {
     /// Counts a rejection.
-    pub fn record(&self, kind: RefusalKind) {
+    pub fn record(&self, kind: RejectionKind) {
         self.recorded[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of rejections by kind.
-    pub fn recorded(&self) -> impl Iterator<Item = (RefusalKind, u64)> {
-        RefusalKind::ALL.iter().map(|kind| (*kind, self.recorded[*kind as usize].load(Ordering::Relaxed)))
+    pub fn recorded(&self) -> impl Iterator<Item = (RejectionKind, u64)> {
+        RejectionKind::ALL.iter().map(|kind| (*kind, self.recorded[*kind as usize].load(Ordering::Relaxed)))
     }
 }

@@ -33,7 +33,7 @@ use self::artifacts::file_usage::FileUsageCache;
 use self::artifacts::upload_finalizer::UploadFinalizer;
 use self::audit::AuditService;
 use self::audit::checkpoint::AuditSigner;
-use self::audit::refusals::AuditRateLimiter;
+use self::audit::rejections::AuditRateLimiter;
 use self::bulk::BulkService;
 use self::configs::ConfigService;
 pub use self::context::ServiceContext;

@@ -69,7 +69,7 @@ impl ServiceContext {
             let outcome = outcome.lock().expect("no panic while it is held").take();
             match (written, outcome) {
                 (Ok(()), Some(Ok(value))) => Ok(value),
-                (Err(StoreError::Refused), Some(Err(refusal))) => Err(refusal),
+                (Err(StoreError::Rejected), Some(Err(error))) => Err(error),
                 (Err(error), _) => Err(ServiceError::Store(error)),
                 (Ok(()), _) => {
                     Err(ServiceError::Store(StoreError::Unavailable("the unit of work did not run".to_owned())))
@@ -95,13 +95,13 @@ where
             let mut unit = UnitOfWork::new(tx, context, caller);
             let done = match unit.recheck_authorization().await {
                 Ok(()) => step(&mut unit).await,
-                Err(refusal) => Err(refusal),
+                Err(error) => Err(error),
             };
             match done {
                 Err(ServiceError::Store(error)) => Err(error),
-                Err(refusal) => {
-                    *outcome.lock().expect("no panic while it is held") = Some(Err(refusal));
-                    Err(StoreError::Refused)
+                Err(error) => {
+                    *outcome.lock().expect("no panic while it is held") = Some(Err(error));
+                    Err(StoreError::Rejected)
                 }
                 Ok(value) => {
                     unit.publish();

@@ -96,7 +96,7 @@ pub enum StoreError {
     /// The row has changed since the decision, or the name is taken: another transaction was first.
     Conflict,
     /// The use case rejected the request. Nothing was written.
-    Refused,
+    Rejected,
     /// The database cannot be reached, is full, or corrupt.
     Unavailable(String),
     /// A row that violates an invariant.
@@ -112,7 +112,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Conflict => f.write_str("the row was changed by another transaction"),
-            Self::Refused => f.write_str("the use case rejected the request"),
+            Self::Rejected => f.write_str("the use case rejected the request"),
             Self::Unavailable(why) => write!(f, "the database is not available: {why}"),
             Self::CorruptRow { table, row, message: what } => {
                 write!(f, "corrupt database row {row} of {table}: {what}")

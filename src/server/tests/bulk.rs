@@ -40,10 +40,10 @@ async fn several_workers_are_drained_and_resumed_with_audit_entries() {
     let drained = bulk("drain", json!([b, "no sense", a, c, gone, b])).await.expect_status(200);
     let expected = [
         (b.as_str(), "done"),
-        ("no sense", "refused not_found"),
+        ("no sense", "rejected not_found"),
         (&a, "done"),
         (&c, "unchanged"),
-        (gone, "refused worker_not_found"),
+        (gone, "rejected worker_not_found"),
     ];
     assert_eq!(outcomes(&drained), pairs(&expected), "in their order, and each once");
     assert_eq!(entries(&server, "worker.drained").await, 3, "one of them was there before");
@@ -104,9 +104,9 @@ async fn bulk_delete_removes_offline_workers_only() {
     let (gone, _) = server.create_worker("gone").await;
     let body = json!({"ids": [here, gone]});
     let deleted = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body.clone()).await.expect_status(200);
-    assert_eq!(outcomes(&deleted), pairs(&[(&here, "refused worker_connected"), (&gone, "done")]));
+    assert_eq!(outcomes(&deleted), pairs(&[(&here, "rejected worker_connected"), (&gone, "done")]));
     let again = server.post(&Actor::Admin, "/api/admin/workers/bulk/delete", body).await.expect_status(200);
-    assert_eq!(outcomes(&again)[1].1, "refused worker_not_found");
+    assert_eq!(outcomes(&again)[1].1, "rejected worker_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/admin/workers").await.expect_status(200)["total"], 1);
 }
 
@@ -135,15 +135,16 @@ async fn owners_cancel_and_retry_several_jobs() {
         server.post(&ada, &format!("/api/queue/bulk/{verb}"), json!({"ids": ids})).await.expect_status(200)
     };
     let cancelled = bulk("cancel", json!([mine, others, "a job"])).await;
-    let expected = [(mine.as_str(), "done"), (&others, "refused job_not_found"), ("a job", "refused not_found")];
+    let expected = [(mine.as_str(), "done"), (&others, "rejected job_not_found"), ("a job", "rejected not_found")];
     assert_eq!(outcomes(&cancelled), pairs(&expected), "a job that they may not see is not there for them");
     assert_eq!(
         (server.job_status(&mine).await, server.job_status(&others).await),
         ("cancelled".into(), "queued".into())
     );
-    assert_eq!(outcomes(&bulk("cancel", json!([mine])).await), pairs(&[(&mine, "refused job_ended")]));
+    assert_eq!(outcomes(&bulk("cancel", json!([mine])).await), pairs(&[(&mine, "rejected job_ended")]));
     let again = bulk("retry", json!([mine, also_mine, others])).await;
-    let expected = [(mine.as_str(), "done"), (&also_mine, "refused job_not_ended"), (&others, "refused job_not_found")];
+    let expected =
+        [(mine.as_str(), "done"), (&also_mine, "rejected job_not_ended"), (&others, "rejected job_not_found")];
     assert_eq!(outcomes(&again), pairs(&expected));
     let new = again["results"][0]["new_job_id"].as_str().expect("a new job");
     assert_eq!(server.job(new).await["retry_of"], mine);
@@ -193,18 +194,18 @@ async fn page_names_the_workers_and_shows_the_outcome() {
     let session = server.add_user("ada", "admin").await;
     let (here, _, _events) = server.connect_worker("here & <there>").await;
     let (gone, _) = server.create_worker("gone").await;
-    let ask = async |action: &str| {
+    let get_page = async |action: &str| {
         let path =
             format!("/admin/workers/bulk?action={action}&id={here}&id={gone}&id=nonsense&back=/admin/workers?q=h");
         server.get(&session, &path).await
     };
-    let asked = ask("delete").await.text();
+    let asked = get_page("delete").await.text();
     assert!(asked.contains("here &amp; &lt;there&gt;") && asked.contains("Skipped: not offline"), "{asked}");
     assert!(asked.contains("Delete 1 worker") && asked.contains("1 selected item no longer exists."));
     assert!(!asked.contains(&format!("value=\"{here}\"")) && asked.contains(&format!("value=\"{gone}\"")), "{asked}");
-    let drain = ask("drain").await.text();
+    let drain = get_page("drain").await.text();
     assert!(drain.contains("Accepts no new jobs") && drain.contains("Offline; drains when reconnected"), "{drain}");
-    assert_eq!(ask("cancel").await.status, StatusCode::NOT_FOUND, "that is for jobs");
+    assert_eq!(get_page("cancel").await.status, StatusCode::NOT_FOUND, "that is for jobs");
     let form = format!("id={here}&id={gone}&id=nonsense&back=/admin/workers?q=e");
     let (to, said) = post(&server, &session, "/ui/workers/bulk/drain", &form).await;
     assert_eq!(to, "/admin/workers?q=e");

@@ -93,8 +93,8 @@ async fn only_the_current_attempt_gets_secrets() {
     put_secret(&server, &Actor::Admin, "HF_TOKEN", VALUE, true).await;
     let (job, key) = offered(&server, &Actor::Admin, json!({})).await;
     let path = format!("/api/workers/job/{job}/secrets?attempt=1");
-    let (_, stranger) = server.create_worker("gpu-2").await;
-    server.call(&stranger, "POST", &path, "").await.expect_problem(409, "not_your_attempt");
+    let (_, other_worker) = server.create_worker("gpu-2").await;
+    server.call(&other_worker, "POST", &path, "").await.expect_problem(409, "not_your_attempt");
     server.call(&Actor::Admin, "POST", &path, "").await.expect_problem(401, "worker_token_missing");
     server.report_status(&key, &job, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     server.call(&key, "POST", &path, "").await.expect_problem(409, "job_ended");
@@ -137,9 +137,9 @@ async fn shared_secrets_require_permission_to_change() {
     let server = TestServer::start().await;
     let lead = server.add_user("leo", "lead").await;
     let put = json!({"value": VALUE, "shared": true}).to_string();
-    let refused =
+    let rejected =
         server.call(&lead, "PUT", "/api/secrets/HF_TOKEN", put).await.expect_problem(403, "permission_denied");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("secret.manage")));
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("secret.manage")));
     put_secret(&server, &Actor::Admin, "HF_TOKEN", VALUE, true).await;
     let shared = "/api/secrets/HF_TOKEN?shared=true";
     server.call(&lead, "DELETE", shared, "").await.expect_problem(403, "permission_denied");

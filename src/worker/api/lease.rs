@@ -60,7 +60,7 @@ mod tests {
         let timer = LeaseTimer::default();
         let end = |timer: &LeaseTimer| timer.subscribe().borrow().map(|lease| lease.end_boot_ms);
         timer.renew(1_000);
-        assert_eq!(end(&timer), None, "nobody has said how long it is");
+        assert_eq!(end(&timer), None, "the length of the lease is unknown");
         timer.set_timeout(4);
         for (sent, expected) in [(1_000, 5_000), (3_000, 7_000), (2_000, 7_000)] {
             timer.renew(sent);

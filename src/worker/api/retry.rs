@@ -47,15 +47,15 @@ where
     F: AsyncFnMut() -> Result<T, OrchestratorError>,
 {
     let mut backoff = Backoff::default();
-    let mut refused = 0;
+    let mut rejected = 0;
     loop {
         let (error, after) = match call().await {
             Err(OrchestratorError::Transient { sentence, retry_after }) => (sentence, retry_after),
             Err(OrchestratorError::InvalidResponse(sentence) | OrchestratorError::UntrustedCertificate(sentence)) => {
                 (sentence, None)
             }
-            Err(OrchestratorError::Unauthorized(sentence)) if refused < MAX_UNAUTHORIZED_TRIES => {
-                refused += 1;
+            Err(OrchestratorError::Unauthorized(sentence)) if rejected < MAX_UNAUTHORIZED_TRIES => {
+                rejected += 1;
                 (sentence, None)
             }
             answered => return answered,

@@ -29,13 +29,13 @@ impl AttemptRunner {
             Ok(()) => Box::pin(self.monitor()).await,
             Err(early) => early,
         };
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         tokio::select! {
             biased;
             cause = self.wait_for_stop(StopCause::Cancelled) => {
                 exit.stopped = exit.stopped.max(Some(cause));
             }
-            files = self.upload_final_files(&exit) => refused = files,
+            files = self.upload_final_files(&exit) => rejected = files,
         }
         if self.is_superseded() {
             return None;
@@ -48,8 +48,8 @@ impl AttemptRunner {
             report.error = self.context.status.host_termination_reason().or(report.error);
         }
         self.log_last_output(&report, &end.text);
-        if !refused.is_empty() {
-            report.error = Some(report.error.into_iter().chain(refused).collect::<Vec<_>>().join("\n"));
+        if !rejected.is_empty() {
+            report.error = Some(report.error.into_iter().chain(rejected).collect::<Vec<_>>().join("\n"));
         }
         // Masked again: the end of a log is cut into lines and cleaned, and file names come from the trainer too.
         let mask = &self.job_secrets().mask;
@@ -159,7 +159,7 @@ mod tests {
             "log.json",
             &crate::files::TruncationOffsets { log: 4_096, ..crate::files::TruncationOffsets::default() },
         )?;
-        assert_eq!(LogTail::read(&dir, &mask)?.lines_before, None, "of what was given up nobody knows the lines");
+        assert_eq!(LogTail::read(&dir, &mask)?.lines_before, None, "the number of lines in a gap is unknown");
         Ok(())
     }
 }

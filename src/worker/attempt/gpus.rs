@@ -18,9 +18,9 @@ impl AttemptRunner {
         let marker = self.environment_marker();
         // In a container the PIDs may be those of the host. Then no such process exists here, and it is not counted as
         // foreign.
-        let is_stranger =
+        let is_unrelated =
             |pid: u32| i32::try_from(pid).is_ok_and(|pid| process::has_environment_entry(pid, &marker) == Some(false));
-        self.context.gpus.wait_until_free(&self.spec.offer.gpus, is_stranger).await;
+        self.context.gpus.wait_until_free(&self.spec.offer.gpus, is_unrelated).await;
     }
 
     /// An environment entry that all processes of this attempt have, and no others.

@@ -47,7 +47,7 @@ impl AttemptRunner {
             let (next, lines) = if fresh { read().await } else { (offset, Vec::new()) };
             let points = parse_points(&mut reader, &self.job_secrets().mask, &lines);
             let lease =
-                self.context.token_refused.load(Ordering::Relaxed) && reported.elapsed() > LEASE_KEEPALIVE_INTERVAL;
+                self.context.token_rejected.load(Ordering::Relaxed) && reported.elapsed() > LEASE_KEEPALIVE_INTERVAL;
             if !points.is_empty() || lease {
                 reported = Instant::now();
                 if !self.send_metrics(points).await {

@@ -42,13 +42,13 @@ impl AttemptRunner {
     }
 
     async fn upload_samples(&self, mut done: watch::Receiver<bool>) {
-        let mut refused = HashSet::new();
+        let mut rejected = HashSet::new();
         while !*done.borrow() {
             for artifact in self.pending_artifacts().await {
                 let age = clock::now().0 - artifact.file.modified_ms;
                 let wanted = artifact.kind == ArtifactKind::Sample && age > STABLE_AFTER_MS;
-                if wanted && !refused.contains(&artifact.file.path) && self.upload_file(&artifact).await.is_err() {
-                    refused.insert(artifact.file.path);
+                if wanted && !rejected.contains(&artifact.file.path) && self.upload_file(&artifact).await.is_err() {
+                    rejected.insert(artifact.file.path);
                 }
                 if *done.borrow() {
                     return;
@@ -63,16 +63,16 @@ impl AttemptRunner {
             return std::future::pending().await;
         }
         let mut events = CheckpointEventReader::default();
-        let mut refused = HashSet::new();
+        let mut rejected = HashSet::new();
         loop {
             self.read_events(&mut events).await;
             let due = self.pending_checkpoints(&events, TrainerState::Running(clock::now().0)).await;
             // One at a time: meanwhile there may be a newer one.
-            if let Some(checkpoint) = due.into_iter().find(|checkpoint| !refused.contains(&checkpoint.name))
+            if let Some(checkpoint) = due.into_iter().find(|checkpoint| !rejected.contains(&checkpoint.name))
                 && let Err(error) = self.upload_checkpoint(&checkpoint).await
             {
                 tracing::info!("{}: {} was not uploaded: {error}", self.key(), checkpoint.name);
-                refused.insert(checkpoint.name);
+                rejected.insert(checkpoint.name);
             }
             tokio::time::sleep(SCAN_INTERVAL).await;
         }
@@ -92,17 +92,17 @@ impl AttemptRunner {
     }
 
     async fn upload_remaining_files(&self, exit: &AttemptExit) -> Vec<String> {
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         for artifact in self.pending_artifacts().await {
             if artifacts::is_checkpoint_path(&artifact.file.path) {
                 continue;
             }
             if let Err(error) = self.upload_file(&artifact).await {
-                refused.push(format!("{} was not stored: {error}", artifact.file.path));
+                rejected.push(format!("{} was not stored: {error}", artifact.file.path));
             }
         }
-        refused.extend(self.upload_final_checkpoints(exit).await);
-        refused
+        rejected.extend(self.upload_final_checkpoints(exit).await);
+        rejected
     }
 
     /// Uploads the checkpoints that are missing after the end.
@@ -112,13 +112,13 @@ impl AttemptRunner {
         let dir = self.dir.clone();
         let last_sign = run_blocking(move || Ok(dir.last_activity_ms())).await.unwrap_or_default();
         let trainer = TrainerState::from_exit(exit, last_sign);
-        let mut refused = Vec::new();
+        let mut rejected = Vec::new();
         for checkpoint in self.pending_checkpoints(&events, trainer).await {
             if let Err(error) = self.upload_checkpoint(&checkpoint).await {
-                refused.push(format!("{} was not stored: {error}", checkpoint.name));
+                rejected.push(format!("{} was not stored: {error}", checkpoint.name));
             }
         }
-        refused
+        rejected
     }
 
     /// Complete checkpoints to upload, the most useful one first.

@@ -110,17 +110,17 @@ mod tests {
         let sha = encode_hex(&Sha256::digest(body));
         assert!(parse(body, &sha.to_uppercase(), false).is_ok());
         assert!(matches!(parse(body, "00", false), Err(BundleError::Damaged { .. })));
-        let refused = |body: &[u8]| parse(body, &encode_hex(&Sha256::digest(body)), false);
-        assert!(matches!(refused(b"{"), Err(BundleError::Unreadable(_))));
-        assert!(matches!(refused(br#"{"files": {}}"#), Err(BundleError::MissingConfig)));
+        let rejected = |body: &[u8]| parse(body, &encode_hex(&Sha256::digest(body)), false);
+        assert!(matches!(rejected(b"{"), Err(BundleError::Unreadable(_))));
+        assert!(matches!(rejected(br#"{"files": {}}"#), Err(BundleError::MissingConfig)));
         let long = "x".repeat(256);
         for name in ["../x", "config.json/x", long.as_str()] {
             let body = serde_json::json!({"files": {"config.json": "", name: ""}}).to_string();
-            assert!(matches!(refused(body.as_bytes()), Err(BundleError::InvalidPath(_))), "{name}");
+            assert!(matches!(rejected(body.as_bytes()), Err(BundleError::InvalidPath(_))), "{name}");
         }
         let body = serde_json::json!({"files": {"config.json": "", "simpletuner/train.py": ""}}).to_string();
         assert!(
-            matches!(refused(body.as_bytes()), Err(BundleError::CodeNotAllowed(name)) if name == "simpletuner/train.py")
+            matches!(rejected(body.as_bytes()), Err(BundleError::CodeNotAllowed(name)) if name == "simpletuner/train.py")
         );
         assert!(parse(body.as_bytes(), &encode_hex(&Sha256::digest(body.as_bytes())), true).is_ok());
     }

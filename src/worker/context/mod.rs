@@ -32,7 +32,7 @@ pub struct AgentContext {
     /// Random per work directory.
     pub install_id: String,
     /// Whether the worker's token was rejected, so that only job tokens are valid.
-    pub token_refused: AtomicBool,
+    pub token_rejected: AtomicBool,
     pub status: SharedStatus,
 }
 

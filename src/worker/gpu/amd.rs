@@ -229,8 +229,8 @@ mod tests {
         let card = AmdProvider::new(root.path()).detect()?.gpus;
         assert_eq!((card[0].vram_gb, card[0].memory_kind), (Some(0.5), Some(MemoryKind::Dedicated)));
         // Otherwise jobs would fail one by one.
-        let refused = AmdProvider { can_open: |_| false, ..AmdProvider::new(root.path()) }.detect();
-        assert!(refused.is_err_and(|why| why.contains("dev/kfd: add it to the groups render")));
+        let rejected = AmdProvider { can_open: |_| false, ..AmdProvider::new(root.path()) }.detect();
+        assert!(rejected.is_err_and(|why| why.contains("dev/kfd: add it to the groups render")));
         // A container without the device.
         std::fs::remove_file(root.path().join("dev/kfd"))?;
         assert_eq!(AmdProvider::new(root.path()).detect()?, Hardware::cpu_only());

@@ -139,7 +139,7 @@ mod tests {
         let of = |granted: &[&str]| shown(root.path(), &hardware, granted);
         assert_eq!(of(&["MIG-1"]), ["nvidia-caps/nvidia-cap3", "nvidia-caps/nvidia-cap4", "nvidia1", "nvidiactl"]);
         assert_eq!(of(&["MIG-2"]), ["nvidia-caps/nvidia-cap5", "nvidia-caps/nvidia-cap6", "nvidia1", "nvidiactl"]);
-        assert_eq!(of(&["MIG-3"]), ["nvidia1", "nvidiactl"], "nobody says what it is made of");
+        assert_eq!(of(&["MIG-3"]), ["nvidia1", "nvidiactl"], "unknown without its parent device");
         assert_eq!(of(&["GPU-b"]), ["nvidia0", "nvidiactl"]);
         Ok(())
     }

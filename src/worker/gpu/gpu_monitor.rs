@@ -69,7 +69,7 @@ impl GpuMonitor {
     /// Detects the hardware, in the thread that keeps polling. If a driver does not respond, the last known hardware is
     /// returned, and no job gets it until the driver responds.
     pub async fn start(config: &AgentConfig) -> (Hardware, Self) {
-        let (asks, asked) = channel();
+        let (sender, requests) = channel();
         let (found, detected) = oneshot::channel();
         let settled: Arc<OnceLock<(Hardware, Arc<MonitorShared>)>> = Arc::default();
         let (cell, own) = (Arc::clone(&settled), config.clone());
@@ -81,30 +81,30 @@ impl GpuMonitor {
                 (provider, hardware) = provider::detect_provider();
             }
             let hardware = apply_restrictions(hardware, &own.gpu, &own.hostname);
-            let (hardware, board) = cell.get_or_init(|| {
+            let (hardware, shared) = cell.get_or_init(|| {
                 hardware_cache::save(&own.work_dir, &hardware);
                 MonitorShared::new(hardware, &own)
             });
             // The receiver is gone if detection took too long.
             let _ = found.send(());
-            if !board.known_uuids.is_empty() {
-                run(provider, board, &asked);
+            if !shared.known_uuids.is_empty() {
+                run(provider, shared, &requests);
             } else if gpu_wait::can_appear(hardware, &own) {
-                gpu_wait::wait_for_gpus(&own, &asked, || board.gpus_added.notify_one());
+                gpu_wait::wait_for_gpus(&own, &requests, || shared.gpus_added.notify_one());
             }
         };
         match std::thread::Builder::new().name("gpus".to_owned()).stack_size(STACK_BYTES).spawn(work) {
             Ok(_) => drop(tokio::time::timeout(STARTUP_TIMEOUT, detected).await),
             Err(error) => tracing::error!("cannot start the GPU monitor: {error}"),
         }
-        let (hardware, board) = settled.get_or_init(|| {
-            let (hardware, board) = MonitorShared::new(hardware_cache::load(&config.work_dir), config);
+        let (hardware, shared) = settled.get_or_init(|| {
+            let (hardware, shared) = MonitorShared::new(hardware_cache::load(&config.work_dir), config);
             let count = hardware.gpus.len();
             tracing::error!("the GPU driver does not respond; the {count} known GPU(s) are unavailable until it does");
-            board.mark_unresponsive(&mut board.state(), STARTUP_TIMEOUT);
-            (hardware, board)
+            shared.mark_unresponsive(&mut shared.state(), STARTUP_TIMEOUT);
+            (hardware, shared)
         });
-        (hardware.clone(), Self { shared: Arc::clone(board), poll_requests: asks })
+        (hardware.clone(), Self { shared: Arc::clone(shared), poll_requests: sender })
     }
 
     /// The GPUs with their current availability.
@@ -167,8 +167,8 @@ impl GpuMonitor {
 
     /// Quarantines GPUs until a user or a reboot releases them.
     pub(super) async fn quarantine(&self, failures: Vec<GpuFailure>) {
-        let board = Arc::clone(&self.shared);
-        let write = move || board.sync_quarantine(&failures, clock::now(), false);
+        let shared = Arc::clone(&self.shared);
+        let write = move || shared.sync_quarantine(&failures, clock::now(), false);
         if let Err(error) = tokio::task::spawn_blocking(write).await {
             tracing::error!("cannot record a quarantine: {error}");
         }
@@ -217,10 +217,10 @@ impl MonitorShared {
             is_unresponsive: false,
         };
         let (state, quarantine) = (Mutex::new(state), Mutex::new(quarantine));
-        let board = Self { known_uuids: known, state, quarantine, changed: Notify::new(), gpus_added: Notify::new() };
+        let shared = Self { known_uuids: known, state, quarantine, changed: Notify::new(), gpus_added: Notify::new() };
         // The first registration must report what an earlier agent knew.
-        board.sync_quarantine(&[], clock::now(), false);
-        (hardware, Arc::new(board))
+        shared.sync_quarantine(&[], clock::now(), false);
+        (hardware, Arc::new(shared))
     }
 
     fn state(&self) -> MutexGuard<'_, MonitorState> {
@@ -303,20 +303,20 @@ impl MonitorShared {
 }
 
 /// Polls immediately, then periodically and on request, until all senders are gone.
-fn run(mut provider: Box<dyn GpuProvider>, shared: &MonitorShared, asked: &Receiver<oneshot::Sender<GpuPoll>>) {
+fn run(mut provider: Box<dyn GpuProvider>, shared: &MonitorShared, requests: &Receiver<oneshot::Sender<GpuPoll>>) {
     let mut next = Instant::now();
     loop {
-        let ask = match asked.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(ask) => Some(ask),
+        let request = match requests.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(request) => Some(request),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let held = shared.reserved_uuids();
         let look = mark_missing_as_lost(provider.poll(), &shared.known_uuids);
-        shared.record(&look, held, clock::now(), ask.is_none());
-        match ask {
+        shared.record(&look, held, clock::now(), request.is_none());
+        match request {
             // The receiver may be gone.
-            Some(ask) => drop(ask.send(look)),
+            Some(request) => drop(request.send(look)),
             None => next = Instant::now() + POLL_INTERVAL,
         }
     }

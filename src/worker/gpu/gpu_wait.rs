@@ -19,11 +19,11 @@ pub fn can_appear(hardware: &Hardware, config: &AgentConfig) -> bool {
 }
 
 /// Searches periodically until all senders are gone, and reports new GPUs.
-pub fn wait_for_gpus(config: &AgentConfig, asked: &Receiver<oneshot::Sender<GpuPoll>>, tell: impl Fn()) {
+pub fn wait_for_gpus(config: &AgentConfig, requests: &Receiver<oneshot::Sender<GpuPoll>>, tell: impl Fn()) {
     loop {
-        match asked.recv_timeout(POLL_INTERVAL) {
+        match requests.recv_timeout(POLL_INTERVAL) {
             // There is nothing to poll.
-            Ok(ask) => drop(ask.send(Ok(Vec::new()))),
+            Ok(request) => drop(request.send(Ok(Vec::new()))),
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let (_, found) =

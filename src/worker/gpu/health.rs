@@ -41,13 +41,13 @@ impl GpuHealth {
         let mut broken = Vec::new();
         for seen in poll.iter().flatten() {
             let uuid = &seen.reading.uuid;
-            let standing = self.gpus.entry(uuid.clone()).or_default();
+            let state = self.gpus.entry(uuid.clone()).or_default();
             let users = seen.processes.as_deref().unwrap_or_default();
-            let is_foreign = !users.is_empty() && (!held.contains(uuid) || standing.in_use.is_some());
-            standing.in_use = is_foreign.then(|| describe_use(users));
-            let before = standing.ecc_errors;
-            standing.ecc_errors = seen.reading.ecc_errors.or(before);
-            let risen = before.zip(standing.ecc_errors).filter(|(before, now)| now > before);
+            let is_foreign = !users.is_empty() && (!held.contains(uuid) || state.in_use.is_some());
+            state.in_use = is_foreign.then(|| describe_use(users));
+            let before = state.ecc_errors;
+            state.ecc_errors = seen.reading.ecc_errors.or(before);
+            let risen = before.zip(state.ecc_errors).filter(|(before, now)| now > before);
             let risen = risen.map(|(before, now)| format!("uncorrected memory errors rose from {before} to {now}"));
             let faults = seen.faults.iter().filter_map(|fault| failure_reason(uuid, fault));
             broken.extend(faults.chain(risen).map(|detail| GpuFailure { uuid: uuid.clone(), detail }));
@@ -67,7 +67,7 @@ impl GpuHealth {
 
     /// Why no job may get this GPU.
     pub fn unavailable_reason(&self, uuid: &str, quarantined: Option<&str>) -> Option<Unavailable> {
-        let in_use = self.gpus.get(uuid).and_then(|standing| standing.in_use.clone());
+        let in_use = self.gpus.get(uuid).and_then(|state| state.in_use.clone());
         // Reasons that only a user can clear come first.
         let broken = quarantined.map(str::to_owned).or_else(|| self.driver_error.clone());
         let quarantined = broken.map(|detail| Unavailable { reason: UnavailableReason::Quarantined, detail });
@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn foreign_processes_withhold_a_gpu_and_own_ones_do_not() {
-        let (ours, nobody) = (BTreeSet::from(["GPU-1".to_owned()]), BTreeSet::new());
+    fn foreign_processes_make_a_gpu_unavailable_and_own_ones_do_not() {
+        let (ours, none_held) = (BTreeSet::from(["GPU-1".to_owned()]), BTreeSet::new());
         let mut health = GpuHealth::default();
         health.record(&poll_result(&[7], None, &[]), &ours);
         assert_eq!(reason(&health), None);
-        health.record(&poll_result(&[7], None, &[]), &nobody);
+        health.record(&poll_result(&[7], None, &[]), &none_held);
         assert_eq!(reason(&health), Some((UnavailableReason::InUse, "used by process 7 (x)".to_owned())));
         // Granted although it was reported: the process was there before.
         health.record(&poll_result(&[7], None, &[]), &ours);
@@ -146,9 +146,10 @@ mod tests {
 
     #[test]
     fn severe_errors_and_rising_counts_quarantine_a_gpu() {
-        let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
-        let mut details =
-            |look: &GpuPoll| gate.record(look, &nobody).into_iter().map(|broken| broken.detail).collect::<Vec<_>>();
+        let (none_held, mut health) = (BTreeSet::new(), GpuHealth::default());
+        let mut details = |look: &GpuPoll| {
+            health.record(look, &none_held).into_iter().map(|broken| broken.detail).collect::<Vec<_>>()
+        };
         assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(31), GpuFault::Xid(63)])), [""; 0]);
         assert_eq!(details(&poll_result(&[], Some(4), &[GpuFault::Xid(79)])), ["XID 79: it has fallen off the bus"]);
         assert_eq!(details(&poll_result(&[], Some(5), &[])), ["uncorrected memory errors rose from 4 to 5"]);
@@ -161,18 +162,18 @@ mod tests {
 
     #[test]
     fn gpus_are_available_again_when_the_driver_responds() {
-        let (nobody, mut gate) = (BTreeSet::new(), GpuHealth::default());
-        assert_eq!(gate.record(&Err("gone".to_owned()), &nobody), []);
+        let (none_held, mut health) = (BTreeSet::new(), GpuHealth::default());
+        assert_eq!(health.record(&Err("gone".to_owned()), &none_held), []);
         assert_eq!(
-            reason(&gate),
+            reason(&health),
             Some((UnavailableReason::Quarantined, "the driver does not respond: gone".to_owned()))
         );
-        gate.record(&poll_result(&[], None, &[]), &nobody);
-        assert_eq!(reason(&gate), None);
-        gate.mark_unresponsive("no answer for 15 s");
-        assert!(reason(&gate).is_some_and(|(_, detail)| detail == "no answer for 15 s"));
+        health.record(&poll_result(&[], None, &[]), &none_held);
+        assert_eq!(reason(&health), None);
+        health.mark_unresponsive("no answer for 15 s");
+        assert!(reason(&health).is_some_and(|(_, detail)| detail == "no answer for 15 s"));
         assert_eq!(
-            gate.unavailable_reason("GPU-1", Some("XID 79")).map(|unavailable| unavailable.detail),
+            health.unavailable_reason("GPU-1", Some("XID 79")).map(|unavailable| unavailable.detail),
             Some("XID 79".to_owned())
         );
     }

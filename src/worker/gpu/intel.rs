@@ -178,10 +178,10 @@ mod tests {
     fn integrated_graphics_alone_are_no_accelerator() -> Result<(), Box<dyn std::error::Error>> {
         let root = unpack_recorded(include_str!("recorded/arc.txt"))?;
         // Otherwise jobs would fail one by one.
-        let refused =
+        let rejected =
             IntelProvider { can_open: |node| !node.ends_with("renderD130"), ..IntelProvider::new(root.path()) }
                 .detect();
-        assert!(refused.is_err_and(|why| why.contains("dev/dri/renderD130: add it to the groups render")));
+        assert!(rejected.is_err_and(|why| why.contains("dev/dri/renderD130: add it to the groups render")));
         for card in ["card1", "card2"] {
             std::fs::remove_dir_all(root.path().join("sys/class/drm").join(card))?;
         }

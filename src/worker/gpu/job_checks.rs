@@ -61,7 +61,7 @@ impl GpuMonitor {
 
     /// Waits until no process of an ended job uses these GPUs. Foreign processes are not waited for. A GPU that is not
     /// free in time is unavailable.
-    pub async fn wait_until_free(&self, granted: &[String], is_stranger: impl Fn(u32) -> bool) {
+    pub async fn wait_until_free(&self, granted: &[String], is_unrelated: impl Fn(u32) -> bool) {
         let ours = self.known_uuids(granted);
         let deadline = Instant::now() + RELEASE_TIMEOUT;
         let mut remaining = RemainingProcesses::Unknown;
@@ -69,7 +69,7 @@ impl GpuMonitor {
             match tokio::time::timeout_at(deadline, self.poll_now()).await {
                 // No thread is polling.
                 Ok(None) => return,
-                Ok(Some(look)) => remaining = RemainingProcesses::from_poll(&ours, &look, &is_stranger),
+                Ok(Some(look)) => remaining = RemainingProcesses::from_poll(&ours, &look, &is_unrelated),
                 Err(_) => remaining = RemainingProcesses::Unknown,
             }
             if remaining == RemainingProcesses::Free {
@@ -92,12 +92,12 @@ enum RemainingProcesses {
 }
 
 impl RemainingProcesses {
-    fn from_poll(ours: &[String], poll: &GpuPoll, is_stranger: impl Fn(u32) -> bool) -> Self {
+    fn from_poll(ours: &[String], poll: &GpuPoll, is_unrelated: impl Fn(u32) -> bool) -> Self {
         let Ok(seen) = poll else { return Self::Unknown };
         let mine = seen.iter().filter(|gpu| ours.contains(&gpu.reading.uuid));
         let on = |gpu: &GpuSnapshot| {
             let mut users = gpu.processes.clone().unwrap_or_default();
-            users.retain(|user| !is_stranger(user.pid));
+            users.retain(|user| !is_unrelated(user.pid));
             (!users.is_empty()).then(|| (gpu.reading.uuid.clone(), users))
         };
         let left: Vec<_> = mine.filter_map(on).collect();

@@ -138,12 +138,12 @@ mod tests {
     fn changes_by_another_process_are_seen_immediately() -> io::Result<()> {
         let temp = tempfile::tempdir()?;
         let broken = GpuFailure { uuid: "GPU-1".to_owned(), detail: "XID 48".to_owned() };
-        let (mut agent, mut person) = (Quarantine::open(temp.path(), "b/1"), Quarantine::open(temp.path(), "b/1"));
+        let (mut agent, mut doctor) = (Quarantine::open(temp.path(), "b/1"), Quarantine::open(temp.path(), "b/1"));
         // Within one tick of the kernel's clock for file times.
         for round in 0..30 {
             agent.add(&broken, Timestamp(round))?;
             assert!(agent.entries().contains_key("GPU-1"), "round {round}");
-            assert!(person.release("GPU-1")?);
+            assert!(doctor.release("GPU-1")?);
             assert!(agent.entries().is_empty(), "round {round}");
         }
         Ok(())

@@ -51,16 +51,16 @@ mod tests {
     #[test]
     fn newest_samples_wait_for_acknowledgement() {
         let mut telemetry = TelemetryBuffer::default();
-        let times = |parcel: &TelemetryBatch| parcel.samples.iter().map(|moment| moment.at.0).collect::<Vec<_>>();
+        let times = |batch: &TelemetryBatch| batch.samples.iter().map(|moment| moment.at.0).collect::<Vec<_>>();
         for at in 0..15 {
             telemetry.push(GpuTelemetry { at: Timestamp(at), gpus: Vec::new() });
         }
-        let parcel = telemetry.batch();
-        assert_eq!(times(&parcel), (3..15).collect::<Vec<_>>());
+        let batch = telemetry.batch();
+        assert_eq!(times(&batch), (3..15).collect::<Vec<_>>());
         // Without an acknowledgement, all of them are sent again with newer ones.
         telemetry.push(GpuTelemetry { at: Timestamp(15), gpus: Vec::new() });
         assert_eq!(times(&telemetry.batch()), (4..16).collect::<Vec<_>>());
-        telemetry.acknowledge(&parcel);
+        telemetry.acknowledge(&batch);
         assert_eq!(times(&telemetry.batch()), [15]);
     }
 }

@@ -71,7 +71,7 @@ fn add_paths(
     })
 }
 
-/// Rights that make sense on a directory only are refused on a file.
+/// Rights that make sense on a directory only are rejected on a file.
 fn applicable_access(path: &Path) -> BitFlags<AccessFs> {
     if path.is_dir() { AccessFs::from_all(MAX_ABI) } else { AccessFs::from_file(MAX_ABI) }
 }

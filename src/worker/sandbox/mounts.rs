@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_path_above_says_what_may_be_done() {
+    fn access_of_the_nearest_parent_applies() {
         let bindings = bind_mounts(&plan(&["/usr", "/", "/usr/bin"], &["/usr/bin", "/nowhere"]));
         let paths: Vec<_> = bindings.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
         assert_eq!(paths, ["/", "/tmp", "/usr", "/usr/bin"]);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_mountinfo() {
+    fn mountinfo_line_is_parsed() {
         let line = r"36 35 98:0 / /mnt/a\040b\134c ro,nosuid,noexec,relatime shared:1 - ext4 /dev/x rw,errors=continue";
         let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC | MsFlags::MS_RELATIME;
         assert_eq!(parse_mount(line), Some((PathBuf::from(r"/mnt/a b\c"), flags)));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_belongs_to_no_process_is_protected() -> std::io::Result<()> {
+    fn only_global_proc_files_are_protected() -> std::io::Result<()> {
         let proc = tempfile::tempdir()?;
         let file = |name: &str, mode| {
             let path = proc.path().join(name);

@@ -153,25 +153,25 @@ pub fn restrict(bars_truncate: bool) -> Result<(), String> {
 }
 
 fn build_filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
     let namespaces = NAMESPACE_FLAGS.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
         rule_for_argument(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)
     });
-    refused.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
+    denied.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
     let families = DENIED_SOCKET_FAMILIES.map(|family| rule_equals(0, u64::from(family.unsigned_abs())));
-    refused.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
+    denied.insert(libc::SYS_socket, families.into_iter().collect::<Result<_, _>>()?);
     // Simulated input to another terminal.
     let typed = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule_equals(1, request));
-    refused.insert(libc::SYS_ioctl, typed.into_iter().collect::<Result<_, _>>()?);
+    denied.insert(libc::SYS_ioctl, typed.into_iter().collect::<Result<_, _>>()?);
     // Limits of other processes: a limit of CPU time kills them.
     let of_another = vec![
         condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?,
         condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
     ];
-    refused.insert(libc::SYS_prlimit64, vec![SeccompRule::new(of_another)?]);
+    denied.insert(libc::SYS_prlimit64, vec![SeccompRule::new(of_another)?]);
     for (call, mode) in MODE_CALLS {
-        refused.insert(*call, vec![rule_for_masked_bits(&[(*mode, SETUID_MASK)])?]);
+        denied.insert(*call, vec![rule_for_masked_bits(&[(*mode, SETUID_MASK)])?]);
     }
     for (call, flags) in OPEN_CALLS {
         let makes = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
@@ -184,13 +184,13 @@ fn build_filters(bars_truncate: bool) -> Result<[BpfProgram; 2], BackendError> {
                 (u64::from((libc::O_TRUNC | libc::O_ACCMODE).unsigned_abs()), u64::from(libc::O_TRUNC.unsigned_abs()));
             rules.push(rule_for_masked_bits(&[(*flags, emptied)])?);
         }
-        refused.insert(*call, rules);
+        denied.insert(*call, rules);
     }
     if bars_truncate {
-        refused.insert(libc::SYS_truncate, Vec::new());
+        denied.insert(libc::SYS_truncate, Vec::new());
     }
     let absent = UNSUPPORTED_CALLS.iter().map(|call| (*call, Vec::new())).collect();
-    Ok([build_program(refused, libc::EPERM)?, build_program(absent, libc::ENOSYS)?])
+    Ok([build_program(denied, libc::EPERM)?, build_program(absent, libc::ENOSYS)?])
 }
 
 fn build_program(calls: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, BackendError> {
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn setuid_is_denied_and_other_modes_work() -> io::Result<()> {
         for bars_truncate in [false, true] {
-            let refused: Vec<_> = under_the_filter(bars_truncate)?
+            let denied: Vec<_> = under_the_filter(bars_truncate)?
                 .into_iter()
                 .filter(|(_, works)| !works)
                 .map(|(what, _)| what)
@@ -307,7 +307,7 @@ mod tests {
             let always = ["chmod set-user-id", "fchmod set-user-id", "create set-user-id", "unnamed set-user-id"];
             let emptying = ["truncate", "open to empty"];
             let expected: Vec<_> = always.into_iter().chain(emptying.into_iter().filter(|_| bars_truncate)).collect();
-            assert_eq!(refused, expected);
+            assert_eq!(denied, expected);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -19,6 +19,9 @@ use crate::files::{AttemptSpec, write_atomic};
 pub const FIRST_USER: SandboxUser = SandboxUser { uid: 1_879_048_192, gid: 1_879_048_192 };
 /// Max number of users on a host. The first ID is for the sandbox test.
 const USER_COUNT: u32 = 65_536;
+
+/// The name of [`owners_dir`] in earlier versions.
+const OLD_OWNERS_DIR: &str = "people";
 
 /// Held while home directories or their users change.
 static HOMES_LOCK: Mutex<()> = Mutex::new(());
@@ -40,18 +43,32 @@ pub fn owner_name(spec: &AttemptSpec) -> String {
 }
 
 /// A file name that does not reveal the user.
-fn owner_key(person: &str) -> String {
-    encode_hex(&Sha256::digest(person.as_bytes())[..12])
+fn owner_key(owner: &str) -> String {
+    encode_hex(&Sha256::digest(owner.as_bytes())[..12])
 }
 
 /// Where both are stored.
 pub fn owners_dir(work_dir: &Path) -> PathBuf {
-    work_dir.join("people")
+    work_dir.join("users")
+}
+
+/// Renames the directory of an earlier version. Its old name becomes a link, because a trainer that is running has it in its
+/// environment.
+///
+/// # Errors
+/// On an I/O error.
+pub fn rename_old_owners_dir(work_dir: &Path) -> io::Result<()> {
+    let (old, new) = (work_dir.join(OLD_OWNERS_DIR), owners_dir(work_dir));
+    if new.exists() || !old.is_dir() {
+        return Ok(());
+    }
+    fs::rename(&old, &new)?;
+    symlink(new.file_name().unwrap_or_default(), old)
 }
 
 /// Where a user's trainers keep their caches between jobs.
-pub fn home_dir(work_dir: &Path, person: &str) -> PathBuf {
-    owners_dir(work_dir).join(owner_key(person))
+pub fn home_dir(work_dir: &Path, owner: &str) -> PathBuf {
+    owners_dir(work_dir).join(owner_key(owner))
 }
 
 /// Runs the function while no home directory is allocated or removed.
@@ -91,7 +108,7 @@ pub fn list_homes(work_dir: &Path) -> Vec<HomeDir> {
 ///
 /// # Errors
 /// On an I/O error, or if too many users have trained here.
-pub fn allocate_user(work_dir: &Path, person: &str) -> io::Result<SandboxUser> {
+pub fn allocate_user(work_dir: &Path, owner: &str) -> io::Result<SandboxUser> {
     // Jobs are prepared concurrently, and no two users may get the same ID.
     let _alone = HOMES_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let file = owners_dir(work_dir).join("users.json");
@@ -100,7 +117,7 @@ pub fn allocate_user(work_dir: &Path, person: &str) -> io::Result<SandboxUser> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
         Err(error) => return Err(error),
     };
-    let key = owner_key(person);
+    let key = owner_key(owner);
     if let Some(number) = users.get(&key) {
         return Ok(user_at(*number));
     }
@@ -137,12 +154,33 @@ mod tests {
     }
 
     #[test]
+    fn directory_of_an_earlier_version_is_renamed_once() -> io::Result<()> {
+        let temp = tempfile::tempdir()?;
+        let work_dir = temp.path();
+        rename_old_owners_dir(work_dir)?;
+        assert_eq!(fs::read_dir(work_dir)?.count(), 0, "a new work directory stays empty");
+
+        let bob = allocate_user(work_dir, "bob")?;
+        touch_home(&home_dir(work_dir, "bob"))?;
+        fs::create_dir(home_dir(work_dir, "bob"))?;
+        fs::rename(owners_dir(work_dir), work_dir.join("people"))?;
+        for _ in 0..2 {
+            rename_old_owners_dir(work_dir)?;
+            assert_eq!(allocate_user(work_dir, "bob")?, bob);
+            assert_eq!(list_homes(work_dir).len(), 1);
+            assert_eq!(fs::read_link(work_dir.join("people"))?, Path::new("users"));
+        }
+        assert_ne!(allocate_user(work_dir, "eve")?, bob);
+        Ok(())
+    }
+
+    #[test]
     fn concurrent_users_get_different_uids() {
         let temp = tempfile::tempdir().expect("a directory");
         let ids: Vec<u32> = std::thread::scope(|scope| {
             let asking = (0..16).map(|number| {
                 let work_dir = temp.path();
-                scope.spawn(move || allocate_user(work_dir, &format!("person {number}")).map(|user| user.uid))
+                scope.spawn(move || allocate_user(work_dir, &format!("user {number}")).map(|user| user.uid))
             });
             let asking: Vec<_> = asking.collect();
             asking.into_iter().map(|one| one.join().expect("no panic").expect("a user")).collect()

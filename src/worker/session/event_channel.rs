@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::stream::{self, StreamEnd};
-use super::{AgentSession, TokenRefused};
+use super::{AgentSession, TokenRejected};
 use crate::api::OrchestratorError;
 use crate::backoff::Backoff;
 use crate::clock;
@@ -17,19 +17,19 @@ const STABLE_CONNECTION: Duration = Duration::from_secs(10);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Registers, listens and reconnects until the token is rejected.
-pub async fn run(session: &AgentSession) -> TokenRefused {
+pub async fn run(session: &AgentSession) -> TokenRejected {
     let mut backoff = Backoff::default();
     let mut poll_until = None;
-    let mut turned_away = session.decline_requests.clone();
+    let mut decline_requests = session.decline_requests.clone();
     loop {
-        if *turned_away.borrow_and_update() > 0 {
+        if *decline_requests.borrow_and_update() > 0 {
             session.decline_offers().await;
         }
         if let Err(error) = session.register().await {
             session.record_failure();
             let is_untrusted = matches!(error, OrchestratorError::UntrustedCertificate(_));
             let after = match error {
-                OrchestratorError::Unauthorized(sentence) => return TokenRefused(sentence),
+                OrchestratorError::Unauthorized(sentence) => return TokenRejected(sentence),
                 OrchestratorError::Transient { retry_after, .. } => retry_after,
                 _ => None,
             };
@@ -46,7 +46,7 @@ pub async fn run(session: &AgentSession) -> TokenRefused {
         let began = Instant::now();
         let ended = tokio::select! {
             biased;
-            Ok(()) = turned_away.changed() => StreamEnd::Declining,
+            Ok(()) = decline_requests.changed() => StreamEnd::Declining,
             ended = listen(session, poll_until.filter(|until| *until > began)) => ended,
         };
         if began.elapsed() > STABLE_CONNECTION {
@@ -54,7 +54,7 @@ pub async fn run(session: &AgentSession) -> TokenRefused {
         }
         let mut is_asked = false;
         let wait = match ended {
-            StreamEnd::TokenRefused(sentence) => return TokenRefused(sentence),
+            StreamEnd::TokenRejected(sentence) => return TokenRejected(sentence),
             StreamEnd::Silent => {
                 tracing::warn!("the stream is silent (a proxy may buffer it): polling instead");
                 poll_until = Some(Instant::now() + session.context.config.polling_period);
@@ -105,7 +105,7 @@ async fn poll(session: &AgentSession, until: Instant) -> StreamEnd {
                 session.record_contact();
                 session.send_input(AgentInput::Desired(Box::new(answer.desired))).await;
             }
-            Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRefused(sentence),
+            Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRejected(sentence),
             Err(error) => return StreamEnd::Lost { sentence: format!("the poll failed: {error}"), retry: None },
         }
         tokio::time::sleep_until(began + MIN_POLL_INTERVAL).await;

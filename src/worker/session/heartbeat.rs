@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use app::protocol::agents::HeartbeatRequest;
 
-use super::{AgentSession, TokenRefused, close};
+use super::{AgentSession, TokenRejected, close};
 use crate::api::OrchestratorError;
 use crate::backoff::Backoff;
 use crate::clock;
 use crate::state::AgentInput;
 
 /// Sends heartbeats until the token is rejected.
-pub async fn run(session: &AgentSession) -> TokenRefused {
+pub async fn run(session: &AgentSession) -> TokenRejected {
     let mut registered = session.registration.subscribe();
     let mut backoff = Backoff::default();
     // The registration counts as the first one. The next is at a random time in the interval, so that a fleet that
@@ -31,7 +31,7 @@ pub async fn run(session: &AgentSession) -> TokenRefused {
                 backoff.reset();
                 interval
             }
-            Err(OrchestratorError::Unauthorized(sentence)) => return TokenRefused(sentence),
+            Err(OrchestratorError::Unauthorized(sentence)) => return TokenRejected(sentence),
             Err(OrchestratorError::Transient { sentence, retry_after }) => {
                 tracing::debug!("heartbeat: {sentence}");
                 session.record_failure();
@@ -55,14 +55,14 @@ pub async fn run(session: &AgentSession) -> TokenRefused {
 
 /// Waits until the next one is due, or the availability of the host or a GPU changes.
 async fn wait_for_next(session: &AgentSession, wait: Duration) {
-    let mut turned_away = session.decline_requests.clone();
-    let is_closed = *turned_away.borrow_and_update() > 0;
+    let mut decline_requests = session.decline_requests.clone();
+    let is_closed = *decline_requests.borrow_and_update() > 0;
     let wait = if is_closed { wait.min(close::CLOSING_HEARTBEAT_INTERVAL) } else { wait };
     tokio::select! {
         () = session.context.gpus.changed() => {}
         () = session.context.disk_space.changed() => {}
         () = session.context.host_health.changed() => {}
-        Ok(()) = turned_away.changed() => {}
+        Ok(()) = decline_requests.changed() => {}
         () = tokio::time::sleep(wait) => {}
     }
 }

@@ -28,7 +28,7 @@ use crate::files::AttemptKey;
 use crate::state::AgentInput;
 
 /// Why the token was rejected, and what to do: in the orchestrator's words, unless it sent only a code.
-fn token_refused_message(detail: &str) -> String {
+fn token_rejected_message(detail: &str) -> String {
     if detail.starts_with("Invalid token") {
         detail.to_owned()
     } else if detail.contains(' ') {
@@ -77,7 +77,7 @@ struct Registration {
 }
 
 /// The token was rejected: nothing else is possible on this connection.
-struct TokenRefused(String);
+struct TokenRejected(String);
 
 impl AgentSession {
     /// Creates a session that is not connected yet.
@@ -85,7 +85,7 @@ impl AgentSession {
         context: Arc<AgentContext>,
         inbox: mpsc::Sender<AgentInput>,
         attempts: watch::Receiver<Vec<RunningAttempt>>,
-        turned_away: watch::Receiver<u32>,
+        decline_requests: watch::Receiver<u32>,
     ) -> Self {
         Self {
             context,
@@ -99,23 +99,23 @@ impl AgentSession {
             })),
             must_register: Arc::default(),
             heartbeat_answered: Arc::default(),
-            decline_requests: turned_away,
+            decline_requests,
         }
     }
 
     /// Stays connected until the token is rejected or this is dropped.
     pub async fn run(self) {
-        let TokenRefused(sentence) = tokio::select! {
-            refused = event_channel::run(&self) => refused,
-            refused = heartbeat::run(&self) => refused,
+        let TokenRejected(sentence) = tokio::select! {
+            rejected = event_channel::run(&self) => rejected,
+            rejected = heartbeat::run(&self) => rejected,
             never = self.monitor_contact() => match never {},
         };
-        self.context.token_refused.store(true, Ordering::Relaxed);
-        let sentence = token_refused_message(&sentence);
+        self.context.token_rejected.store(true, Ordering::Relaxed);
+        let sentence = token_rejected_message(&sentence);
         if !self.attempts.borrow().is_empty() {
             tracing::error!("{sentence} Running jobs continue, and the agent exits after them.");
         }
-        self.send_input(AgentInput::TokenRefused(sentence)).await;
+        self.send_input(AgentInput::TokenRejected(sentence)).await;
     }
 
     /// This worker's ID at the orchestrator, once it is known.

@@ -22,7 +22,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub enum StreamEnd {
     /// The token was rejected.
-    TokenRefused(String),
+    TokenRejected(String),
     /// No byte arrived.
     Silent,
     /// The time for polls is over.
@@ -53,7 +53,7 @@ enum StreamError {
 pub async fn listen(session: &AgentSession) -> StreamEnd {
     let response = match session.context.api.stream().await {
         Ok(response) => response,
-        Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRefused(sentence),
+        Err(OrchestratorError::Unauthorized(sentence)) => return StreamEnd::TokenRejected(sentence),
         Err(error) => return lost(format!("cannot open the stream: {error}"), None),
     };
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();

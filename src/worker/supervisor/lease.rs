@@ -21,7 +21,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 pub enum LeaseStatus {
     /// Nothing yet; this many ms are left until the kill.
     Active { left_ms: u64 },
-    /// The trainer must be asked to stop, and has this many ms.
+    /// The trainer must be told to stop, and has this many ms.
     Expiring { grace_ms: u64 },
     /// The kill is due.
     Expired,
@@ -32,10 +32,10 @@ pub enum LeaseStatus {
 pub fn lease_status(now_ms: u64, lease: &LeaseRecord, grace_ms: u64) -> LeaseStatus {
     let margin = MARGIN_MS.min(lease.timeout_ms / 4);
     let kill = lease.end_boot_ms.saturating_sub(margin);
-    let ask = lease.end_boot_ms.saturating_sub(grace_ms.min(lease.timeout_ms / 2).max(margin));
+    let stop = lease.end_boot_ms.saturating_sub(grace_ms.min(lease.timeout_ms / 2).max(margin));
     if now_ms >= kill {
         LeaseStatus::Expired
-    } else if now_ms >= ask {
+    } else if now_ms >= stop {
         LeaseStatus::Expiring { grace_ms: kill - now_ms }
     } else {
         LeaseStatus::Active { left_ms: kill - now_ms }

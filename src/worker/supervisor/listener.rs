@@ -73,7 +73,7 @@ struct WebhookHandler {
 
 async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, connections: TaskTracker) {
     let places = Arc::new(Semaphore::new(handler.limits.connections));
-    let mut strangers = PendingConnections::default();
+    let mut pending = PendingConnections::default();
     loop {
         let Ok((stream, _)) = socket.accept().await else {
             // Most likely out of file descriptors; others may be closed meanwhile.
@@ -81,7 +81,7 @@ async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, c
             continue;
         };
         if places.available_permits() == 0 {
-            strangers.drop_oldest();
+            pending.drop_oldest();
         }
         // Never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -91,7 +91,7 @@ async fn accept_connections(socket: TcpListener, handler: Arc<WebhookHandler>, c
             connection.await;
             drop(place);
         });
-        strangers.add(task, is_known);
+        pending.add(task, is_known);
     }
 }
 

@@ -150,7 +150,7 @@ async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
     let listener =
         listener::WebhookListener::start(spec.limits.webhook, secrets.webhook.clone(), events).await.map_err(disk)?;
     write_config(dir, &spec, &secrets, listener.port()).map_err(|sentence| not_started(sentence, false))?;
-    let keeper = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk)?;
+    let truncator = LogTruncator::start(dir, spec.limits.spool_bytes).map_err(disk)?;
 
     let mut reaper = Reaper::new().map_err(disk)?;
     let memory = match start_trainer(dir, &spec, &mut reaper, &guard, listener.port()) {
@@ -169,7 +169,7 @@ async fn supervise(dir: &AttemptDir) -> Result<AttemptExit, AttemptExit> {
     group.inspect(Cgroup::remove);
     let stopped = stopped.or_else(|| guard.stop().then_some(StopCause::Lease));
     // Not earlier: a busy disk may block it for seconds.
-    let disk = keeper.stop(dir);
+    let disk = truncator.stop(dir);
     listener.finish().await;
     let (code, signal) = reaper.trainer_exit();
     let error = stop_requests.disk_limit_exceeded().filter(|_| stopped == Some(StopCause::Disk));

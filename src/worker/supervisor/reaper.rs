@@ -25,7 +25,7 @@ pub struct Reaper {
     /// The trainer's exit, if an init process is between it and this process.
     reported_exit: Option<ReportedExit>,
     /// Notifies about that, while more reports are possible.
-    news: Option<Receiver>,
+    receiver: Option<Receiver>,
     /// Exit of the watched child.
     child_exit: Option<TrainerExit>,
     /// Exit of the trainer.
@@ -41,7 +41,7 @@ impl Reaper {
             trainer: None,
             group: None,
             reported_exit: None,
-            news: None,
+            receiver: None,
             child_exit: None,
             trainer_exit: None,
         })
@@ -52,7 +52,7 @@ impl Reaper {
     pub fn set_trainer(&mut self, pid: i32, group: Option<Cgroup>, reports: Option<(ReportedExit, Receiver)>) {
         self.trainer = Some(pid);
         self.group = group;
-        (self.reported_exit, self.news) = reports.unzip();
+        (self.reported_exit, self.receiver) = reports.unzip();
     }
 
     /// Exit code and signal of the trainer, once it has exited.
@@ -66,7 +66,7 @@ impl Reaper {
         while !self.has_trainer_ended() {
             tokio::select! {
                 _ = self.children.recv() => {}
-                () = wait_for_news(self.news.as_ref()) => self.read_news(),
+                () = wait_for_reports(self.receiver.as_ref()) => self.read_reports(),
             }
         }
     }
@@ -80,11 +80,11 @@ impl Reaper {
         self.trainer_exit.is_some()
     }
 
-    fn read_news(&mut self) {
-        if let (Some(reported), Some(news)) = (&self.reported_exit, &self.news)
-            && !reported.read_news(news)
+    fn read_reports(&mut self) {
+        if let (Some(reported), Some(receiver)) = (&self.reported_exit, &self.receiver)
+            && !reported.read_reports(receiver)
         {
-            self.news = None;
+            self.receiver = None;
         }
     }
 
@@ -140,10 +140,10 @@ impl Reaper {
 }
 
 /// Waits for reports, or forever if there are none.
-async fn wait_for_news(news: Option<&Receiver>) {
-    match news {
+async fn wait_for_reports(receiver: Option<&Receiver>) {
+    match receiver {
         // A pipe that cannot be polled is read when a child exits.
-        Some(news) if news.readable().await.is_ok() => {}
+        Some(receiver) if receiver.readable().await.is_ok() => {}
         _ => std::future::pending().await,
     }
 }

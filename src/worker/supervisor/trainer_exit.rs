@@ -31,9 +31,9 @@ impl ReportedExit {
     /// If the pipe cannot be polled.
     pub fn from_reports(reports: SandboxReportReader) -> io::Result<(Self, Receiver)> {
         let (pipe, unread) = reports.into_pipe();
-        let news = Receiver::from_owned_fd(pipe.try_clone()?)?;
+        let receiver = Receiver::from_owned_fd(pipe.try_clone()?)?;
         let inbox = ReportPipe { pipe: Some(File::from(pipe)), unread, ended: None };
-        Ok((Self(Arc::new(Mutex::new(inbox))), news))
+        Ok((Self(Arc::new(Mutex::new(inbox))), receiver))
     }
 
     /// The trainer's exit, if it was reported by now. No report means nothing while the init process is alive.
@@ -45,9 +45,9 @@ impl ReportedExit {
     }
 
     /// Reads after a notification. Returns whether more reports are possible.
-    pub fn read_news(&self, news: &Receiver) -> bool {
+    pub fn read_reports(&self, receiver: &Receiver) -> bool {
         let mut inbox = self.pipe();
-        inbox.read(|_, bytes| news.try_read(bytes));
+        inbox.read(|_, bytes| receiver.try_read(bytes));
         inbox.pipe.is_some()
     }
 
@@ -89,36 +89,36 @@ mod tests {
     /// As the supervisor has it, and the other end of its pipe.
     fn reported() -> io::Result<(ReportedExit, Receiver, io::PipeWriter)> {
         let (reader, pipe) = io::pipe()?;
-        let (reported, news) = ReportedExit::from_reports(SandboxReportReader::new(reader))?;
-        Ok((reported, news, pipe))
+        let (reported, receiver) = ReportedExit::from_reports(SandboxReportReader::new(reader))?;
+        Ok((reported, receiver, pipe))
     }
 
     #[tokio::test]
     async fn reported_exit_is_visible_to_all_readers() -> io::Result<()> {
-        let (reaper, news, pipe) = reported()?;
+        let (reaper, receiver, pipe) = reported()?;
         let guard = reaper.clone();
-        assert_eq!((guard.trainer_exit(), reaper.read_news(&news)), (None, true));
+        assert_eq!((guard.trainer_exit(), reaper.read_reports(&receiver)), (None, true));
         send(&pipe, &SandboxReport::Ended { code: Some(3), signal: None })?;
         // The receiver was not polled.
         assert_eq!((guard.trainer_exit(), reaper.trainer_exit()), (END, END));
         drop(pipe);
-        news.readable().await?;
-        assert!(!reaper.read_news(&news));
+        receiver.readable().await?;
+        assert!(!reaper.read_reports(&receiver));
         assert_eq!(guard.trainer_exit(), END);
         Ok(())
     }
 
     #[tokio::test]
     async fn waiter_is_woken_once_per_report() -> io::Result<()> {
-        let (reaper, news, pipe) = reported()?;
+        let (reaper, receiver, pipe) = reported()?;
         send(&pipe, &SandboxReport::Running)?;
-        news.readable().await?;
-        assert!(reaper.read_news(&news));
-        let again = pin!(news.readable()).poll(&mut Context::from_waker(Waker::noop()));
+        receiver.readable().await?;
+        assert!(reaper.read_reports(&receiver));
+        let again = pin!(receiver.readable()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(again.is_pending(), "it is woken for what was taken");
         send(&pipe, &SandboxReport::Ended { code: Some(3), signal: None })?;
-        news.readable().await?;
-        assert!(reaper.read_news(&news));
+        receiver.readable().await?;
+        assert!(reaper.read_reports(&receiver));
         assert_eq!(reaper.trainer_exit(), END);
         Ok(())
     }

@@ -211,7 +211,7 @@ async fn checkpoint_replaced_during_download_is_followed_by_its_successor() -> i
 async fn missing_checkpoint_is_requested_once() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     leave_behind(&fake, "checkpoint-500");
-    fake.state().files.refuse_downloads = true;
+    fake.state().files.reject_downloads = true;
     let host = TestHost::with_script(SHOW)?;
     let agent = host.start(&fake)?;
     fake.offer("j_1", 2, &config());

@@ -72,7 +72,7 @@ fn guide_lists_the_input_limits() {
 
 #[test]
 fn guide_lists_every_exit_code_and_heading() {
-    for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::TOKEN_REFUSED, exit::CONFIG] {
+    for code in [exit::OK, exit::ERROR, exit::USAGE, exit::UNAVAILABLE, exit::TOKEN_REJECTED, exit::CONFIG] {
         assert!(GUIDE.contains(&format!("\n| {code} | ")), "{code}");
     }
     for headline in [
@@ -96,7 +96,7 @@ fn unit(name: &str) -> &'static str {
 
 #[test]
 fn systemd_unit_matches_the_program() {
-    let hopeless = format!("{} {}", exit::TOKEN_REFUSED, exit::CONFIG);
+    let hopeless = format!("{} {}", exit::TOKEN_REJECTED, exit::CONFIG);
     assert_eq!(unit("RestartPreventExitStatus"), hopeless);
     assert_eq!((unit("KillMode"), unit("Delegate"), unit("Type")), ("process", "yes", "notify"));
     assert_eq!(unit("DelegateSubgroup"), crate::limits::cgroups::AGENT_CGROUP);

@@ -63,7 +63,7 @@ async fn healthy_host_passes_without_side_effects() -> io::Result<()> {
 #[tokio::test]
 async fn json_output_is_an_array() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     let (code, report) = run_doctor(&healthy_host()?.flags(&["--json"]), &fake.url).await?;
     let lines: Vec<Value> = serde_json::from_str(&report)?;
     let token = lines.iter().find(|line| line["what"] == "token").cloned().unwrap_or_default();
@@ -106,7 +106,7 @@ async fn missing_and_wrong_tokens_fail() -> io::Result<()> {
     let mut host = healthy_host()?;
     host.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), String::new()));
     assert_line(&run_doctor(&host, &fake.url).await?, "fail  token: ", &["no worker token"]);
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     let report = run_doctor(&healthy_host()?, &fake.url).await?;
     assert_line(&report, "fail  token: ", &["Invalid token", "get a new token"]);
     assert_line(&report, "ok    orchestrator: ", &[]);
@@ -132,11 +132,11 @@ async fn token_is_moved_off_the_command_line() -> io::Result<()> {
 async fn untrusted_certificates_fail_tls() -> io::Result<()> {
     let (known, other) = (orchestrator("localhost").await?, orchestrator("localhost").await?);
     let shown = "the server sent a certificate for localhost, issued by authority of the tests, valid until 2100-01-01";
-    let refused = "SSL certificate verify failed";
+    let rejected = "SSL certificate verify failed";
     let examined_with = async |flags: &[&str], url: &str| run_doctor(&healthy_host()?.flags(flags), url).await;
 
     let report = examined_with(&[], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[refused, "has an untrusted certificate", shown]);
+    assert_line(&report, "fail  tls: ", &[rejected, "has an untrusted certificate", shown]);
     let files = tempfile::tempdir()?;
     let (own, wrong) = (files.path().join("own.pem"), files.path().join("wrong.pem"));
     std::fs::write(&own, &known.authority)?;
@@ -146,7 +146,7 @@ async fn untrusted_certificates_fail_tls() -> io::Result<()> {
         let flags = ca(file);
         run_doctor(&healthy_host()?.flags(&[&flags[0], &flags[1]]), url).await
     };
-    assert_line(&examined_ca(&wrong, &known.fake.url).await?, "fail  tls: ", &[refused, "untrusted certificate"]);
+    assert_line(&examined_ca(&wrong, &known.fake.url).await?, "fail  tls: ", &[rejected, "untrusted certificate"]);
     assert_line(&examined_ca(&own, &known.fake.url).await?, "ok    tls: ", &["for localhost", "until 2100-01-01"]);
     assert_line(&examined_ca(&files.path().join("none"), &known.fake.url).await?, "fail  tls: ", &["--ca-file"]);
 
@@ -154,7 +154,7 @@ async fn untrusted_certificates_fail_tls() -> io::Result<()> {
     let report = examined_with(&["--orchestrator-fingerprint", &pin], &known.fake.url).await?;
     assert_line(&report, "ok    tls: ", &["its key matches the fingerprint"]);
     let report = examined_with(&["--orchestrator-fingerprint", &another], &known.fake.url).await?;
-    assert_line(&report, "fail  tls: ", &[refused, "has a different key", &pin]);
+    assert_line(&report, "fail  tls: ", &[rejected, "has a different key", &pin]);
     assert_line(&examined_with(&["--ssl-no-verify"], &known.fake.url).await?, "warn  tls: ", &["not verified"]);
     assert!(known.fake.state().registrations.is_empty());
     Ok(())

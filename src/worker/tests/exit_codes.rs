@@ -16,7 +16,7 @@ fn config() -> serde_json::Value {
 #[tokio::test]
 async fn rejected_token_exits_with_77() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     for flags in [&[][..], &["--persistent"]] {
         let (code, said) = TestHost::with_script("")?.flags(flags).start(&fake)?.wait_for_exit().await?;
         assert_eq!(code, Some(77), "{said}");
@@ -35,7 +35,7 @@ async fn rotated_token_lets_the_running_job_finish() -> io::Result<()> {
     fake.wait_for_status("running").await;
     let beats = fake.state().heartbeats.len();
     fake.wait_until("a heartbeat", |shared| (shared.heartbeats.len() > beats).then_some(())).await;
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     fake.state().close_streams();
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;

@@ -89,7 +89,7 @@ pub struct FakeState {
     pub failing_ends: u32,
     /// Answer 409 to every report.
     pub rejects_reports: bool,
-    pub refuse_token: bool,
+    pub reject_token: bool,
     /// Answer 503 to everything.
     pub busy: bool,
     /// Answer 503 to registrations.
@@ -97,7 +97,7 @@ pub struct FakeState {
     /// Answer 409 to heartbeats until the next registration.
     pub is_unknown: bool,
     /// Registrations and heartbeats that were rejected for one of these.
-    pub refused: Vec<&'static str>,
+    pub rejected: Vec<&'static str>,
     /// Open streams, but send nothing through them, as some proxies do.
     pub hold_streams: bool,
     pub polls: usize,
@@ -271,7 +271,7 @@ impl FakeState {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let path = parts.uri.path();
-        let session = header("x-worker-token") == SESSION && !self.refuse_token;
+        let session = header("x-worker-token") == SESSION && !self.reject_token;
         if self.is_unavailable {
             self.unavailable_answers += 1;
             return problem_response(503, "away", json!({}));
@@ -284,7 +284,7 @@ impl FakeState {
                 return problem_response(404, "no_such_route", json!({}));
             };
             if !(header("x-upload-token").starts_with(JOB_TOKEN) || session && rest == "status") {
-                return problem_response(401, "token_refused", json!({}));
+                return problem_response(401, "token_rejected", json!({}));
             }
             self.traces.push(format!("{rest} {}", header("traceparent")));
             return self.handle_job(job, rest, parts, value, body);
@@ -296,22 +296,22 @@ impl FakeState {
             return ok_response(&json!({"status": "ok"}));
         }
         let route = path.strip_prefix("/api/workers/").unwrap_or_default();
-        let token = header("x-worker-token") == TOKEN && !self.refuse_token;
+        let token = header("x-worker-token") == TOKEN && !self.reject_token;
         let opens = match route {
             "register" => token,
             "queue" => token || session,
             _ => session,
         };
         if !opens {
-            return problem_response(401, "token_refused", json!({}));
+            return problem_response(401, "token_rejected", json!({}));
         }
         match route {
             "register" if self.rejects_registrations => {
-                self.refused.push("register");
+                self.rejected.push("register");
                 problem_response(503, "busy", json!({}))
             }
             "heartbeat" if self.is_unknown => {
-                self.refused.push("heartbeat");
+                self.rejected.push("heartbeat");
                 problem_response(409, "not_registered", json!({}))
             }
             "register" => {

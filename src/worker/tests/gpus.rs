@@ -145,7 +145,7 @@ async fn gpus_are_registered_and_readings_sent_once() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn foreign_process_withholds_a_gpu_immediately() -> io::Result<()> {
+async fn foreign_process_makes_a_gpu_unavailable_immediately() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     // The next regular heartbeat would be within the hour.
     fake.state().hold_streams = true;
@@ -264,11 +264,11 @@ async fn foreign_process_delays_no_end_but_blocks_the_next_job() -> io::Result<(
     fake.offer_with_gpus(&["GPU-1"], "j_1", 1, &config());
     fake.wait_for_status("running").await;
     // This process is certainly not part of the job.
-    let stranger = std::process::id();
-    gpus.set("processes", json!([{"pid": stranger, "name": "blender"}]))?;
+    let other_process = std::process::id();
+    gpus.set("processes", json!([{"pid": other_process, "name": "blender"}]))?;
     std::fs::write(host.attempt("j_1", 1).control_dir().join("go"), "")?;
     fake.wait_for_status("completed").await;
-    assert_eq!(wait_until_unavailable(&fake, "in_use").await, format!("used by process {stranger} (blender)"));
+    assert_eq!(wait_until_unavailable(&fake, "in_use").await, format!("used by process {other_process} (blender)"));
     agent.kill().await
 }
 
@@ -326,7 +326,7 @@ async fn driver_not_loaded_yet_keeps_known_gpus() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn agent_started_with_hung_driver_withholds_known_gpus() -> io::Result<()> {
+async fn agent_started_with_hung_driver_reports_known_gpus_unavailable() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let mut host = TestHost::with_script("")?.flags(&["--persistent"]);
     let mut gpus = FakeGpus::one(&mut host)?;

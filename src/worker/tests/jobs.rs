@@ -141,7 +141,7 @@ def send(event, key=hook["auth_token"]):
 try:
     send({"type": "training.status", "progress": {"current": 666}}, "wrong")
 except urllib.error.HTTPError as error:
-    print("refused", error.code)
+    print("rejected", error.code)
 send({"type": "lifecycle.stage", "stage": {"key": "load", "label": "Loading", "status": "running"}})
 for step in range(1, 4):
     send({"type": "training.status", "data": {"status": "running"}, "progress": {"current": step, "total": 3, "metrics": {"loss": 1 / step if step < 3 else float("nan"), "lr": 0.1, "norm": step}}})
@@ -162,7 +162,7 @@ async fn events_become_progress_and_files_become_artifacts() -> io::Result<()> {
     let (code, said) = agent.wait_for_exit().await?;
     assert_eq!(code, Some(0), "{said}");
     let shared = fake.state();
-    assert_eq!(String::from_utf8_lossy(&shared.log), "refused 401\n");
+    assert_eq!(String::from_utf8_lossy(&shared.log), "rejected 401\n");
     let steps: Vec<_> = shared.points.iter().map(|point| (point["step"].as_u64(), point["loss"].as_f64())).collect();
     assert_eq!(steps, [(Some(0), None), (Some(1), Some(1.0)), (Some(2), Some(0.5)), (Some(3), None)]);
     assert_eq!(shared.points[0]["stage"], "Loading");

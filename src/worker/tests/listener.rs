@@ -86,8 +86,8 @@ async fn unauthenticated_connections_make_room_for_the_trainer() -> io::Result<(
     // They would keep theirs for longer than any test lasts.
     let bounds = WebhookLimits { idle: Duration::from_hours(1), ..short_limits() };
     let (listener, _temp) = listening(bounds).await?;
-    let refused = send_request(&listener, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await?;
-    assert!(refused.starts_with("HTTP/1.1 405") && refused.contains("connection: close"), "{refused}");
+    let rejected = send_request(&listener, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").await?;
+    assert!(rejected.starts_with("HTTP/1.1 405") && rejected.contains("connection: close"), "{rejected}");
     let mut known = connect(&listener).await?;
     known.write_all(post("", "{}").as_bytes()).await?;
     let mut answer = [0; 12];

@@ -22,10 +22,11 @@ async fn registered_again(is_unknown: bool) -> io::Result<(usize, usize)> {
         shared.close_streams();
     }
     // By now the agent would wait for 16 s or longer.
-    let refused = |shared: &mut FakeState| shared.refused.iter().filter(|one| **one == "register").count() >= 5;
-    fake.wait_until("refused registrations", |shared| refused(shared).then_some(())).await;
-    let beats =
-        |shared: &FakeState| shared.heartbeats.len() + shared.refused.iter().filter(|one| **one == "heartbeat").count();
+    let rejected = |shared: &mut FakeState| shared.rejected.iter().filter(|one| **one == "register").count() >= 5;
+    fake.wait_until("rejected registrations", |shared| rejected(shared).then_some(())).await;
+    let beats = |shared: &FakeState| {
+        shared.heartbeats.len() + shared.rejected.iter().filter(|one| **one == "heartbeat").count()
+    };
     let before = {
         let mut shared = fake.state();
         shared.rejects_registrations = false;

@@ -102,7 +102,7 @@ const FILES: &str = include_str!("sandbox/files.py");
 const FILE_TRIALS: usize = 41;
 
 #[tokio::test]
-async fn files_of_the_host_and_the_agent_stay_closed() -> io::Result<()> {
+async fn sandbox_hides_files_of_the_host_and_the_agent() -> io::Result<()> {
     for level in ["files", "full"] {
         let lines = run_trials(level, FILES).await?;
         assert_all_held(&lines, FILE_TRIALS);
@@ -115,14 +115,14 @@ const KERNEL: &str = concat!(include_str!("sandbox/kernel.py"), include_str!("sa
 const KERNEL_TRIALS: usize = 54;
 
 #[tokio::test]
-async fn processes_and_the_kernel_stay_out_of_reach() -> io::Result<()> {
+async fn level_full_protects_processes_and_the_kernel() -> io::Result<()> {
     let lines = run_trials("full", KERNEL).await?;
     assert_all_held(&lines, KERNEL_TRIALS);
     Ok(())
 }
 
 /// As another user, and at the same time.
-fn two_people() -> [Value; 2] {
+fn two_users() -> [Value; 2] {
     ["bob", "eve"].map(|name| json!({"submitted_by": name}))
 }
 
@@ -141,7 +141,7 @@ async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
     };
     write(&json!({}))?;
     let agent = host.start(&fake)?;
-    let [bob, eve] = two_people();
+    let [bob, eve] = two_users();
     fake.offer_with("j_1", 1, &config(), bob);
     let port = fake
         .wait_until("bob's marks", |shared| {
@@ -163,7 +163,7 @@ async fn run_neighbor_trials(level: &str) -> io::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn two_peoples_jobs_side_by_side_see_nothing_of_each_other() -> io::Result<()> {
+async fn concurrent_jobs_of_two_users_cannot_see_each_other() -> io::Result<()> {
     assert_all_held(&run_neighbor_trials("full").await?, NEIGHBOR_TRIALS);
     Ok(())
 }
@@ -178,7 +178,7 @@ fn sleeps(seconds: &str) -> bool {
 }
 
 #[tokio::test]
-async fn nothing_of_a_job_survives_it() -> io::Result<()> {
+async fn no_process_of_a_job_survives_it() -> io::Result<()> {
     let program = include_str!("sandbox/leave.py");
     for level in ["files", "full"] {
         assert_all_held(&run_trials(level, program).await?, 1);
@@ -188,7 +188,7 @@ async fn nothing_of_a_job_survives_it() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_home_stays_while_its_owner_has_a_job_and_goes_when_it_was_unused_for_long() -> io::Result<()> {
+async fn home_is_removed_only_when_unused_for_long() -> io::Result<()> {
     let program = "import os, time\nopen(os.path.expanduser('~/cache'), 'w').close()\nprint('on', flush=True)\n\
                    while not os.path.exists('../control/go'): time.sleep(0.02)\n";
     let fake = FakeOrchestrator::start().await?;
@@ -228,7 +228,7 @@ async fn run_fill_trials(level: &str) -> io::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn what_one_job_fills_is_its_own() -> io::Result<()> {
+async fn job_can_fill_only_its_own_storage() -> io::Result<()> {
     assert_all_held(&run_fill_trials("full").await?, FILL_TRIALS);
     Ok(())
 }
@@ -249,7 +249,7 @@ while True: signal.pause()
 
 /// What real trainers do all the time.
 #[tokio::test]
-async fn a_confined_trainer_can_do_its_work() -> io::Result<()> {
+async fn sandboxed_trainer_can_do_its_work() -> io::Result<()> {
     let program = include_str!("sandbox/work.py");
     for level in ["none", "files", "full"] {
         let fake = FakeOrchestrator::start().await?;
@@ -261,8 +261,8 @@ async fn a_confined_trainer_can_do_its_work() -> io::Result<()> {
         let host = host.with_wrapper(&PRIVATE_UMASK);
         let agent = host.start(&fake)?;
         let lines = run_trials_on(&fake, &host, agent).await?;
-        let has_users = host.path().join("state/people/users.json").exists();
-        assert!(has_users || level != "full" || !geteuid().is_root(), "each person has a user");
+        let has_users = host.path().join("state/users/users.json").exists();
+        assert!(has_users || level != "full" || !geteuid().is_root(), "each user has an operating system user");
         // Root at level `files` would reach the kernel's settings by the same right.
         let is_root_on_host =
             level == "files" && !has_users && geteuid().is_root() && !kernel_is_protected(Path::new("/proc"));
@@ -277,7 +277,7 @@ async fn a_confined_trainer_can_do_its_work() -> io::Result<()> {
 
 /// The one who stops it, adopts it and hears its end is outside.
 #[tokio::test]
-async fn a_confined_trainer_is_adopted_stopped_and_its_end_is_told() -> io::Result<()> {
+async fn sandboxed_trainer_is_adopted_stopped_and_reported() -> io::Result<()> {
     for level in ["files", "full"] {
         let fake = FakeOrchestrator::start().await?;
         let host = confined(level, STOPPED)?.with_wrapper(&PRIVATE_UMASK);
@@ -307,7 +307,7 @@ async fn a_confined_trainer_is_adopted_stopped_and_its_end_is_told() -> io::Resu
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_confine_as_its_owner_wants_takes_no_job() -> io::Result<()> {
+async fn host_below_its_minimum_sandbox_level_takes_no_jobs() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     // A kernel that makes no namespaces, and has no Landlock for root without it.
     let host = confined("full", "")?.with_wrapper(&[

@@ -12,7 +12,7 @@ use super::test_host::TestHost;
 const WRAPPER_COMMAND: [&str; 3] = ["unshare", "--user", "--map-root-user"];
 
 #[tokio::test]
-async fn a_job_goes_back_with_the_reason_and_runs_no_less_confined() -> io::Result<()> {
+async fn job_is_requeued_if_its_sandbox_fails() -> io::Result<()> {
     if !Command::new(WRAPPER_COMMAND[0]).args(&WRAPPER_COMMAND[1..]).arg("true").status()?.success() {
         println!("skipped, as no user namespaces can be made here");
         return Ok(());

@@ -237,8 +237,8 @@ fn signals_follow_the_on_stop_policy() {
         let ours = AgentInput::Offer(offer("j_1", 1));
         assert_eq!(busy.handle(ours), []);
         // Once for each.
-        for turned_away in [vec![AgentAction::DeclineOffers], vec![]] {
-            assert_eq!(busy.handle(AgentInput::Offer(offer("j_2", 1))), turned_away);
+        for expected in [vec![AgentAction::DeclineOffers], vec![]] {
+            assert_eq!(busy.handle(AgentInput::Offer(offer("j_2", 1))), expected);
         }
         assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit_with(143)]);
     }
@@ -268,12 +268,12 @@ fn leaving_agent_declines_offers() {
 
 #[test]
 fn rejected_token_waits_for_the_running_job() {
-    let refused = || AgentInput::TokenRefused("no".to_owned());
-    let exit = || AgentAction::Exit(ProcessExit { code: exit::TOKEN_REFUSED, sentence: Some("no".to_owned()) });
-    assert_eq!(agent(true).handle(refused()), [exit()]);
+    let rejected = || AgentInput::TokenRejected("no".to_owned());
+    let exit = || AgentAction::Exit(ProcessExit { code: exit::TOKEN_REJECTED, sentence: Some("no".to_owned()) });
+    assert_eq!(agent(true).handle(rejected()), [exit()]);
     let mut busy = agent(true);
     busy.handle(AgentInput::Offer(offer("j_1", 1)));
-    assert_eq!(busy.handle(refused()), []);
+    assert_eq!(busy.handle(rejected()), []);
     assert_eq!(busy.handle(AgentInput::Ended(key("j_1", 1), true)), [exit()]);
 }
 

@@ -117,7 +117,7 @@ async fn killed_supervisor_leaves_no_processes_with_cgroups() -> io::Result<()> 
         tree.push(child.pid);
     }
     tree.sort_unstable();
-    assert_eq!(inside, tree, "the trainer's tree and nobody else");
+    assert_eq!(inside, tree, "only the trainer's processes");
     running.supervisor.signal(Signal::SIGKILL);
     fake.wait_for_status("failed").await;
     assert!(!child.is_alive(), "it is alive after the end was reported");

@@ -99,7 +99,7 @@ async fn status_line_is_shown_and_removed() -> io::Result<()> {
     fake.wait_for_status("completed").await;
     let all = terminal.wait_for_exit().await?;
     let lines = screen(&all);
-    assert_eq!(lines.last().map(String::as_str), Some(""), "the line is gone: {all:?}");
+    assert_eq!(lines.last().map(String::as_str), Some(""), "the status line was not removed: {all:?}");
     let log = &lines[..lines.len() - 1];
     assert!(log.len() > 3 && log.iter().all(|line| line.contains("INFO") || line.contains("WARN")), "{lines:#?}");
     assert!(!log.iter().any(|line| line.contains("connected, idle")), "the status line is not logged: {lines:#?}");
@@ -119,7 +119,7 @@ async fn text_format_has_no_status_line() -> io::Result<()> {
 #[tokio::test]
 async fn json_format_applies_to_every_line() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     let host = TestHost::with_script("")?;
     let mut command = host.with_agent_env(Command::new(binary()), &fake.url);
     let output = command.env_remove("SIMPLETUNER_LOG_FORMAT").stdin(Stdio::null()).output().await?;

@@ -86,10 +86,13 @@ async fn accepted(known: &TlsOrchestrator, host: TestHost) -> io::Result<(serde_
 }
 
 /// Waits until an ephemeral agent has given up; returns its output.
-async fn refused(known: &TlsOrchestrator, host: TestHost) -> io::Result<String> {
+async fn rejected(known: &TlsOrchestrator, host: TestHost) -> io::Result<String> {
     let (code, said) = host.flags(&["--give-up-after", "1"]).start(&known.fake)?.wait_for_exit().await?;
     assert_eq!(code, Some(69), "it tries again, as after any lost connection: {said}");
-    assert!(known.fake.state().registrations.is_empty(), "nothing was told to a stranger, least of all the token");
+    assert!(
+        known.fake.state().registrations.is_empty(),
+        "the agent sends nothing to an unverified server, least of all its token"
+    );
     assert!(said.contains(FAILED), "{said}");
     Ok(said)
 }
@@ -102,7 +105,7 @@ fn write(path: &Path, text: &str) -> io::Result<String> {
 #[tokio::test]
 async fn untrusted_certificate_is_rejected_with_advice() -> io::Result<()> {
     let known = orchestrator("localhost").await?;
-    let said = refused(&known, host(&[])?).await?;
+    let said = rejected(&known, host(&[])?).await?;
     for advice in ["--orchestrator-fingerprint sha256:…", "--ca-file", "--ssl-no-verify is for development only"] {
         assert!(said.contains(advice), "{advice}: {said}");
     }
@@ -129,7 +132,7 @@ async fn ca_file_replaces_the_system_trust_store() -> io::Result<()> {
     let mut variable = host(&[])?;
     let file = write(&variable.path().join("ca.pem"), &known.authority)?;
     variable.variables.push(("SIMPLETUNER_CA_FILE".to_owned(), file));
-    refused(&other, variable).await?;
+    rejected(&other, variable).await?;
     Ok(())
 }
 
@@ -138,7 +141,7 @@ async fn certificate_for_another_name_is_rejected() -> io::Result<()> {
     let known = orchestrator("elsewhere.example").await?;
     let host = host(&[])?;
     let file = write(&host.path().join("ca.pem"), &known.authority)?;
-    let said = refused(&known, host.flags(&["--ca-file", &file])).await?;
+    let said = rejected(&known, host.flags(&["--ca-file", &file])).await?;
     assert!(said.contains("a certificate for other names"), "{said}");
     Ok(())
 }
@@ -151,7 +154,7 @@ async fn only_the_pinned_key_is_trusted() -> io::Result<()> {
 
     let mut variable = host(&[])?;
     variable.variables.push(("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT".to_owned(), pin));
-    let said = refused(&other, variable).await?;
+    let said = rejected(&other, variable).await?;
     let shown = format!("its fingerprint is {}", other.fingerprint);
     assert!(said.contains("has a different key than --orchestrator-fingerprint") && said.contains(&shown), "{said}");
     Ok(())
@@ -163,7 +166,7 @@ async fn self_signed_certificate_is_rejected_with_advice() -> io::Result<()> {
     let trusting = host(&[])?;
     let file = write(&trusting.path().join("ca.pem"), &known.authority)?;
     for host in [host(&[])?, trusting.flags(&["--ca-file", &file])] {
-        let said = refused(&known, host).await?;
+        let said = rejected(&known, host).await?;
         for words in ["a CA certificate as its server certificate", "--orchestrator-fingerprint sha256:…", "CA:FALSE"]
         {
             assert!(said.contains(words), "{words}: {said}");

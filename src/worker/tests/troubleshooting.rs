@@ -27,7 +27,7 @@ fn grep(log: &str, phrase: &str) -> Vec<Value> {
 #[tokio::test]
 async fn phrases_are_found_in_a_log_without_a_terminal() -> io::Result<()> {
     let (rejecting, unknown) = (FakeOrchestrator::start().await?, orchestrator("localhost").await?);
-    rejecting.state().refuse_token = true;
+    rejecting.state().reject_token = true;
     for (url, phrase) in [
         ("http://127.0.0.1:1", "Connection refused"),
         (rejecting.url.as_str(), "Invalid token"),
@@ -67,12 +67,12 @@ async fn connection_refused() -> io::Result<()> {
 #[tokio::test]
 async fn invalid_token() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
-    fake.state().refuse_token = true;
+    fake.state().reject_token = true;
     let (code, said) = ephemeral()?.start(&fake)?.wait_for_exit().await?;
     assert!(code == Some(77) && said.contains("rotated"), "{said}");
     assert_eq!(said.matches("Invalid token").count(), 1, "{said}");
     // White space around a token is harmless, white space inside is an error.
-    fake.state().refuse_token = false;
+    fake.state().reject_token = false;
     let mut padded = TestHost::with_script("")?.flags(&["--max-idle", "1"]);
     padded.variables.push(("SIMPLETUNER_WORKER_TOKEN".to_owned(), " wt_test_token\n".to_owned()));
     assert_eq!(padded.start(&fake)?.wait_for_exit().await?.0, Some(0));

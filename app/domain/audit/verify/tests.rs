@@ -19,7 +19,7 @@ fn hash(bytes: &[u8]) -> String {
 
 /// A stored entry.
 #[derive(Debug, Clone, PartialEq)]
-struct TrailRow {
+struct AuditLogRow {
     chain: String,
     seq: i64,
     entry: AuditEvent,
@@ -27,7 +27,7 @@ struct TrailRow {
     hash: String,
 }
 
-impl TrailRow {
+impl AuditLogRow {
     fn record(&self) -> AuditRecord<'_> {
         self.entry.to_record(&self.chain, self.seq, &self.previous)
     }
@@ -43,12 +43,12 @@ impl TrailRow {
 }
 
 /// Description, change, and expected faults.
-type Case = (&'static str, fn(&mut Trail), &'static [ChainFault]);
+type Case = (&'static str, fn(&mut AuditLog), &'static [ChainFault]);
 
 /// The content of a database.
 #[derive(Debug, Clone, PartialEq)]
-struct Trail {
-    rows: Vec<TrailRow>,
+struct AuditLog {
+    rows: Vec<AuditLogRow>,
     heads: BTreeMap<String, ChainHead>,
     signed: SignedHashes,
 }
@@ -64,13 +64,13 @@ fn entry(n: i64) -> AuditEvent {
     }
 }
 
-impl Trail {
+impl AuditLog {
     /// Creates a chain of this length, of which the oldest entries were removed by retention.
     fn new(chain: &str, number: i64, removed: i64) -> Self {
-        let mut rows: Vec<TrailRow> = Vec::new();
+        let mut rows: Vec<AuditLogRow> = Vec::new();
         for seq in 1..=number {
             let previous = rows.last().map(|row| row.hash.clone()).unwrap_or_default();
-            let row = TrailRow { chain: chain.to_owned(), seq, entry: entry(seq), previous, hash: String::new() };
+            let row = AuditLogRow { chain: chain.to_owned(), seq, entry: entry(seq), previous, hash: String::new() };
             rows.push(row.rehashed());
         }
         let mark = |seq: i64| usize::try_from(seq - 1).map(|at| rows[at].mark()).unwrap_or_default();
@@ -100,7 +100,7 @@ impl Trail {
 
 #[test]
 fn each_fault_names_its_entries() {
-    let rehashed = |trail: &mut Trail, at: usize| trail.rows[at] = trail.rows[at].clone().rehashed();
+    let rehashed = |audit_log: &mut AuditLog, at: usize| audit_log.rows[at] = audit_log.rows[at].clone().rehashed();
     let cases: [Case; 14] = [
         ("nothing", |_| {}, &[]),
         ("a field is edited", |t| t.rows[3].entry.actor = "eve".to_owned(), &[ChainFault::Edited(4)]),
@@ -122,55 +122,55 @@ fn each_fault_names_its_entries() {
         ("a later one was signed", |t| sign(t, 9, "0"), &[ChainFault::SignedEntryMissing(9)]),
     ];
     for (what, tamper, expected) in cases {
-        let mut trail = Trail::new("c", 8, 0);
-        tamper(&mut trail);
-        assert_eq!(trail.faults(), expected, "{what}");
+        let mut audit_log = AuditLog::new("c", 8, 0);
+        tamper(&mut audit_log);
+        assert_eq!(audit_log.faults(), expected, "{what}");
     }
-    let mut trail = Trail::new("c", 8, 0);
-    trail.rows[3].entry.actor = "eve".to_owned();
-    rehashed(&mut trail, 3);
-    assert_eq!(trail.faults(), [ChainFault::Replaced(5)], "one entry is rewritten");
-    trail = Trail::new("c", 8, 0);
-    trail.rows[7].entry.actor = "eve".to_owned();
-    rehashed(&mut trail, 7);
-    assert_eq!(trail.faults(), [ChainFault::HeadMismatch(8)], "the last entry is rewritten");
+    let mut audit_log = AuditLog::new("c", 8, 0);
+    audit_log.rows[3].entry.actor = "eve".to_owned();
+    rehashed(&mut audit_log, 3);
+    assert_eq!(audit_log.faults(), [ChainFault::Replaced(5)], "one entry is rewritten");
+    audit_log = AuditLog::new("c", 8, 0);
+    audit_log.rows[7].entry.actor = "eve".to_owned();
+    rehashed(&mut audit_log, 7);
+    assert_eq!(audit_log.faults(), [ChainFault::HeadMismatch(8)], "the last entry is rewritten");
 }
 
-fn sign(trail: &mut Trail, seq: i64, hash: &str) {
-    trail.signed = [("c".to_owned(), [(seq, hash.to_owned())].into())].into();
+fn sign(audit_log: &mut AuditLog, seq: i64, hash: &str) {
+    audit_log.signed = [("c".to_owned(), [(seq, hash.to_owned())].into())].into();
 }
 
 #[test]
 fn rewritten_chain_is_found_by_signatures() {
-    let original = Trail::new("c", 8, 0);
-    let mut anew = Trail::new("c", 5, 0);
+    let original = AuditLog::new("c", 8, 0);
+    let mut anew = AuditLog::new("c", 5, 0);
     assert!(anew.report().is_clean(), "the database alone does not reveal it");
     sign(&mut anew, 8, &original.rows[7].hash);
     assert_eq!(anew.faults(), [ChainFault::SignedEntryMissing(8)]);
-    let mut none = Trail { rows: vec![], heads: BTreeMap::new(), signed: anew.signed };
+    let mut none = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: anew.signed };
     assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(8)]);
     assert_eq!(none.report().chains, 1);
-    none = Trail::new("c", 9, 9);
+    none = AuditLog::new("c", 9, 9);
     sign(&mut none, 8, "0");
     assert!(none.report().is_clean(), "entries removed by retention are not expected");
 }
 
 #[test]
 fn signed_entries_removed_by_retention_are_not_missing() {
-    let mut trail = Trail::new("c", 6, 3);
-    sign(&mut trail, 3, "as it was");
-    assert_eq!(trail.faults(), []);
-    sign(&mut trail, 4, "as it was");
-    assert_eq!(trail.faults(), [ChainFault::SignedHashMismatch(4)]);
+    let mut audit_log = AuditLog::new("c", 6, 3);
+    sign(&mut audit_log, 3, "as it was");
+    assert_eq!(audit_log.faults(), []);
+    sign(&mut audit_log, 4, "as it was");
+    assert_eq!(audit_log.faults(), [ChainFault::SignedHashMismatch(4)]);
 }
 
 #[test]
 fn without_a_head_entries_before_the_first_are_faults() {
-    let mut trail = Trail::new("c", 2, 0);
-    trail.rows[0].seq = 0;
-    trail.rows[0] = trail.rows[0].clone().rehashed();
-    trail.heads.clear();
-    assert!(trail.faults().contains(&ChainFault::Inserted(0)), "{:?}", trail.faults());
+    let mut audit_log = AuditLog::new("c", 2, 0);
+    audit_log.rows[0].seq = 0;
+    audit_log.rows[0] = audit_log.rows[0].clone().rehashed();
+    audit_log.heads.clear();
+    assert!(audit_log.faults().contains(&ChainFault::Inserted(0)), "{:?}", audit_log.faults());
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn other_faults_can_be_added() {
 
 #[test]
 fn chains_are_verified_separately_and_counted() {
-    let mut both = Trail::new("a", 3, 0);
-    let other = Trail::new("b", 4, 2);
+    let mut both = AuditLog::new("a", 3, 0);
+    let other = AuditLog::new("b", 4, 2);
     both.rows.extend(other.rows);
     both.heads.extend(other.heads);
     both.heads.insert("quiet".to_owned(), ChainHead::default());
@@ -195,11 +195,11 @@ fn chains_are_verified_separately_and_counted() {
 
 #[test]
 fn long_fault_list_is_limited_and_counted() {
-    let mut trail = Trail::new("c", 1_005, 0);
-    for row in &mut trail.rows {
+    let mut audit_log = AuditLog::new("c", 1_005, 0);
+    for row in &mut audit_log.rows {
         row.entry.actor = "eve".to_owned();
     }
-    let report = trail.report();
+    let report = audit_log.report();
     assert_eq!((report.faults.len(), report.more_faults), (1_000, 5));
 }
 
@@ -263,10 +263,10 @@ fn tampering() -> impl Strategy<Value = Tampering> {
 }
 
 /// Applies the change; `one` and `other` are indexes of rows.
-fn tamper(trail: &mut Trail, what: Tampering, one: usize, other: usize) {
+fn tamper(audit_log: &mut AuditLog, what: Tampering, one: usize, other: usize) {
     match what {
         Tampering::Edit { field, rehashed } => {
-            let row = &mut trail.rows[one];
+            let row = &mut audit_log.rows[one];
             match field {
                 0 => row.entry.at = Timestamp(row.entry.at.0 + 1),
                 1 => row.entry.actor.push('x'),
@@ -283,33 +283,33 @@ fn tamper(trail: &mut Trail, what: Tampering, one: usize, other: usize) {
                 *row = row.clone().rehashed();
             }
         }
-        Tampering::Remove => drop(trail.rows.remove(one)),
-        Tampering::Truncate => trail.rows.truncate(one),
+        Tampering::Remove => drop(audit_log.rows.remove(one)),
+        Tampering::Truncate => audit_log.rows.truncate(one),
         Tampering::Append { linked } => {
-            let last = trail.rows[trail.rows.len() - 1].clone();
+            let last = audit_log.rows[audit_log.rows.len() - 1].clone();
             let previous = if linked { last.hash.clone() } else { last.previous.clone() };
-            trail.rows.push(TrailRow { seq: last.seq + 1, previous, ..last }.rehashed());
+            audit_log.rows.push(AuditLogRow { seq: last.seq + 1, previous, ..last }.rehashed());
         }
         Tampering::Insert => {
-            let copy = trail.rows[one].clone();
-            trail.rows.iter_mut().filter(|row| row.seq >= copy.seq).for_each(|row| row.seq += 1);
-            trail.rows.push(copy);
+            let copy = audit_log.rows[one].clone();
+            audit_log.rows.iter_mut().filter(|row| row.seq >= copy.seq).for_each(|row| row.seq += 1);
+            audit_log.rows.push(copy);
         }
         Tampering::Prepend => {
-            let first = trail.rows[0].clone();
-            trail.rows.push(TrailRow { seq: first.seq - 1, previous: String::new(), ..first }.rehashed());
+            let first = audit_log.rows[0].clone();
+            audit_log.rows.push(AuditLogRow { seq: first.seq - 1, previous: String::new(), ..first }.rehashed());
         }
         Tampering::Swap => {
-            let (a, b) = (trail.rows[one].clone(), trail.rows[other].clone());
-            trail.rows[one] = TrailRow { seq: a.seq, ..b.clone() };
-            trail.rows[other] = TrailRow { seq: b.seq, ..a };
+            let (a, b) = (audit_log.rows[one].clone(), audit_log.rows[other].clone());
+            audit_log.rows[one] = AuditLogRow { seq: a.seq, ..b.clone() };
+            audit_log.rows[other] = AuditLogRow { seq: b.seq, ..a };
         }
         Tampering::SwapNumbers => {
-            let (a, b) = (trail.rows[one].seq, trail.rows[other].seq);
-            (trail.rows[one].seq, trail.rows[other].seq) = (b, a);
+            let (a, b) = (audit_log.rows[one].seq, audit_log.rows[other].seq);
+            (audit_log.rows[one].seq, audit_log.rows[other].seq) = (b, a);
         }
         Tampering::Head { field } => {
-            let head = trail.head();
+            let head = audit_log.head();
             match field {
                 0 => head.newest.seq += 1,
                 1 => head.newest.hash.push('x'),
@@ -317,8 +317,8 @@ fn tamper(trail: &mut Trail, what: Tampering, one: usize, other: usize) {
                 _ => head.removed.hash.push('x'),
             }
         }
-        Tampering::NoHead => trail.heads.clear(),
-        Tampering::Empty => trail.rows.clear(),
+        Tampering::NoHead => audit_log.heads.clear(),
+        Tampering::Empty => audit_log.rows.clear(),
     }
 }
 
@@ -327,7 +327,7 @@ proptest! {
     fn any_single_change_is_found(
         number in 1_i64..12, removed in 0_i64..12, what in tampering(), one in 0_usize..12, other in 0_usize..12,
     ) {
-        let original = Trail::new("c", number, removed.min(number - 1));
+        let original = AuditLog::new("c", number, removed.min(number - 1));
         prop_assert!(original.report().is_clean());
         let rows = original.rows.len();
         let mut changed = original.clone();

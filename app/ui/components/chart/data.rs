@@ -203,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_no_plot() {
+    fn chart_without_data_has_no_plot() {
         assert_eq!(chart(ValueUnit::Plain, &[]).plot(), None);
         assert_eq!(chart(ValueUnit::Plain, &[(1.0, f64::NAN)]).plot(), None);
     }
 
     #[test]
-    fn a_line_fills_its_frame() {
+    fn plot_fills_its_frame() {
         let plot = chart(ValueUnit::Plain, &[(0.0, 2.0), (30.0, 1.0)]).plot().unwrap();
         assert_eq!(plot.project(FRAME, (0.0, 2.0)), (10.0, 5.0));
         assert_eq!(plot.project(FRAME, (30.0, 1.0)), (110.0, 55.0));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_near() {
+    fn chart_reads_the_nearest_point() {
         let chart = chart(ValueUnit::Plain, &[(0.0, 2.0), (50.0, f64::NAN), (99.0, 1.0), (100.0, 4.0)]);
         let plot = chart.plot().unwrap();
         assert_eq!(plot.value_at(&chart.series[0], 98.6), Some((99.0, 1.0)));

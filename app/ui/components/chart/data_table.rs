@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_few_and_hold_both_ends() {
+    fn sampled_rows_are_few_and_include_both_ends() {
         let grid: Vec<f64> = (0..100).map(f64::from).collect();
         let shown = sample_rows(&grid);
         assert_eq!((shown.len(), shown[0], shown[MAX_ROWS - 1]), (MAX_ROWS, 0.0, 99.0));

@@ -195,7 +195,7 @@ mod tests {
     use crate::ui::prefs::Prefs;
 
     #[test]
-    fn places_are_told_as_their_axis_counts() {
+    fn x_positions_are_described_in_the_units_of_the_axis() {
         Owner::new().with(|| {
             let clock = PageClock::in_tokyo();
             assert_eq!(describe_x(Axis::Steps, 12_400.0, clock), "12,400");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_are_marked_as_the_readers_clock_strikes_them() {
+    fn hour_ticks_use_the_readers_time_zone() {
         Owner::new().with(|| {
             let clock = PageClock::new(&Prefs { time_zone: Some("Asia/Kolkata".to_owned()), ..Prefs::default() });
             let x = AxisRange { low: 1_704_450_600.0, high: 1_704_450_600.0 + 4.0 * 3_600.0 };

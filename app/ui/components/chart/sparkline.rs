@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_area_has_gaps_too() {
+    fn area_has_gaps() {
         assert_eq!(
             area(&[Some(0), Some(100), None, Some(50)]),
             "M0.5 19.0h0L1.5 1.0L1.5 20L0.5 20ZM3.5 10.0h0L3.5 20L3.5 20Z"

@@ -142,7 +142,7 @@ mod tests {
     use crate::ui::submit_form::SUBMIT_FIELDS;
 
     #[test]
-    fn what_a_job_was_submitted_with_is_carried() {
+    fn resubmit_link_contains_the_jobs_values() {
         let plain = serde_json::json!({
             "job_id": "j_1", "status": "queued", "status_since": "2024-01-01T00:00:00Z", "config_name": "a b",
             "config_revision": 1, "target": "auto", "worker_labels": {}, "priority": 10, "attempt": 0, "max_attempts": 4,

@@ -75,7 +75,7 @@ fn ExplanationPanel(id: JobId, explanation: RwSignal<ExplanationView>) -> impl I
                         <thead>
                             <tr>
                                 <th scope="col">{words.worker}</th>
-                                <th scope="col">{words.in_the_way}</th>
+                                <th scope="col">{words.reason}</th>
                                 <th scope="col" class="max-md:hidden">{words.what_helps}</th>
                             </tr>
                         </thead>
@@ -118,7 +118,7 @@ fn describe_verdict(explanation: &ExplanationView, now: Timestamp) -> String {
                 explanation.workers.iter().find(|answer| Some(&answer.worker_id) == explanation.worker_id.as_ref());
             words.fits.of(name.map_or("", |answer| answer.name.as_str()))
         }
-        VerdictCode::BackOff => words.backs_off.of(rest(explanation.until)),
+        VerdictCode::BackOff => words.back_off.of(rest(explanation.until)),
         VerdictCode::Held => words.held.of(rest(explanation.until)),
         VerdictCode::Limited => match explanation.limit {
             Some(limit) if limit.per_user => words.limited_user.of(limit.jobs.into()),
@@ -144,7 +144,7 @@ fn WorkerMatchRows(answer: WorkerExplanationView) -> impl IntoView {
         return view! {
             <tr>
                 <th scope="row">{name("")}</th>
-                <td colspan="2"><span class="why-rule is-pass"><Icon glyph=Glyph::Check/>{words.takes_it}</span></td>
+                <td colspan="2"><span class="why-rule is-pass"><Icon glyph=Glyph::Check/>{words.all_requirements_met}</span></td>
             </tr>
         }
         .into_erased();

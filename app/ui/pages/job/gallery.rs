@@ -78,7 +78,7 @@ pub(super) fn Gallery(id: JobId, files: Memo<ArtifactsPage>, empty: Signal<&'sta
                     let before = filters.against.map(|against| {
                         let before = all.iter().find(|other| other.step == Some(against) && other.key == sample.key);
                         before.map_or_else(
-                            || view! { <p class="gallery-none">{words.gallery.not_made}</p> }.into_erased(),
+                            || view! { <p class="gallery-none">{words.gallery.no_sample_at_step}</p> }.into_erased(),
                             tile,
                         )
                     });

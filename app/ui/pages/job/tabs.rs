@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_shows_what_it_leads_to() {
+    fn url_selects_its_tab() {
         for (show, tab) in [("samples", JobTab::Samples), ("files", JobTab::Files), ("nonsense", JobTab::Overview)] {
             let mut params = ParamsMap::new();
             params.insert("show", show.to_owned());

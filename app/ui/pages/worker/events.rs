@@ -48,7 +48,7 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
     let (language, words) = (t(), &t().server_pages().worker);
     let [newest, older] = page_links(&worker.id, WorkerTab::Events, &query, page.next_cursor);
     let reads = use_context::<Prefs>().is_some_and(|prefs| prefs.has_permission(Permission::AdminAudit));
-    let trail = reads.then(|| {
+    let audit_log = reads.then(|| {
         let href = format!("/admin/audit?target={}", worker.id);
         view! { <a class="more-link" href=href>{language.nav.audit}</a> }
     });
@@ -78,7 +78,7 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
                 <h2 id="events" class="panel-head">
                     {language.work.events}
                     <span class="panel-note">{words.newest_first}</span>
-                    {trail}
+                    {audit_log}
                 </h2>
                 {list}
             </section>
@@ -119,10 +119,10 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
             vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unhealthy_reason")]
         }
-        "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_gone.to_owned())],
+        "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_stopped.to_owned())],
         "worker.offline" => vec![text("cause").map(|cause| match cause.as_str() {
-            "disconnected" => words.said_goodbye.to_owned(),
-            "heartbeat timeout" => words.fell_silent.to_owned(),
+            "disconnected" => words.agent_shut_down.to_owned(),
+            "heartbeat timeout" => words.heartbeat_timed_out.to_owned(),
             _ => cause,
         })],
         "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
@@ -130,7 +130,7 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             gpu_list_text(&detail["unavailable"]).map(|gpus| words.unavailable.of(gpus)),
             gpu_list_text(&detail["available"]).map(|gpus| words.available_again.of(gpus)),
         ],
-        "worker.health_changed" => vec![text("unhealthy_reason").or_else(|| Some(words.fit_again.to_owned()))],
+        "worker.health_changed" => vec![text("unhealthy_reason").or_else(|| Some(words.healthy_again.to_owned()))],
         "worker.token_rotated" => {
             let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
             vec![ends("expires_at"), unused(), old]
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_telling_is_told_and_nothing_else() {
+    fn event_details_are_described() {
         let gpus = json!(["A100", "A100", "H100"]);
         let registration =
             json!({"gpus": gpus, "hostname": "rack\u{202e}1", "agent_version": "0.1.0", "old_token_ended": true});

@@ -89,10 +89,10 @@ fn WorkerFigures(record: WorkerAttemptStats, now: Timestamp) -> impl IntoView {
     // The statistics cover at most a month; less than a day is shown as one day.
     let days = ((now - record.since).0 / DAY_MS).max(1).unsigned_abs();
     let judged = [record.completed, record.failed, record.lost].map(|number| language.format_integer(number));
-    let of_what = words.ended_so.with(&[&judged[0], &judged[1], &judged[2]]);
+    let of_what = words.outcomes.with(&[&judged[0], &judged[1], &judged[2]]);
     view! {
         <ul class="tiles tiles-figures">
-            <StatTile name=words.attempts value=language.format_integer(record.attempts) note=words.of_late.of(days)/>
+            <StatTile name=words.attempts value=language.format_integer(record.attempts) note=words.recent.of(days)/>
             <StatTile name=words.success value=rate note=of_what/>
             <StatTile name=words.fast_failures value=language.format_integer(record.fast_failures) note=words.fast_failures_hint/>
         </ul>
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_a_list_have_addresses() {
+    fn list_pages_have_urls() {
         let id = WorkerId::parse("w_1").expect("an id");
         let here = |cursor: Option<&str>| PageQuery { limit: None, cursor: cursor.map(str::to_owned) };
         assert_eq!(page_links(&id, WorkerTab::Jobs, &here(None), None), [None, None]);

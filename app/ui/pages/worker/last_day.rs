@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_cut_from_status_changes_and_added_up() {
+    fn status_changes_of_a_day_are_summed() {
         use WorkerStatus::{Connecting, Idle, Offline};
         let now = Timestamp(3 * DAY_MS);
         let hour = 60 * MINUTE_MS;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_there_at_once() {
+    fn status_change_is_shown_immediately() {
         let now = Timestamp(3 * DAY_MS);
         let transitions = [status_since(DAY_MS, None), status_since(now.0 + 30_000, Some(WorkerStatus::Idle))];
         let day = status_periods(&transitions, now);

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_shows_what_it_leads_to() {
+    fn url_selects_its_tab() {
         let id = WorkerId::parse("w_1").expect("an id");
         for tab in WorkerTab::ALL.into_iter().filter(|tab| !tab.is_server_rendered()) {
             let mut params = ParamsMap::new();

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_sorted_one_way_and_then_the_other() {
+    fn sorting_again_reverses_the_order() {
         let by_name = WorkersQuery { cursor: Some("x".to_owned()), ..WorkersQuery::default() };
         let (state, turned) = sort_state(&by_name, "name", false);
         assert_eq!((state, turned.sort.as_deref(), turned.cursor), (Some("ascending"), Some("-name"), None));

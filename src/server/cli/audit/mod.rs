@@ -21,8 +21,8 @@ use crate::data_dir::resolve_data_dir;
 use crate::exit::ExitError;
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines, parse_shipped};
 use crate::http::problem::ApiError;
-use crate::service::audit::trail;
-use crate::service::audit::verify::verify_trail;
+use crate::service::audit::entries;
+use crate::service::audit::verify::verify_audit_log;
 use crate::store::Store;
 use crate::store::read_only::ReadOnlyStore;
 
@@ -150,7 +150,7 @@ async fn compute_verdict(
     let mut tx = archive.read().await.map_err(failed)?;
     // A backup gets no further entries, so its newest entry counts as the current time for overdue checkpoints.
     let now = tx.newest_audit_at().await.map_err(failed)?.unwrap_or_default();
-    let verdict = verify_trail(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
+    let verdict = verify_audit_log(&mut *tx, key.as_ref(), &lines, against.is_some(), now).await.map_err(failed)?;
     Ok(verdict.to_view(key.is_some(), lines.invalid_lines))
 }
 
@@ -185,7 +185,7 @@ async fn run_export(args: ExportArgs, out: &mut impl Write) -> Result<(), ExitEr
     let store: Arc<dyn Store> = Arc::new(open_archive(&database).await?);
     let filters = AuditFilters { actor, action, target, request_id, since, until };
     let wrong = |error| ExitError::usage(ApiError::from(error).to_problem(Locale::En).detail);
-    let entries = trail::export(store, &filters, SystemClock.now()).map_err(wrong)?;
+    let entries = entries::export(store, &filters, SystemClock.now()).map_err(wrong)?;
     pin_mut!(entries);
     let mut out = io::BufWriter::new(out);
     while let Some(entry) = entries.next().await {

@@ -88,11 +88,11 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     Ok(format_summary(&manifest, &data, aside.as_deref(), &words))
 }
 
-fn format_summary(manifest: &Manifest, data: &Path, aside: Option<&Path>, trail: &str) -> String {
+fn format_summary(manifest: &Manifest, data: &Path, aside: Option<&Path>, audit_log: &str) -> String {
     let files = manifest.files.len();
     let aside = aside.map_or_else(String::new, |aside| format!("\nprevious files are in {}", aside.display()));
     let without = if manifest.with_artifacts { "" } else { "\nartifacts are not in this backup" };
-    format!("{}: {files} files of {}\naudit log: {trail}{aside}{without}", data.display(), manifest.taken_at)
+    format!("{}: {files} files of {}\naudit log: {audit_log}{aside}{without}", data.display(), manifest.taken_at)
 }
 
 /// Returns the newest migration that this program knows.

@@ -168,29 +168,29 @@ async fn damaged_missing_or_unknown_files_prevent_a_restore() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_server, backup) = backup_of_one(&home, "backup").await;
     let data = home.path().join("data");
-    let refused = async || error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
+    let rejected = async || error_text(super::restore::restore(&restoring(&backup, &data, false)).await);
     let model = fs::read_dir(backup.join("files/artifacts")).expect("jobs").next().expect("one").expect("readable");
     let model = model.path().join("1/sub/model.bin");
     fs::write(&model, "wEights").expect("written");
-    let output = refused().await;
+    let output = rejected().await;
     assert!(output.contains("sub/model.bin is damaged"), "{output}");
     fs::remove_file(&model).expect("there");
-    assert!(refused().await.contains("sub/model.bin is missing"));
+    assert!(rejected().await.contains("sub/model.bin is missing"));
     fs::write(&model, "weights").expect("written");
     fs::write(backup.join("files/extra"), "x").expect("written");
-    assert!(refused().await.contains("files/extra does not belong"));
+    assert!(rejected().await.contains("files/extra does not belong"));
     fs::remove_file(backup.join("files/extra")).expect("there");
     std::os::unix::fs::symlink("/etc/passwd", backup.join("files/link")).expect("a link");
-    let output = refused().await;
+    let output = rejected().await;
     assert!(output.contains("files/link"), "{output}");
     fs::remove_file(backup.join("files/link")).expect("there");
     let manifest = fs::read_to_string(backup.join("manifest.json")).expect("there");
     let known =
         format!("\"schema\": {}", crate::store::system::schema::newest_version(&crate::store::sqlite::MIGRATIONS));
     fs::write(backup.join("manifest.json"), manifest.replace(&known, "\"schema\": 99")).expect("written");
-    assert!(refused().await.contains("newer than this program"));
+    assert!(rejected().await.contains("newer than this program"));
     fs::remove_file(backup.join("manifest.json")).expect("there");
-    assert!(refused().await.contains("not a complete backup"));
+    assert!(rejected().await.contains("not a complete backup"));
     let left: Vec<_> = fs::read_dir(&data).expect("made").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["orchestrator.lock"], "nothing else was left");
 }

@@ -140,7 +140,7 @@ impl ConnectionArgs {
         here: Option<&OperatorEndpoint>,
         variable: &impl Fn(&str) -> Option<String>,
     ) -> Result<ServerTrust, ExitError> {
-        let refused = |error| match error {
+        let rejected = |error| match error {
             ServerTrustError::Usage(sentence) => ExitError::usage(sentence),
             ServerTrustError::Unusable(sentence) => ExitError::config(sentence),
         };
@@ -153,7 +153,7 @@ impl ConnectionArgs {
             fingerprint.as_deref(),
         );
         let known = here.and_then(|note| note.fingerprint);
-        match (given.map_err(refused)?, known) {
+        match (given.map_err(rejected)?, known) {
             (ServerTrust::SystemRoots, Some(fingerprint)) => Ok(ServerTrust::PinnedKey(fingerprint)),
             (given, _) => Ok(given),
         }
@@ -308,8 +308,8 @@ mod tests {
             ([("SIMPLETUNER_ORCHESTRATOR_FINGERPRINT", "sha256:12")], 2),
             ([("SIMPLETUNER_API_TOKEN_FILE", "/nowhere")], 78),
         ] {
-            let refused = find(&base, &variables).expect_err("refused");
-            assert_eq!(refused.code(), code, "{variables:?} {refused:?}");
+            let rejected = find(&base, &variables).expect_err("rejected");
+            assert_eq!(rejected.code(), code, "{variables:?} {rejected:?}");
         }
     }
 }

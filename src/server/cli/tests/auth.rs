@@ -88,9 +88,10 @@ async fn lost_password_is_reset_on_the_host_without_a_token() {
     let check = harness.run_as(&operator, &["auth", "login-check"]).await.expect_success();
     let name = nix::unistd::User::from_uid(nix::unistd::Uid::current()).expect("users").expect("this one").name;
     assert!(check.starts_with(&format!("name     host:{name}\nmay      account.manage admin.workers")), "{check}");
-    let trail = harness.server.get(&Actor::Admin, "/api/audit?action=access.password_reset").await.expect_status(200);
-    assert_eq!(trail["entries"][0]["actor"], format!("host:{name}"));
-    assert!(!trail.to_string().contains(&made_up));
+    let audit_log =
+        harness.server.get(&Actor::Admin, "/api/audit?action=access.password_reset").await.expect_status(200);
+    assert_eq!(audit_log["entries"][0]["actor"], format!("host:{name}"));
+    assert!(!audit_log.to_string().contains(&made_up));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::fs;
 use super::harness::CliHarness;
 
 #[tokio::test]
-async fn a_directory_is_pushed_listed_shown_and_deleted() {
+async fn configuration_is_pushed_listed_shown_and_deleted() {
     let harness = CliHarness::start().await;
     let home = tempfile::tempdir().expect("a directory");
     let directory = home.path().join("digits");

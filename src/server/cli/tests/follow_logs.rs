@@ -58,7 +58,7 @@ async fn write(harness: &CliHarness, by: &Actor, job: &str, offset: usize, text:
 }
 
 #[tokio::test]
-async fn a_log_is_printed_whole() {
+async fn full_log_is_printed() {
     let harness = CliHarness::start().await;
     let (job, by) = running(&harness).await;
     let long = (0..200_000).map(|n| format!("{n} é\n")).collect::<Vec<_>>().concat();
@@ -121,7 +121,7 @@ async fn exit_code_reflects_the_job_status() {
 }
 
 #[tokio::test]
-async fn a_job_is_submitted_and_followed_from_the_queue_to_its_end() {
+async fn job_is_followed_from_submit_to_end() {
     let harness = CliHarness::start().await;
     harness.server.put_config("digits").await;
     let shown = SharedBuffer::default();

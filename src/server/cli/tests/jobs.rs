@@ -18,7 +18,7 @@ use crate::boot::serve::{ConnectionTimeouts, serve_with_timeouts};
 use crate::tests::harness::ADMIN;
 
 #[tokio::test]
-async fn a_job_is_submitted_listed_shown_and_cancelled() {
+async fn job_is_submitted_listed_shown_and_cancelled() {
     let harness = CliHarness::start().await;
     harness.server.put_config("digits").await;
     let submitted = harness.run(&["jobs", "submit", "digits", "--target", "worker", "--priority", "20"]).await;

@@ -12,10 +12,10 @@ use crate::store::conformance::fresh_database;
 use crate::store::sqlite::SqliteStore;
 
 #[tokio::test]
-async fn a_directory_without_a_database_stays_empty() {
+async fn directory_without_a_database_stays_empty() {
     let home = tempfile::tempdir().expect("a directory");
-    let refused = OfflineServer::open(home.path(), None).await.err().expect("nothing is there");
-    assert!(refused.code() == 69 && refused.message().contains("--data-dir"), "{refused:?}");
+    let rejected = OfflineServer::open(home.path(), None).await.err().expect("nothing is there");
+    assert!(rejected.code() == 69 && rejected.message().contains("--data-dir"), "{rejected:?}");
     assert_eq!(home.path().read_dir().expect("readable").count(), 0);
 }
 
@@ -23,8 +23,8 @@ async fn a_directory_without_a_database_stays_empty() {
 async fn database_in_use_is_rejected() {
     let home = tempfile::tempdir().expect("a directory");
     let store = SqliteStore::open(home.path(), "c_1").await.expect("fresh");
-    let refused = OfflineServer::open(home.path(), None).await.err().expect("it is in use");
-    assert!(refused.code() == 78 && refused.message().contains("another simpletuner server"), "{refused:?}");
+    let rejected = OfflineServer::open(home.path(), None).await.err().expect("it is in use");
+    assert!(rejected.code() == 78 && rejected.message().contains("another simpletuner server"), "{rejected:?}");
     drop(store);
 }
 

@@ -9,9 +9,9 @@ pub(super) mod users;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use app::domain::audit::rate_limit::RefusalKind;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
-use app::domain::worker::WorkerTransitionError as WorkerRefused;
+use app::domain::worker::WorkerTransitionError;
 use app::ui::pending::SecondFactorPrompt;
 use axum::extract::{FromRequest, OriginalUri, Request, State};
 use axum::http::uri::Authority;
@@ -30,7 +30,7 @@ use crate::http::edge::request::{Peer, caller_from_actor, with_user};
 use crate::http::state::AppState;
 use crate::service::access::{AuthGrant, Credential, Principal};
 use crate::service::agents::attempt_reports::AttemptRef;
-use crate::service::audit::refusals::printable_name;
+use crate::service::audit::rejections::printable_name;
 use crate::service::error::{IdKind, ServiceError};
 use crate::service::workers::tokens::{TokenUse, WorkerAuth, WorkerAuthKind};
 use crate::text::percent_escaped;
@@ -97,7 +97,7 @@ pub async fn identify(
     {
         return Ok(operator);
     }
-    let Some(ticket) = presented_credential(app, headers, scheme) else {
+    let Some(credential) = presented_credential(app, headers, scheme) else {
         let single = app.mode == AuthMode::SingleUser;
         return if single {
             Ok(Principal::on_loopback())
@@ -105,8 +105,8 @@ pub async fn identify(
             Err(limit_unauthenticated(app, ServiceError::NotAuthenticated, peer))
         };
     };
-    let Some(principal) = app.services.access.authenticate(&ticket).await? else {
-        let error = if matches!(ticket, Credential::Token(_)) {
+    let Some(principal) = app.services.access.authenticate(&credential).await? else {
+        let error = if matches!(credential, Credential::Token(_)) {
             ServiceError::WrongToken
         } else {
             ServiceError::NotAuthenticated
@@ -135,9 +135,9 @@ pub struct ExpiredSession;
 
 /// Marks requests to the sign-in page whose session has expired.
 pub async fn detect_expired_session(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
-    let ticket = presented_credential(&app, request.headers(), Scheme::from_extensions(request.extensions()));
-    if let Some(ticket @ Credential::Cookie(_)) = ticket
-        && let Ok(None) = app.services.access.authenticate(&ticket).await
+    let credential = presented_credential(&app, request.headers(), Scheme::from_extensions(request.extensions()));
+    if let Some(credential @ Credential::Cookie(_)) = credential
+        && let Ok(None) = app.services.access.authenticate(&credential).await
     {
         request.extensions_mut().insert(ExpiredSession);
     }
@@ -262,7 +262,7 @@ pub async fn require_registration(State(app): State<AppState>, mut request: Requ
                 };
                 app.services
                     .audit
-                    .record_refusal(caller_from_actor("unknown"), RefusalKind::Registration, peer, &name, detail)
+                    .record_rejection(caller_from_actor("unknown"), RejectionKind::Registration, peer, &name, detail)
                     .await;
             }
             error.into_response()
@@ -337,7 +337,7 @@ async fn authenticate_worker(
 
 /// Records that a token is used by another agent than the registered one.
 async fn record_token_conflict(app: &AppState, auth: &WorkerAuth, error: ServiceError) -> ServiceError {
-    if matches!(error, ServiceError::WorkerTransition(WorkerRefused::TokenInUse)) {
+    if matches!(error, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
         let host = auth.peer.map(|peer| peer.to_string());
         app.services
             .workers
@@ -365,7 +365,7 @@ async fn reject(
         let detail = json!({"reason": error.code()});
         app.services
             .audit
-            .record_refusal(caller_from_actor(by), RefusalKind::AccessDenied, peer, &wanted, detail)
+            .record_rejection(caller_from_actor(by), RejectionKind::AccessDenied, peer, &wanted, detail)
             .await;
     }
     error.into_response()

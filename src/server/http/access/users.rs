@@ -25,7 +25,7 @@ use crate::service::error::IdKind;
 pub fn routes(app: &AppState) -> Routes {
     let (users, changes) =
         (Requirement::Permission(Permission::AdminUsers), Requirement::RecentlyAuthenticated(Permission::AdminUsers));
-    Routes::new(app, "People")
+    Routes::new(app, "Users")
         .get("/admin/users", users, LIST, list)
         .post("/admin/users", changes, CREATE, create)
         .get("/admin/users/{id}", users, SHOW, show)

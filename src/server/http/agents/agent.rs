@@ -1,6 +1,6 @@
 //! Registration, heartbeat and disconnect.
 
-use app::domain::audit::rate_limit::RefusalKind;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::ids::WorkerId;
 use app::protocol::agents::{
     DisconnectRequest, HasJobsResponse, HeartbeatRequest, HeartbeatResponse, RegisterRequest, RegisterResponse,
@@ -18,7 +18,7 @@ use crate::http::state::AppState;
 use crate::service::workers::tokens::WorkerAuth;
 
 pub const REGISTER: OperationDoc = OperationDoc {
-    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_large", "token_in_use", "older_agent_refused"],
+    problems: &["invalid_name", "invalid_labels", "out_of_range", "too_large", "token_in_use", "older_agent_rejected"],
     ..OperationDoc::new("register", "Registers an agent with its GPUs; returns the desired state.")
 };
 
@@ -45,7 +45,10 @@ pub async fn register(
         && error.code() != "token_in_use"
     {
         let (by, detail) = (caller_from_actor(worker_actor(&worker)), json!({"reason": error.code()}));
-        app.services.audit.record_refusal(by, RefusalKind::Registration, peer_ip(peer), worker.as_str(), detail).await;
+        app.services
+            .audit
+            .record_rejection(by, RejectionKind::Registration, peer_ip(peer), worker.as_str(), detail)
+            .await;
     }
     registered.map(Json)
 }
@@ -59,9 +62,9 @@ pub const HEARTBEAT: OperationDoc = OperationDoc {
 pub async fn heartbeat(
     State(app): State<AppState>,
     Extension(auth): Extension<WorkerAuth>,
-    Body(beat): Body<HeartbeatRequest>,
+    Body(request): Body<HeartbeatRequest>,
 ) -> Result<Json<HeartbeatResponse>, ApiError> {
-    Ok(Json(app.services.agents.heartbeat(caller_from_actor(worker_actor(&auth.worker)), auth, beat).await?))
+    Ok(Json(app.services.agents.heartbeat(caller_from_actor(worker_actor(&auth.worker)), auth, request).await?))
 }
 
 pub const HAS_JOBS: OperationDoc = OperationDoc::new("hasJobs", "Returns whether an offer waits, for older agents.");
@@ -84,9 +87,9 @@ pub const DISCONNECT: OperationDoc = OperationDoc {
 pub async fn disconnect(
     State(app): State<AppState>,
     Extension(worker): Extension<WorkerId>,
-    OptionalJson(goodbye): OptionalJson<DisconnectRequest>,
+    OptionalJson(request): OptionalJson<DisconnectRequest>,
 ) -> Result<Json<ReportResponse>, ApiError> {
-    app.services.agents.disconnect(caller_from_actor(worker_actor(&worker)), worker, goodbye).await?;
+    app.services.agents.disconnect(caller_from_actor(worker_actor(&worker)), worker, request).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 

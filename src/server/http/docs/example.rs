@@ -23,7 +23,7 @@ pub fn curl(document: &Value, method: &str, path: &str, operation: &Value) -> St
     });
     parts.push(format!(" \"$ORCHESTRATOR{path}\""));
     let key = match operation["x-access"].as_str() {
-        Some("person") => " \\\n  -H \"Authorization: Bearer $API_TOKEN\"",
+        Some("principal") => " \\\n  -H \"Authorization: Bearer $API_TOKEN\"",
         Some("worker") => " \\\n  -H \"X-Worker-Token: $SIMPLETUNER_WORKER_TOKEN\"",
         Some("job") => " \\\n  -H \"X-Upload-Token: $SIMPLETUNER_UPLOAD_TOKEN\"",
         _ => "",

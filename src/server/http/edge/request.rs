@@ -133,8 +133,9 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     let status = response.status().as_u16();
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {
-        let refused = &app.services.context.metrics.refused;
-        let of = if path.starts_with("/api/workers/") { &refused.unknown_workers } else { &refused.unknown_users };
+        let rejections = &app.services.context.metrics.rejections;
+        let of =
+            if path.starts_with("/api/workers/") { &rejections.unknown_workers } else { &rejections.unknown_users };
         of.fetch_add(1, Ordering::Relaxed);
     }
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -26,7 +26,7 @@ use crate::change_notifier::ChangeSet;
 use crate::http::edge::extractors::Query;
 use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
-use crate::service::access::per_user_limit::PerPersonPermit;
+use crate::service::access::per_user_limit::PerUserPermit;
 use crate::service::access::{AuthGrant, Principal, Requirement};
 
 /// Keep proxies from buffering a stream.
@@ -98,7 +98,7 @@ fn change_stream(
     mut audience: Audience,
     after: Option<String>,
     grant: Option<Extension<AuthGrant>>,
-    share: PerPersonPermit,
+    share: PerUserPermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;

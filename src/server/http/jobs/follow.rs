@@ -15,7 +15,7 @@ use futures_util::Stream;
 use crate::http::events::{STREAM_HEADERS, shutdown_event, until_revoked};
 use crate::http::state::AppState;
 use crate::service::access::AuthGrant;
-use crate::service::access::per_user_limit::PerPersonPermit;
+use crate::service::access::per_user_limit::PerUserPermit;
 use crate::service::logs::MAX_READ_BYTES;
 
 /// Polls without a change notification: those of other servers do not arrive here.
@@ -29,7 +29,7 @@ pub fn follow(
     attempt: AttemptNumber,
     offset: u64,
     grant: Option<Extension<AuthGrant>>,
-    share: PerPersonPermit,
+    share: PerUserPermit,
 ) -> impl IntoResponse {
     let pieces = Sse::new(chunk_stream(app, job, attempt, offset, grant, share));
     (STREAM_HEADERS, pieces.keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
@@ -41,7 +41,7 @@ fn chunk_stream(
     attempt: AttemptNumber,
     mut offset: u64,
     grant: Option<Extension<AuthGrant>>,
-    share: PerPersonPermit,
+    share: PerUserPermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     async_stream::stream! {
         let _share = share;

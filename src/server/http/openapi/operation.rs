@@ -250,7 +250,7 @@ impl RouteAccess {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Anyone => "anyone",
-            Self::Principal(_) => "person",
+            Self::Principal(_) => "principal",
             Self::Registration | Self::Worker(_) => "worker",
             Self::Job => "job",
         }

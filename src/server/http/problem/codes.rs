@@ -29,7 +29,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("tls_required", &[400], "The server requires HTTPS, and the request was plain HTTP."),
     problem_code("multiple_hosts", &[400], "The request has more than one `Host` header."),
     problem_code(
-        "upload_refused",
+        "upload_rejected",
         &[400, 413],
         "The file was not stored: it is incomplete, differs from its announcement, or is too large.",
     ),
@@ -48,7 +48,7 @@ pub const CODES: &[ProblemCode] = &[
     problem_code("cross_site_request", &[403], "The request comes from a page of another site."),
     problem_code("job_token_required", &[403], "The route requires the attempt's token, not the agent's session."),
     problem_code("network_not_allowed", &[403], "The worker's token may not be used from this network."),
-    problem_code("older_agent_refused", &[403], "The worker does not allow agents of the older protocol."),
+    problem_code("older_agent_rejected", &[403], "The worker does not allow agents of the older protocol."),
     problem_code("other_attempt", &[403], "The job token belongs to another job or attempt."),
     problem_code("factor_needed", &[403], "The second factor is required in addition to the password."),
     problem_code("password_needed", &[403], "A browser session must confirm the password again."),

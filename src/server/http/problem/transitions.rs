@@ -27,7 +27,7 @@ pub fn worker_problem(error: worker::WorkerTransitionError) -> ApiError {
         }
         worker::WorkerTransitionError::Retired => (S::UNAUTHORIZED, Sentence::WorkerRetired),
         worker::WorkerTransitionError::TokenInUse => (S::CONFLICT, Sentence::TokenInUse),
-        worker::WorkerTransitionError::OlderAgentRefused => (S::FORBIDDEN, Sentence::OlderAgentRefused),
+        worker::WorkerTransitionError::OlderAgentRejected => (S::FORBIDDEN, Sentence::OlderAgentRejected),
         worker::WorkerTransitionError::NotRegistered => (S::CONFLICT, Sentence::NotRegistered),
     };
     ApiError::new(status, sentence)

@@ -147,14 +147,14 @@ fn add_requests(page: &mut MetricsPage, metrics: &Metrics) {
     page.counters("http_requests", "Requests by route and status class.", answers);
     let times = routes.iter().map(|(route, counts)| (single_label("route", route), counts.latency.snapshot()));
     page.histograms("http_request_seconds", "Time to the start of a response.", times);
-    let (workers, users) = (&metrics.refused.unknown_workers, &metrics.refused.unknown_users);
+    let (workers, users) = (&metrics.rejections.unknown_workers, &metrics.rejections.unknown_users);
     page.counters(
         "unauthenticated_requests",
         "Requests without a valid token.",
-        [(single_label("of", "workers"), workers.load(Relaxed)), (single_label("of", "people"), users.load(Relaxed))],
+        [(single_label("of", "workers"), workers.load(Relaxed)), (single_label("of", "users"), users.load(Relaxed))],
     );
-    let refused = metrics.refused.recorded().map(|(kind, number)| (single_label("kind", kind.as_str()), number));
-    page.counters("refusals", "Rejected sign-ins, registrations and requests.", refused);
+    let rejections = metrics.rejections.recorded().map(|(kind, number)| (single_label("kind", kind.as_str()), number));
+    page.counters("rejections", "Rejected sign-ins, registrations and requests.", rejections);
 }
 
 fn add_host(page: &mut MetricsPage, services: &Services) {

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_is_the_one_that_is_shipped() {
+    fn printed_unit_is_the_shipped_one() {
         let systemd = &all(true)[1].text;
         assert!(systemd.contains(SYSTEMD_UNIT.trim_end()) && !SYSTEMD_UNIT.contains("\nEND\n"));
         assert!(all(false)[1].text.contains("SIMPLETUNER_WORKER_PERSISTENT=false"));

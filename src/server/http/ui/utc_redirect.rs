@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_by_a_clock_becomes_a_moment() {
+    fn local_times_are_converted_to_utc() {
         let typed = "since=2024-01-15T10%3A30&until=2024-07-15T10%3A30&user=a%26b&label=&q=";
         for (zone, [since, until]) in [
             ("Asia/Kolkata", ["05%3A00", "05%3A00"]),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_of_a_clock_stays() {
+    fn query_without_local_times_is_unchanged() {
         for from in ["/jobs", "/jobs?since=2024-01-15T10:30", "/jobs?user=time_zone"] {
             assert_eq!(led(from), None, "{from}");
         }

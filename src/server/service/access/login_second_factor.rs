@@ -67,8 +67,8 @@ impl AccessService {
             opened.await
         };
         let outcome = tried.await;
-        if let Err(refusal) = &outcome {
-            self.record_wrong_factor(who, &browser, Some(refusal)).await?;
+        if let Err(error) = &outcome {
+            self.record_wrong_factor(who, &browser, Some(error)).await?;
             self.request_login_passkey(&again, cookie, &browser).await?;
         }
         outcome
@@ -135,9 +135,9 @@ impl AccessService {
         self: &Arc<Self>,
         user: StoredUser,
         browser: &BrowserInfo,
-        refusal: Option<&ServiceError>,
+        error: Option<&ServiceError>,
     ) -> Result<(), ServiceError> {
-        let kind = match refusal {
+        let kind = match error {
             Some(ServiceError::Factor(FactorError::WrongCode)) => NoticeKind::WrongCode,
             Some(ServiceError::Factor(FactorError::WrongPasskey)) => NoticeKind::WrongPasskey,
             Some(ServiceError::Factor(FactorError::PasskeyCopied)) => NoticeKind::PasskeyCopied,

@@ -30,7 +30,7 @@ pub use self::account_policy::AccountPolicy;
 pub use self::auth_grant::{AuthGrant, Credential};
 pub use self::blocklist::Blocklist;
 pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
-use self::per_user_limit::PerPersonLimiter;
+use self::per_user_limit::PerUserLimiter;
 use self::rate_limits::RateLimits;
 pub use self::sessions::ReauthProof;
 pub use self::setup::load_token_signing_key;
@@ -200,7 +200,7 @@ impl Authenticator {
 /// Users, sessions, tokens and rate limits.
 pub struct AccessService {
     pub authenticator: Authenticator,
-    pub(super) event_streams: PerPersonLimiter,
+    pub(super) event_streams: PerUserLimiter,
     pub(super) context: Arc<ServiceContext>,
 }
 

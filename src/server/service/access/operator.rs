@@ -28,7 +28,7 @@ impl AccessService {
         let fits: bool = expected.as_bytes().ct_eq(tokens::digest(token).as_bytes()).into();
         fits.then(|| Principal {
             // No account can have this name.
-            name: format!("host:{}", user_name.filter(|name| is_valid_name(name)).unwrap_or("somebody")),
+            name: format!("host:{}", user_name.filter(|name| is_valid_name(name)).unwrap_or("unknown")),
             user: None,
             via: AuthMethod::Host,
             permissions: Permissions::all(),

@@ -5,28 +5,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A semaphore per user. Users who hold nothing take no memory.
 #[derive(Debug)]
-pub struct PerPersonLimiter {
+pub struct PerUserLimiter {
     limit: usize,
-    by_person: Mutex<HashMap<String, Arc<Semaphore>>>,
+    by_user: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// A permit of a user's share, until it is dropped.
-pub type PerPersonPermit = OwnedSemaphorePermit;
+pub type PerUserPermit = OwnedSemaphorePermit;
 
-impl PerPersonLimiter {
+impl PerUserLimiter {
     /// Sets the limit per user.
     pub fn new(limit: usize) -> Self {
-        Self { limit: limit.clamp(1, Semaphore::MAX_PERMITS), by_person: Mutex::default() }
+        Self { limit: limit.clamp(1, Semaphore::MAX_PERMITS), by_user: Mutex::default() }
     }
 
     /// Waits for a permit of the user.
-    pub async fn acquire(&self, person: &str) -> PerPersonPermit {
-        self.semaphore(person).acquire_owned().await.expect("it is never closed")
+    pub async fn acquire(&self, user: &str) -> PerUserPermit {
+        self.semaphore(user).acquire_owned().await.expect("it is never closed")
     }
 
     /// Takes a permit if the user has one left.
-    pub fn try_acquire(&self, person: &str) -> Option<PerPersonPermit> {
-        self.semaphore(person).try_acquire_owned().ok()
+    pub fn try_acquire(&self, user: &str) -> Option<PerUserPermit> {
+        self.semaphore(user).try_acquire_owned().ok()
     }
 
     /// The limit per user.
@@ -34,11 +34,11 @@ impl PerPersonLimiter {
         self.limit
     }
 
-    fn semaphore(&self, person: &str) -> Arc<Semaphore> {
-        let mut people = self.by_person.lock().expect("no panic while it is held");
+    fn semaphore(&self, user: &str) -> Arc<Semaphore> {
+        let mut users = self.by_user.lock().expect("no panic while it is held");
         // Keeps those that are held or waited for.
-        people.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
-        let semaphore = people.entry(person.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.limit)));
+        users.retain(|_, semaphore| Arc::strong_count(semaphore) > 1);
+        let semaphore = users.entry(user.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.limit)));
         Arc::clone(semaphore)
     }
 }
@@ -49,14 +49,14 @@ mod tests {
 
     #[test]
     fn users_have_a_limit_each_and_take_no_memory_when_idle() {
-        let shares = PerPersonLimiter::new(2);
+        let shares = PerUserLimiter::new(2);
         let (first, _second) = (shares.try_acquire("ada"), shares.try_acquire("ada"));
         assert!(first.is_some() && shares.try_acquire("ada").is_none() && shares.try_acquire("bob").is_some());
         drop(first);
         assert!(shares.try_acquire("ada").is_some());
         for n in 0..100 {
-            drop(shares.try_acquire(&format!("person-{n}")));
+            drop(shares.try_acquire(&format!("user-{n}")));
         }
-        assert_eq!(shares.by_person.lock().expect("no panic").len(), 2, "hers, and the newest");
+        assert_eq!(shares.by_user.lock().expect("no panic").len(), 2, "hers, and the newest");
     }
 }

@@ -14,7 +14,7 @@ use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::Worker;
 
 use crate::service::access::AccessService;
-use crate::service::access::per_user_limit::PerPersonPermit;
+use crate::service::access::per_user_limit::PerUserPermit;
 use crate::service::access::{AuthMethod, Principal};
 use crate::service::error::{FactorError, ResourceLimit, ServiceError};
 
@@ -103,7 +103,7 @@ impl RateLimitKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Caller => "caller",
-            Self::Unauthenticated => "strangers",
+            Self::Unauthenticated => "unauthenticated",
             Self::WrongTokens => "wrong_tokens",
             Self::WrongPasswords => "wrong_passwords",
             Self::WorkerChanges => "worker_changes",
@@ -182,7 +182,7 @@ impl AccessService {
     }
 
     /// Opens another event stream of a user, until the permit is dropped.
-    pub fn acquire_event_stream(&self, principal: &Principal) -> Result<PerPersonPermit, ServiceError> {
+    pub fn acquire_event_stream(&self, principal: &Principal) -> Result<PerUserPermit, ServiceError> {
         let most = self.event_streams.limit();
         self.event_streams
             .try_acquire(&principal.name)
@@ -248,7 +248,7 @@ impl AccessService {
             TryDenied::Wait(wait) => {
                 self.authenticator.rate_limits.reject_unauthenticated(RateLimitKind::WrongPasswords, wait)
             }
-            TryDenied::Failed(refusal) => refusal,
+            TryDenied::Failed(error) => error,
         })?;
         let outcome = attempt.await;
         if !matches!(outcome, Err(ServiceError::WrongPassword | ServiceError::WrongToken)) {
@@ -272,7 +272,7 @@ impl AccessService {
             .map_err(|wait| rates.reject_unauthenticated(RateLimitKind::WrongPasswords, wait))?;
         let outcome = attempt.await;
         let wrong = [FactorError::WrongCode, FactorError::WrongPasskey, FactorError::PasskeyCopied];
-        if !matches!(&outcome, Err(ServiceError::Factor(refusal)) if wrong.contains(refusal)) {
+        if !matches!(&outcome, Err(ServiceError::Factor(error)) if wrong.contains(error)) {
             rates.wrong_codes.lock().expect("no panic while it is held").refund(&who, quota);
         }
         outcome

@@ -135,19 +135,19 @@ impl AccessService {
         principal: &Principal,
         session: SessionId,
     ) -> Result<(), ServiceError> {
-        let person = principal.clone();
+        let principal = principal.clone();
         self.context
             .change(caller, move |unit| {
-                let (person, session) = (person.clone(), session.clone());
+                let (principal, session) = (principal.clone(), session.clone());
                 Box::pin(async move {
-                    let found = unit.tx.session(&session).await?.filter(|session| person.can_manage(&session.user));
+                    let found = unit.tx.session(&session).await?.filter(|session| principal.can_manage(&session.user));
                     let found = found.ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
                     let owner = unit
                         .tx
                         .user(&found.user)
                         .await?
                         .ok_or_else(|| ServiceError::SessionNotFound(session.clone()))?;
-                    if person.user.as_ref() != Some(&owner.id) {
+                    if principal.user.as_ref() != Some(&owner.id) {
                         unit.require_covered(owner.role.permissions())?;
                     }
                     unit.tx.delete_session(&session).await?;

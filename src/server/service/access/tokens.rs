@@ -124,9 +124,9 @@ impl AccessService {
         let token = self.context.change(caller, move |unit| {
             let shared = Arc::clone(&shared);
             Box::pin(async move {
-                let (token, digest, person) = &*shared;
-                let token = &match presented_token(unit, person).await? {
-                    Some(maker) => restricted_to_maker(token.clone(), &maker, person),
+                let (token, digest, principal) = &*shared;
+                let token = &match presented_token(unit, principal).await? {
+                    Some(maker) => restricted_to_maker(token.clone(), &maker, principal),
                     None => token.clone(),
                 };
                 let owner =
@@ -136,7 +136,7 @@ impl AccessService {
                 let scopes = token.scopes.map(|scopes| scopes.intersection(owner.role.permissions()));
                 let token = &StoredToken { scopes, ..token.clone() };
                 unit.tx.insert_api_token(token, digest).await?;
-                let for_another = person.user.as_ref() != Some(&token.user);
+                let for_another = principal.user.as_ref() != Some(&token.user);
                 let detail = json!({
                     "token": token.id,
                     "name": token.name,
@@ -159,19 +159,20 @@ impl AccessService {
         principal: &Principal,
         id: TokenId,
     ) -> Result<(), ServiceError> {
-        let person = principal.clone();
+        let principal = principal.clone();
         self.context
             .change(caller, move |unit| {
-                let (person, id) = (person.clone(), id.clone());
+                let (principal, id) = (principal.clone(), id.clone());
                 Box::pin(async move {
-                    let itself = presented_token(unit, &person).await?.is_some_and(|token| token.id == id);
-                    if !itself && !person.permissions.contains(Permission::AdminUsers) {
-                        person.require(Permission::AccountManage)?;
+                    let itself = presented_token(unit, &principal).await?.is_some_and(|token| token.id == id);
+                    if !itself && !principal.permissions.contains(Permission::AdminUsers) {
+                        principal.require(Permission::AccountManage)?;
                     }
-                    let token = unit.tx.api_token(&id).await?.filter(|token| itself || person.can_manage(&token.user));
+                    let token =
+                        unit.tx.api_token(&id).await?.filter(|token| itself || principal.can_manage(&token.user));
                     let token = token.ok_or_else(|| ServiceError::TokenNotFound(id.clone()))?;
                     let owner = unit.tx.user(&token.user).await?.ok_or(StoreError::Conflict)?;
-                    if person.user.as_ref() != Some(&owner.id) {
+                    if principal.user.as_ref() != Some(&owner.id) {
                         unit.require_covered(owner.role.permissions())?;
                     }
                     revoke_in(unit, &owner, &token).await

@@ -103,7 +103,7 @@ impl AgentService {
         let reported = reported.await;
         // Older agents do not read the response; their stream tells them.
         if let Err(ServiceError::JobTransition(_) | ServiceError::JobNotFound(_)) = &reported {
-            self.note_refused_report(who, worker, word).await;
+            self.note_rejected_report(who, worker, word).await;
         }
         reported
     }

@@ -106,8 +106,8 @@ pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPoli
 
 /// Older agents run without the token if it cannot be decrypted.
 async fn hub_token(context: &ServiceContext, tx: &mut dyn Tx, job: &Job) -> Option<String> {
-    crate::service::secrets::hub_token(context, tx, job).await.unwrap_or_else(|refusal| {
-        tracing::error!(job = %job.id, error = ?refusal, "failed to pass the Hugging Face token to an older agent");
+    crate::service::secrets::hub_token(context, tx, job).await.unwrap_or_else(|error| {
+        tracing::error!(job = %job.id, ?error, "failed to pass the Hugging Face token to an older agent");
         None
     })
 }

@@ -90,8 +90,8 @@ impl AgentService {
                     checked.removed += 1;
                 }
                 Ok(None) => {}
-                Err(refusal) => {
-                    tracing::error!(%worker, error = ?refusal, "health check: failed to process a worker");
+                Err(error) => {
+                    tracing::error!(%worker, ?error, "health check: failed to process a worker");
                     checked.failed += 1;
                 }
             }

@@ -94,7 +94,7 @@ impl AgentService {
         });
         let registered = match turn {
             Ok(()) => registration.await,
-            Err(refusal) => Err(refusal),
+            Err(error) => Err(error),
         };
         match &registered {
             Ok(_) => self.workers.record_contact(&again.0.worker, again.0.peer),
@@ -125,12 +125,12 @@ impl AgentService {
         stream: String,
     ) -> Result<(), ServiceError> {
         if let Some(host) = host_of_stream(&stream)
-            && let Err(refusal) = self.check_takeover(&worker, Some(host)).await
+            && let Err(error) = self.check_takeover(&worker, Some(host)).await
         {
-            if matches!(refusal, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
+            if matches!(error, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
                 self.workers.record_token_conflict(caller, &worker, Some(host)).await;
             }
-            return Err(refusal);
+            return Err(error);
         }
         let access = Arc::clone(&self.access);
         self.context
@@ -179,7 +179,7 @@ impl AgentService {
         let until = match self.workers.check_worker_auth(auth, &stored).await {
             Ok(until) => until,
             Err(ServiceError::WorkerTokenRejected(..)) => return Ok(None),
-            Err(refusal) => return Err(refusal),
+            Err(error) => return Err(error),
         };
         if stored.worker.stream_id() != Some(stream) {
             return Ok(None);
@@ -218,9 +218,10 @@ impl AgentService {
         // needed if anything would change; a heartbeat that changes nothing costs no commit.
         let known = &stored.worker;
         let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
-        let news = |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
+        let changes_state =
+            |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
         let mut doubtful = known.check_heartbeat().is_err()
-            || word.as_ref().is_some_and(news)
+            || word.as_ref().is_some_and(changes_state)
             || self.gpus.changes_gpu_availability(known, &said);
         doubtful |= self.changes_host_health(known, unhealthy_reason.as_deref());
         for claim in &claims {
@@ -317,7 +318,7 @@ impl AgentService {
                     for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
                         if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
                             let after = before.clone().stream_closed(unit.now, stream);
-                            let detail = json!({"cause": "the server that held its stream is gone"});
+                            let detail = json!({"cause": "the server that held its stream has stopped"});
                             unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
                         }
                     }

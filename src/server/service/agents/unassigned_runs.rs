@@ -16,14 +16,14 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 
 impl AgentService {
     /// Records a rejected report. An older agent learns of it only by its stream.
-    pub(in crate::service) async fn note_refused_report(
+    pub(in crate::service) async fn note_rejected_report(
         self: &Arc<Self>,
         caller: Caller,
         worker: WorkerId,
         claim: AgentClaim,
     ) {
-        if let Err(refusal) = self.record_claim(caller, worker.clone(), claim).await {
-            tracing::error!(%worker, error = ?refusal, "failed to record what an agent runs");
+        if let Err(error) = self.record_claim(caller, worker.clone(), claim).await {
+            tracing::error!(%worker, ?error, "failed to record what an agent runs");
         }
     }
 

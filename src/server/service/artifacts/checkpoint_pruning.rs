@@ -53,8 +53,8 @@ impl ArtifactService {
     pub(in crate::service) fn spawn_removal(self: &Arc<Self>) {
         let jobs = Arc::clone(&self.jobs);
         tokio::spawn(async move {
-            if let Err(refusal) = jobs.remove_marked_files().await {
-                tracing::warn!(error = ?refusal, "checkpoint pruning: failed to remove files; retrying every hour");
+            if let Err(error) = jobs.remove_marked_files().await {
+                tracing::warn!(?error, "checkpoint pruning: failed to remove files; retrying every hour");
             }
         });
     }

@@ -13,20 +13,20 @@ const TTL: Millis = Millis::from_secs(60);
 pub struct FileUsageCache(Mutex<HashMap<String, (Timestamp, u64)>>);
 
 impl FileUsageCache {
-    pub fn get(&self, person: &str, now: Timestamp) -> Option<u64> {
-        let mut people = self.0.lock().expect("no panic while it is held");
-        people.retain(|_, (at, _)| now - *at < TTL);
-        people.get(person).map(|(_, bytes)| *bytes)
+    pub fn get(&self, user: &str, now: Timestamp) -> Option<u64> {
+        let mut users = self.0.lock().expect("no panic while it is held");
+        users.retain(|_, (at, _)| now - *at < TTL);
+        users.get(user).map(|(_, bytes)| *bytes)
     }
 
-    pub fn insert(&self, person: &str, bytes: u64, now: Timestamp) -> u64 {
-        self.0.lock().expect("no panic while it is held").insert(person.to_owned(), (now, bytes));
+    pub fn insert(&self, user: &str, bytes: u64, now: Timestamp) -> u64 {
+        self.0.lock().expect("no panic while it is held").insert(user.to_owned(), (now, bytes));
         bytes
     }
 
     /// Adds the size of a stored file.
-    pub fn add_bytes(&self, person: &str, new: u64) {
-        if let Some((_, bytes)) = self.0.lock().expect("no panic while it is held").get_mut(person) {
+    pub fn add_bytes(&self, user: &str, new: u64) {
+        if let Some((_, bytes)) = self.0.lock().expect("no panic while it is held").get_mut(user) {
             *bytes = bytes.saturating_add(new);
         }
     }

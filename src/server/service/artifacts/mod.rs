@@ -95,9 +95,9 @@ impl ArtifactService {
         let artifacts = Arc::clone(self);
         let kept = tokio::spawn(async move {
             // The upload may have taken hours. A file from which a newer attempt resumes is not replaced.
-            if let Err(refusal) = artifacts.agents.check_attempt(&attempt_ref).await {
+            if let Err(error) = artifacts.agents.check_attempt(&attempt_ref).await {
                 received.discard().await;
-                return Err(refusal);
+                return Err(error);
             }
             let stored = received.commit().await.map_err(upload_error)?;
             artifacts.record_artifact(caller, attempt_ref, attempt, announcement, stored).await
@@ -175,7 +175,7 @@ impl ArtifactService {
         });
         let recorded = recorded.await;
         // If the database does not answer, it may still have recorded the file.
-        if recorded.as_ref().is_err_and(|refusal| !matches!(refusal, ServiceError::Store(_))) {
+        if recorded.as_ref().is_err_and(|error| !matches!(error, ServiceError::Store(_))) {
             let (AttemptRef { job, .. }, StoredArtifact { path, .. }) = &*of;
             self.remove_unrecorded(job.clone(), attempt, path.clone()).await;
         }
@@ -198,7 +198,7 @@ impl ArtifactService {
         });
         match given_up.await {
             Ok(()) => self.spawn_removal(),
-            Err(refusal) => tracing::warn!(error = ?refusal, "artifacts: failed to remove a rejected file"),
+            Err(error) => tracing::warn!(?error, "artifacts: failed to remove a rejected file"),
         }
     }
 

@@ -94,7 +94,7 @@ impl ArtifactService {
         let arrived = self.write_body(target, offset, body).await;
         // A broken chunk need not be sent again as a whole.
         let received = self.uploads.sync(target).await?;
-        arrived.map_err(|refusal| refusal.with_kept_bytes(received))?;
+        arrived.map_err(|error| error.with_kept_bytes(received))?;
         Ok(received)
     }
 

@@ -2,16 +2,16 @@
 //! retention, and the records of rejected requests.
 
 pub mod checkpoint;
-pub mod refusals;
+pub mod entries;
+pub mod rejections;
 pub mod retention;
 pub mod signatures;
-pub mod trail;
 pub mod verify;
 
 use std::sync::Arc;
 
 use self::checkpoint::AuditSigner;
-use self::refusals::AuditRateLimiter;
+use self::rejections::AuditRateLimiter;
 use super::ServiceContext;
 
 pub struct AuditService {

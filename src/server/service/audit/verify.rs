@@ -18,7 +18,7 @@ const BATCH: u32 = 5_000;
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TrailVerification {
+pub struct AuditLogVerification {
     /// The findings by the rules of the chains.
     pub report: VerifyReport,
     /// The number of checkpoints in the log that this key has signed.
@@ -34,7 +34,7 @@ impl AuditService {
     pub async fn verify_audit(&self) -> Result<AuditVerification, ServiceError> {
         let _turn = self.signer.lock_verification().await;
         let lines = self.signer.files().read_signed()?;
-        let verdict = verify_trail(
+        let verdict = verify_audit_log(
             &mut *self.context.read().await?,
             Some(self.signer.files()),
             &lines,
@@ -46,7 +46,7 @@ impl AuditService {
     }
 }
 
-impl TrailVerification {
+impl AuditLogVerification {
     /// Converts to the API view; `broken_lines` are invalid lines of the checkpoint file.
     pub fn to_view(&self, key_found: bool, broken_lines: Vec<usize>) -> AuditVerification {
         let fault = |(chain, fault): &(String, ChainFault)| {
@@ -71,14 +71,14 @@ impl TrailVerification {
 /// Reads and verifies all chains. With a key, the checkpoints in them are checked; `lines` are those of the file beside the
 /// database. If they were shipped elsewhere (`against`), only they are trusted, because access to the server's host includes
 /// its key.
-pub async fn verify_trail(
+pub async fn verify_audit_log(
     tx: &mut dyn Tx,
     key: Option<&AuditCheckpointFile>,
     lines: &SignedLines,
     against: bool,
     now: Timestamp,
-) -> Result<TrailVerification, StoreError> {
-    let mut verdict = TrailVerification::default();
+) -> Result<AuditLogVerification, StoreError> {
+    let mut verdict = AuditLogVerification::default();
     let trust = collect_signatures(tx, key.filter(|_| !against), lines, now).await?;
     verdict.is_complete = trust.is_some();
     let hash = |bytes: &[u8]| hex(&Sha256::digest(bytes));

@@ -86,9 +86,9 @@ impl GpuReadings {
 
     /// Replaces the readings of a worker; returns the topics to notify.
     fn record(&self, worker: &WorkerId, readings: Vec<(String, GpuReadingView)>, now: Timestamp) -> Vec<Topic> {
-        let mut board = self.lock();
-        let all = board.all_viewers.should_notify(now).then_some(Topic::Gpus);
-        let kept = board.workers.entry(worker.clone()).or_default();
+        let mut state = self.lock();
+        let all = state.all_viewers.should_notify(now).then_some(Topic::Gpus);
+        let kept = state.workers.entry(worker.clone()).or_default();
         kept.readings = readings;
         let one = kept.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
         one.into_iter().chain(all).collect()
@@ -96,8 +96,8 @@ impl GpuReadings {
 
     /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
     pub fn view_worker(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
-        let mut board = self.lock();
-        let kept = board.workers.entry(worker.clone()).or_default();
+        let mut state = self.lock();
+        let kept = state.workers.entry(worker.clone()).or_default();
         kept.viewers.last_viewed_at = now;
         kept.readings.iter().cloned().collect()
     }
@@ -108,22 +108,22 @@ impl GpuReadings {
 
     /// Returns the readings of a worker for a list of all; marks all as viewed.
     pub fn view_in_list(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
-        let mut board = self.lock();
-        board.all_viewers.last_viewed_at = now;
-        board.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
+        let mut state = self.lock();
+        state.all_viewers.last_viewed_at = now;
+        state.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// The number of the worker's GPUs that report their utilization.
     pub(super) fn measured_count(&self, worker: &WorkerId) -> u64 {
-        let board = self.lock();
-        let readings = board.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
+        let state = self.lock();
+        let readings = state.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
         readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
     }
 
     /// Returns whether a changed reason for withholding is to be written now.
     pub(super) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
-        let mut board = self.lock();
-        let kept = board.workers.entry(worker.clone()).or_default();
+        let mut state = self.lock();
+        let kept = state.workers.entry(worker.clone()).or_default();
         let may = now - kept.detail_updated_at >= DETAIL_INTERVAL;
         if may {
             kept.detail_updated_at = now;

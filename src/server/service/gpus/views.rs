@@ -155,8 +155,8 @@ fn gpu_holder<'j, J: Borrow<Job>>(gpu: &Gpu, leased: &'j [J]) -> Option<&'j Job>
     leased.iter().map(Borrow::borrow).find(holds)
 }
 
-const fn gpu_state(standing: GpuAvailability) -> GpuState {
-    match standing {
+const fn gpu_state(availability: GpuAvailability) -> GpuState {
+    match availability {
         GpuAvailability::Busy => GpuState::Busy,
         GpuAvailability::Free => GpuState::Free,
         GpuAvailability::Unavailable(UnavailableReason::InUse) => GpuState::InUse,

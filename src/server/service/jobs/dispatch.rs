@@ -37,11 +37,11 @@ pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
                     Ok(())
                 }
                 Err(ServiceError::Store(error)) => Err(error),
-                Err(refusal) => Err(StoreError::Unavailable(format!("planning failed: {refusal:?}"))),
+                Err(error) => Err(StoreError::Unavailable(format!("planning failed: {error:?}"))),
             }
         })
     });
-    let bell = move |topics: &[String]| {
+    let notify = move |topics: &[String]| {
         if let Some(context) = ringing.upgrade() {
             context.notifier.notify(topics.iter().filter_map(|topic| Topic::parse(topic)));
         }
@@ -51,7 +51,7 @@ pub fn store_hooks(context: &Arc<ServiceContext>) -> GroupHooks {
             context.record_commit(ended);
         }
     };
-    GroupHooks { plan, notify: Box::new(bell), observe: Box::new(witness) }
+    GroupHooks { plan, notify: Box::new(notify), observe: Box::new(witness) }
 }
 
 /// Offers waiting jobs to free workers.

@@ -14,23 +14,24 @@ pub(in crate::service) fn fit_summary_view(summary: &FitSummary) -> FitSummaryVi
     }
 }
 
-fn step_view(FitStep { requirement: ask, remaining: left }: &FitStep) -> FitStepView {
-    let plain = |ask| FitStepView { ask, key: None, wanted: None, gpus: None, left: *left as u64 };
-    let wanting = |ask, wanted: String| FitStepView { wanted: Some(wanted), ..plain(ask) };
-    match ask {
-        JobRequirement::Target(target) => wanting(JobRequirementCode::Target, target.as_str().to_owned()),
+fn step_view(FitStep { requirement, remaining }: &FitStep) -> FitStepView {
+    let plain =
+        |code| FitStepView { requirement: code, key: None, wanted: None, gpus: None, remaining: *remaining as u64 };
+    let with_value = |code, wanted: String| FitStepView { wanted: Some(wanted), ..plain(code) };
+    match requirement {
+        JobRequirement::Target(target) => with_value(JobRequirementCode::Target, target.as_str().to_owned()),
         JobRequirement::Label { key, wanted } => {
-            FitStepView { key: Some(key.clone()), ..wanting(JobRequirementCode::Label, wanted.clone()) }
+            FitStepView { key: Some(key.clone()), ..with_value(JobRequirementCode::Label, wanted.clone()) }
         }
         JobRequirement::HasConnected => plain(JobRequirementCode::HasConnected),
-        JobRequirement::Accelerator(kind) => wanting(JobRequirementCode::Accelerator, kind.clone()),
-        JobRequirement::Gpus(count) => wanting(JobRequirementCode::GpuCount, count.to_string()),
+        JobRequirement::Accelerator(kind) => with_value(JobRequirementCode::Accelerator, kind.clone()),
+        JobRequirement::Gpus(count) => with_value(JobRequirementCode::GpuCount, count.to_string()),
         JobRequirement::Vram { gb, gpus } => {
-            FitStepView { gpus: Some(*gpus), ..wanting(JobRequirementCode::Vram, gb.to_string()) }
+            FitStepView { gpus: Some(*gpus), ..with_value(JobRequirementCode::Vram, gb.to_string()) }
         }
-        JobRequirement::Sandbox(level) => wanting(JobRequirementCode::Sandbox, level.as_str().to_owned()),
+        JobRequirement::Sandbox(level) => with_value(JobRequirementCode::Sandbox, level.as_str().to_owned()),
         JobRequirement::CurrentAgent => plain(JobRequirementCode::NewerAgent),
-        JobRequirement::Paths(names) => wanting(JobRequirementCode::Paths, format_paths(names)),
+        JobRequirement::Paths(names) => with_value(JobRequirementCode::Paths, format_paths(names)),
         JobRequirement::Ready => plain(JobRequirementCode::Ready),
         JobRequirement::Free => plain(JobRequirementCode::Free),
     }

@@ -85,7 +85,7 @@ impl JobService {
         let (by, mut tx) = (principal.name.clone(), self.context.read().await?);
         let config = super::configs::resolve_revision(&mut *tx, &by, &submit.config_name, submit.config_revision).await;
         let config = config
-            .map_err(|refusal| redact_config_error(refusal, principal.permissions.contains(Permission::ConfigView)))?;
+            .map_err(|error| redact_config_error(error, principal.permissions.contains(Permission::ConfigView)))?;
         super::secrets::check_secret_names(&mut *tx, &by, submit.secrets.as_deref()).await?;
         let id = self.context.next_job_id();
         Ok(new_job(
@@ -165,7 +165,7 @@ fn redact_config_error(error: ServiceError, reads_configs: bool) -> ServiceError
 async fn submit_in(unit: &mut UnitOfWork<'_>, id: &JobId, submit: &SubmitJob) -> Result<Job, ServiceError> {
     let owner = unit.owner().to_owned();
     let config = super::configs::resolve_revision(unit.tx, &owner, &submit.config_name, submit.config_revision).await;
-    let config = config.map_err(|refusal| redact_config_error(refusal, unit.has_permission(Permission::ConfigView)))?;
+    let config = config.map_err(|error| redact_config_error(error, unit.has_permission(Permission::ConfigView)))?;
     super::secrets::check_secret_names(unit.tx, &owner, submit.secrets.as_deref()).await?;
     let spec = build_spec(submit, &config, unit.context.policy.allow_code)?;
     let job = new_job(id.clone(), spec, submit.priority, unit.now, owner);

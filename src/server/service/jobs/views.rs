@@ -242,7 +242,7 @@ impl JobsContext {
 
 pub fn progress_view(attempt: &StoredAttempt) -> Option<ProgressView> {
     let point: ProgressPoint = serde_json::from_str(attempt.progress.as_deref()?).ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a percentage for display")]
     let percent =
         point.total_steps.filter(|total| *total > 0).map(|total| (point.step as f64 / total as f64 * 100.0).min(100.0));
     Some(ProgressView {

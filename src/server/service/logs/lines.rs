@@ -100,8 +100,8 @@ impl LogService {
         let stop = waiting.stop_flag();
         let within = move |log: &LogFileLines| {
             let _turn = turn;
-            let spent = cpu_timer();
-            read(log, &mut CpuBudget::new(&spent, time, &stop))
+            let cpu_time = cpu_timer();
+            read(log, &mut CpuBudget::new(&cpu_time, time, &stop))
         };
         Ok(self.files.read_lines(job, attempt, waiting.stop_flag(), within).await?)
     }
@@ -312,11 +312,11 @@ mod tests {
 
     #[test]
     fn pattern_length_and_size_are_limited() {
-        let refused = |q: &str, regex| compile_pattern(q, regex, false).err().expect("a refusal");
-        assert!(matches!(refused("", false), InvalidInput::OutOfRange { .. }));
-        assert!(matches!(refused(&"x".repeat(MAX_PATTERN_BYTES + 1), false), InvalidInput::OutOfRange { .. }));
-        assert_eq!(refused("a(b", true), InvalidInput::Pattern("unclosed group".into()));
-        assert_eq!(refused(r"(\w{200}){200}", true), InvalidInput::PatternTooCostly, "it would take gigabytes");
+        let rejected = |q: &str, regex| compile_pattern(q, regex, false).err().expect("a rejection");
+        assert!(matches!(rejected("", false), InvalidInput::OutOfRange { .. }));
+        assert!(matches!(rejected(&"x".repeat(MAX_PATTERN_BYTES + 1), false), InvalidInput::OutOfRange { .. }));
+        assert_eq!(rejected("a(b", true), InvalidInput::Pattern("unclosed group".into()));
+        assert_eq!(rejected(r"(\w{200}){200}", true), InvalidInput::PatternTooCostly, "it would take gigabytes");
         assert!(compile_pattern("a(b", false, false).is_ok());
     }
 

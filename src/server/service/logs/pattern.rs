@@ -203,7 +203,7 @@ const CLOCK_CHECK_BYTES: usize = 16 << 10;
 
 /// The remaining CPU time of a search. The clock is read by bytes, because lengths of lines differ by a factor of a thousand.
 pub struct CpuBudget<'c> {
-    spent: &'c dyn Fn() -> Duration,
+    cpu_time: &'c dyn Fn() -> Duration,
     limit: Duration,
     stop: &'c AtomicBool,
     bytes_since_check: usize,
@@ -211,9 +211,9 @@ pub struct CpuBudget<'c> {
 }
 
 impl<'c> CpuBudget<'c> {
-    /// Allows `limit` by the clock `spent`, which starts at zero, or until `stop` is set.
-    pub fn new(spent: &'c dyn Fn() -> Duration, limit: Duration, stop: &'c AtomicBool) -> Self {
-        Self { spent, limit, stop, bytes_since_check: 0, exhausted: false }
+    /// Allows `limit` by the clock `cpu_time`, which starts at zero, or until `stop` is set.
+    pub fn new(cpu_time: &'c dyn Fn() -> Duration, limit: Duration, stop: &'c AtomicBool) -> Self {
+        Self { cpu_time, limit, stop, bytes_since_check: 0, exhausted: false }
     }
 
     /// Charges for bytes; returns whether the search must end here.
@@ -221,7 +221,7 @@ impl<'c> CpuBudget<'c> {
         self.bytes_since_check += bytes;
         if self.bytes_since_check >= CLOCK_CHECK_BYTES {
             self.bytes_since_check = 0;
-            self.exhausted |= (self.spent)() >= self.limit;
+            self.exhausted |= (self.cpu_time)() >= self.limit;
         }
         self.is_exhausted()
     }

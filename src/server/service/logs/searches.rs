@@ -5,38 +5,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::service::access::per_user_limit::{PerPersonLimiter, PerPersonPermit};
+use crate::service::access::per_user_limit::{PerUserLimiter, PerUserPermit};
 
 #[derive(Debug)]
 pub struct LogSearchLimiter {
     all: Arc<Semaphore>,
-    per_person: PerPersonLimiter,
+    per_user: PerUserLimiter,
 }
 
 /// The permit for a search, until it is dropped.
 #[derive(Debug)]
 pub struct LogSearchPermit {
-    _person: PerPersonPermit,
+    _user: PerUserPermit,
     _all: Option<OwnedSemaphorePermit>,
 }
 
 impl LogSearchLimiter {
     /// Limits searches in total, and per user to fewer than that.
-    pub fn new(all: usize, per_person: usize) -> Self {
+    pub fn new(all: usize, per_user: usize) -> Self {
         let all = all.clamp(2, Semaphore::MAX_PERMITS);
-        Self { all: Arc::new(Semaphore::new(all)), per_person: PerPersonLimiter::new(per_person.min(all - 1)) }
+        Self { all: Arc::new(Semaphore::new(all)), per_user: PerUserLimiter::new(per_user.min(all - 1)) }
     }
 
     /// Waits for a permit to read lines without a search: only the user's limit counts.
-    pub async fn acquire_read(&self, person: &str) -> LogSearchPermit {
-        LogSearchPermit { _person: self.per_person.acquire(person).await, _all: None }
+    pub async fn acquire_read(&self, user: &str) -> LogSearchPermit {
+        LogSearchPermit { _user: self.per_user.acquire(user).await, _all: None }
     }
 
     /// Waits for a permit to search. A user who waits for their own earlier searches takes no permit of others.
-    pub async fn acquire_search(&self, person: &str) -> LogSearchPermit {
-        let own = self.per_person.acquire(person).await;
+    pub async fn acquire_search(&self, user: &str) -> LogSearchPermit {
+        let own = self.per_user.acquire(user).await;
         let all = Arc::clone(&self.all).acquire_owned().await.expect("it is never closed");
-        LogSearchPermit { _person: own, _all: Some(all) }
+        LogSearchPermit { _user: own, _all: Some(all) }
     }
 }
 

@@ -98,8 +98,8 @@ impl SystemService {
         for stored in fleet_state.workers() {
             let worker = &stored.worker;
             let leased = fleet_state.leased_jobs(Some(&worker.id));
-            let standing = worker.state(leased.len());
-            workers.add(worker_status(standing));
+            let state = worker.state(leased.len());
+            workers.add(worker_status(state));
             let before = gpus.connected();
             gpu_states(worker, &leased).for_each(|(_, state)| gpus.add(state));
             gpus_measured += self.readings.measured_count(&worker.id).min(gpus.connected() - before);
@@ -112,7 +112,7 @@ impl SystemService {
                 since: Some(failing.since),
             }));
             let worst = found.iter().map(|entry| entry.kind.severity()).min();
-            ranked.push(((worst.is_none(), worst, status_priority(standing), &worker.name), stored));
+            ranked.push(((worst.is_none(), worst, status_priority(state), &worker.name), stored));
             entries.append(&mut found);
         }
         let fleet = top_workers(ranked);

@@ -39,8 +39,8 @@ impl SystemService {
         let asked = tokio::time::timeout(DATABASE_TIMEOUT, self.check_database()).await;
         let mut checks = match asked {
             Ok(Ok(checks)) => checks,
-            Ok(Err(refusal)) => {
-                tracing::warn!(error = ?refusal, "readiness: the database check failed");
+            Ok(Err(error)) => {
+                tracing::warn!(?error, "readiness: the database check failed");
                 vec![("database", ReadinessResult::Failure("Reading or writing failed; see the server's log."))]
             }
             Err(_) => vec![("database", ReadinessResult::Failure("It did not answer within 2 s."))],

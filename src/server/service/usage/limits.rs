@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::service::access::per_user_limit::PerPersonLimiter;
+use crate::service::access::per_user_limit::PerUserLimiter;
 use crate::service::logs::searches::LogSearchLimiter;
 use crate::store::jobs::attempts::PointLimit;
 
@@ -57,7 +57,7 @@ impl UsageLimits {
     }
 
     /// Creates the limiter of event streams.
-    pub fn new_event_streams(&self) -> PerPersonLimiter {
-        PerPersonLimiter::new(self.event_streams_per_user)
+    pub fn new_event_streams(&self) -> PerUserLimiter {
+        PerUserLimiter::new(self.event_streams_per_user)
     }
 }

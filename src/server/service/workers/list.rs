@@ -163,7 +163,7 @@ fn facet_view(choice: FacetChoice) -> WorkerFacet {
         TextPattern::Partial(text) => text,
     };
     let (about, value) = match choice.filter {
-        WorkerFilter::Status(standing) => (FacetKind::Status, standing.as_str().to_owned()),
+        WorkerFilter::Status(status) => (FacetKind::Status, status.as_str().to_owned()),
         WorkerFilter::Kind(kind) => (FacetKind::Type, kind.as_str().to_owned()),
         WorkerFilter::Gpu(model) => (FacetKind::Gpu, text(model)),
         WorkerFilter::Version(version) => (FacetKind::Version, text(version)),

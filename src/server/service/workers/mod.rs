@@ -96,7 +96,7 @@ impl WorkerService {
             kind: create.worker_type.map(worker_kind),
             labels: create.labels,
             ignores_reported_labels: create.ignore_reported_labels,
-            allows_older_agents: !create.refuse_older_agents,
+            allows_older_agents: !create.reject_older_agents,
             networks: checked_networks(&create.allowed_networks)?,
             ..made
         };
@@ -175,7 +175,7 @@ impl WorkerService {
             kind: edit.worker_type.map(worker_kind),
             labels: edit.labels,
             ignores_reported_labels: edit.ignore_reported_labels,
-            allows_older_agents: edit.refuse_older_agents.map(|refuse| !refuse),
+            allows_older_agents: edit.reject_older_agents.map(|reject| !reject),
             networks: edit.allowed_networks.as_deref().map(checked_networks).transpose()?,
             resolves_conflict: edit.settle_token_conflict,
         };
@@ -193,7 +193,7 @@ impl WorkerService {
                         "type": after.kind.map(WorkerKind::as_str),
                         "labels": after.labels,
                         "ignore_reported_labels": after.ignores_reported_labels,
-                        "refuse_older_agents": !after.allows_older_agents,
+                        "reject_older_agents": !after.allows_older_agents,
                         "allowed_networks": network_texts(&after.networks),
                         "token_conflict_settled": before.token_conflict.is_some() && after.token_conflict.is_none(),
                     });

@@ -48,7 +48,7 @@ fn redacted(worker: WorkerView) -> WorkerView {
         token_unused_ends_at: None,
         old_token_ends_at: None,
         token_conflict: None,
-        last_refusal: None,
+        last_rejection: None,
         tls_verify: None,
         ..worker
     }

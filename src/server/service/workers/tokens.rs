@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
-use app::domain::audit::rate_limit::RefusalKind as Flood;
+use app::domain::audit::rate_limit::RejectionKind as Flood;
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::{MAX_OVERLAP, TokenRejection, WorkerCredential, WorkerSession, check_network};
@@ -235,7 +235,7 @@ impl WorkerService {
     /// Raises the alarm: two agents use one token. The worker shows it until its token is rotated, or the alarm is dismissed.
     pub async fn record_token_conflict(self: &Arc<Self>, caller: Caller, worker: &WorkerId, host: Option<&str>) {
         tracing::warn!(%worker, ?host, "worker token: rejected a second agent with a token in use");
-        let Some(left_out) = self.audit.admit_refusal(Flood::TokenInUse, worker.to_string()) else { return };
+        let Some(left_out) = self.audit.admit_rejection(Flood::TokenInUse, worker.to_string()) else { return };
         let mut detail = json!({"host": host});
         if left_out > 0 {
             detail["left_out_before"] = json!(left_out);
@@ -254,8 +254,8 @@ impl WorkerService {
                 unit.save_worker(&before, &after, AuditAction::WorkerTokenInUse, detail).await
             })
         });
-        if let Err(refusal) = recorded.await {
-            tracing::error!(error = ?refusal, "audit: failed to record a worker token used by two agents");
+        if let Err(error) = recorded.await {
+            tracing::error!(?error, "audit: failed to record a worker token used by two agents");
         }
     }
 }

@@ -15,8 +15,8 @@ use app::protocol::workers::{GpuModel, TokenConflictView, WorkerJobView, WorkerS
 use crate::service::access::Principal;
 use crate::service::agents::liveness::offline_at;
 use crate::service::agents::presence::last_contact;
-use crate::service::audit::refusals::last_refusal;
-use crate::service::audit::trail::newest_entry;
+use crate::service::audit::entries::newest_entry;
+use crate::service::audit::rejections::last_rejection;
 use crate::service::error::ServiceError;
 use crate::service::gpus::views::gpu_views;
 use crate::service::jobs::views::progress_view;
@@ -44,12 +44,12 @@ impl WorkerService {
         let gpus = gpu_views(&stored.worker, &leased, readings);
         let mut held = load_held_jobs(&mut *tx, &leased).await?;
         let settings = Some(settings_view(&stored.worker));
-        let last_refusal = last_refusal(&mut *tx, &stored).await?;
+        let last_rejection = last_rejection(&mut *tx, &stored).await?;
         let registered_at =
             newest_entry(&mut *tx, AuditAction::WorkerRegistered, id.as_str(), None).await?.map(|entry| entry.at);
         let last_day = last_day_timeline(&mut *tx, &stored.worker, self.context.now()).await?;
         let view = self.worker_view(&stored, held.remove(id).unwrap_or_default());
-        Ok(principal.redact_worker(WorkerView { gpus, settings, last_refusal, registered_at, last_day, ..view }))
+        Ok(principal.redact_worker(WorkerView { gpus, settings, last_rejection, registered_at, last_day, ..view }))
     }
 
     /// Returns those of these workers that exist, from one snapshot.
@@ -128,7 +128,7 @@ impl WorkerService {
             token_unused_ends_at: stored.credential.expires_unused_at,
             old_token_ends_at: old.filter(|end| *end > self.context.now()),
             token_conflict: worker.token_conflict.as_ref().map(conflict_view),
-            last_refusal: None,
+            last_rejection: None,
             registered_at: None,
             last_day: Vec::new(),
             created_at: worker.created_at,
@@ -225,7 +225,7 @@ fn settings_view(worker: &Worker) -> WorkerSettings {
     WorkerSettings {
         labels: worker.labels.clone(),
         ignore_reported_labels: worker.ignores_reported_labels,
-        refuse_older_agents: !worker.allows_older_agents,
+        reject_older_agents: !worker.allows_older_agents,
     }
 }
 

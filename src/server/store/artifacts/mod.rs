@@ -34,7 +34,7 @@ pub trait ArtifactQueries {
     /// The total size of a job's files, without one attempt's file of this path.
     async fn other_artifact_bytes(&mut self, job: &JobId, except: (AttemptNumber, &str)) -> Result<u64>;
     /// The total size of the files of a user's jobs, in bytes.
-    async fn user_artifact_bytes(&mut self, person: &str) -> Result<u64>;
+    async fn user_artifact_bytes(&mut self, user: &str) -> Result<u64>;
     /// Returns whether a job has at least this many files, of all attempts, besides this one.
     async fn has_other_artifacts(&mut self, job: &JobId, except: (AttemptNumber, &str), number: u64) -> Result<bool>;
     /// Inserts or replaces a file.

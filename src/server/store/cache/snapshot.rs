@@ -82,27 +82,27 @@ mod tests {
 
     #[test]
     fn invalid_while_another_server_is_ahead() {
-        let (board, all) = (CommittedSnapshot::with_max_age(Duration::from_mins(1)), FleetState::default());
-        board.apply(1, Vec::new(), None);
-        assert!(!is_up(&board), "the writer knew nothing");
-        board.apply(2, Vec::new(), Some(&all));
-        assert!(is_up(&board));
-        board.observe_generation(1);
-        assert!(is_up(&board), "that was before");
-        board.observe_generation(4);
-        board.apply(3, Vec::new(), Some(&all));
-        assert!(!is_up(&board), "the news came before this commit was put up");
-        board.apply(5, Vec::new(), Some(&all));
-        assert!(is_up(&board));
-        board.invalidate();
-        assert!(!is_up(&board));
+        let (snapshot, all) = (CommittedSnapshot::with_max_age(Duration::from_mins(1)), FleetState::default());
+        snapshot.apply(1, Vec::new(), None);
+        assert!(!is_up(&snapshot), "the writer knew nothing");
+        snapshot.apply(2, Vec::new(), Some(&all));
+        assert!(is_up(&snapshot));
+        snapshot.observe_generation(1);
+        assert!(is_up(&snapshot), "that was before");
+        snapshot.observe_generation(4);
+        snapshot.apply(3, Vec::new(), Some(&all));
+        assert!(!is_up(&snapshot), "the news came before this commit was put up");
+        snapshot.apply(5, Vec::new(), Some(&all));
+        assert!(is_up(&snapshot));
+        snapshot.invalidate();
+        assert!(!is_up(&snapshot));
     }
 
     #[test]
     fn expires_without_commits() {
-        let board = CommittedSnapshot::with_max_age(Duration::ZERO);
-        board.apply(1, Vec::new(), Some(&FleetState::default()));
-        assert!(!is_up(&board));
+        let snapshot = CommittedSnapshot::with_max_age(Duration::ZERO);
+        snapshot.apply(1, Vec::new(), Some(&FleetState::default()));
+        assert!(!is_up(&snapshot));
         let alone = CommittedSnapshot::default();
         alone.apply(0, Vec::new(), Some(&FleetState::default()));
         assert!(is_up(&alone));

@@ -26,7 +26,7 @@ pub struct FleetState {
     queue: BTreeSet<QueueKey>,
     /// Workers by sort key.
     worker_order: BTreeSet<WorkerOrderKey>,
-    /// The number of workers that have room for a job.
+    /// The number of workers that have capacity for a job.
     workers_with_room: usize,
     /// The number of jobs with a lease, by user.
     running_by_user: BTreeMap<String, u32>,
@@ -52,8 +52,8 @@ fn queue_key(job: &Job) -> QueueKey {
 type WorkerOrderKey = ((Reverse<bool>, bool, Reverse<bool>, usize, Timestamp, String), WorkerId);
 
 fn worker_order_key(worker: &Worker, jobs: usize) -> WorkerOrderKey {
-    let (room, local, has_gpus, gpus, since, name) = plan::worker_sort_key(worker, jobs);
-    ((room, local, has_gpus, gpus, since, name.to_owned()), worker.id.clone())
+    let (has_capacity, local, has_gpus, gpus, since, name) = plan::worker_sort_key(worker, jobs);
+    ((has_capacity, local, has_gpus, gpus, since, name.to_owned()), worker.id.clone())
 }
 
 /// The digests by which a credential is found.
@@ -82,9 +82,9 @@ impl FleetState {
     pub fn new(
         workers: impl IntoIterator<Item = StoredWorker>,
         jobs: impl IntoIterator<Item = Job>,
-        people: AccessState,
+        access: AccessState,
     ) -> Self {
-        let mut known = Self { access: people, ..Self::default() };
+        let mut known = Self { access, ..Self::default() };
         for stored in workers {
             known.index_tokens(&stored);
             known.put_worker(stored);
@@ -200,16 +200,16 @@ impl FleetState {
 
     /// Removes a worker from the planning order, before its sort key changes.
     fn unindex_worker(&mut self, id: &WorkerId) {
-        if let Some((standing, room)) = self.order_entry(id) {
-            self.worker_order.remove(&standing);
-            self.workers_with_room -= usize::from(room);
+        if let Some((sort_key, has_capacity)) = self.order_entry(id) {
+            self.worker_order.remove(&sort_key);
+            self.workers_with_room -= usize::from(has_capacity);
         }
     }
 
     fn index_worker(&mut self, id: &WorkerId) {
-        if let Some((standing, room)) = self.order_entry(id) {
-            self.worker_order.insert(standing);
-            self.workers_with_room += usize::from(room);
+        if let Some((sort_key, has_capacity)) = self.order_entry(id) {
+            self.worker_order.insert(sort_key);
+            self.workers_with_room += usize::from(has_capacity);
         }
     }
 
@@ -279,8 +279,8 @@ impl FleetState {
         PlannerFleet::from_sorted(self.workers_with_room, candidates, running_of, limits)
     }
 
-    pub fn waiting_count(&self, person: &str) -> usize {
-        self.waiting_by_user.get(person).copied().unwrap_or_default()
+    pub fn waiting_count(&self, user: &str) -> usize {
+        self.waiting_by_user.get(user).copied().unwrap_or_default()
     }
 
     /// The jobs in the queue, in its order. Other jobs may wait too.

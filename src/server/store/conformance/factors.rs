@@ -23,7 +23,7 @@ fn totp(of: u8, last_step: Option<i64>) -> StoredTotp {
     }
 }
 
-async fn people(fresh: &TestStore) -> [UserId; 2] {
+async fn add_users(fresh: &TestStore) -> [UserId; 2] {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -35,7 +35,7 @@ async fn people(fresh: &TestStore) -> [UserId; 2] {
 }
 
 async fn factors_are_replaced_and_removed(fresh: &TestStore) {
-    let [ada, eve] = people(fresh).await;
+    let [ada, eve] = add_users(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.put_totp(&totp(1, None)).await?;
@@ -54,7 +54,7 @@ async fn factors_are_replaced_and_removed(fresh: &TestStore) {
 }
 
 async fn recovery_codes_are_used_once(fresh: &TestStore) {
-    let [ada, _] = people(fresh).await;
+    let [ada, _] = add_users(fresh).await;
     let put = ["b", "a"].map(str::to_owned);
     let write = fresh.write(move |tx| {
         let put = put.clone();
@@ -89,7 +89,7 @@ fn notice(kind: NoticeKind, host: &str, at: i64) -> StoredNotice {
 }
 
 async fn notices_replace_earlier_ones(fresh: &TestStore) {
-    let [ada, eve] = people(fresh).await;
+    let [ada, eve] = add_users(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             for (host, at) in [("192.0.2.1", 1), ("192.0.2.2", 2), ("192.0.2.3", 3), ("192.0.2.1", 4)] {

@@ -126,15 +126,15 @@ async fn change_of_a_missing_attempt_fails(fresh: &TestStore) {
 }
 
 async fn rejection_after_a_write_writes_nothing(fresh: &TestStore) {
-    let refused = fresh.write(|tx| {
+    let rejected = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_job(&job(1)).await?;
-            Err(StoreError::Refused)
+            Err(StoreError::Rejected)
         })
     });
     let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
-    let (refused, other) = tokio::join!(refused, other);
-    assert_eq!((refused, other), (Err(StoreError::Refused), Ok(())));
+    let (rejected, other) = tokio::join!(rejected, other);
+    assert_eq!((rejected, other), (Err(StoreError::Rejected), Ok(())));
     let mut tx = fresh.read().await;
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
 }
@@ -153,10 +153,10 @@ async fn failed_statement_cannot_be_ignored(fresh: &TestStore) {
         })
     };
     assert_eq!(taken(Ok(())).await, Err(StoreError::Conflict));
-    assert_eq!(taken(Err(StoreError::Refused)).await, Err(StoreError::Refused));
+    assert_eq!(taken(Err(StoreError::Rejected)).await, Err(StoreError::Rejected));
     let other = fresh.write(|tx| Box::pin(async move { tx.insert_job(&job(2)).await }));
-    let (with_another, other) = tokio::join!(taken(Err(StoreError::Refused)), other);
-    assert_eq!((with_another, other), (Err(StoreError::Refused), Ok(())));
+    let (with_another, other) = tokio::join!(taken(Err(StoreError::Rejected)), other);
+    assert_eq!((with_another, other), (Err(StoreError::Rejected), Ok(())));
     let mut tx = fresh.read().await;
     assert_eq!((tx.job(&job(1).id).await, tx.job(&job(2).id).await), (Ok(None), Ok(Some(job(2)))));
     assert_eq!(tx.worker(&worker(2).id).await, Ok(None));

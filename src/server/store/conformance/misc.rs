@@ -79,11 +79,11 @@ async fn revisions_stay_after_a_configuration_is_deleted(fresh: &TestStore) {
 }
 
 async fn rejection_writes_nothing_and_affects_no_others(fresh: &TestStore) {
-    let refused = fresh.write(|_| Box::pin(async { Err(StoreError::Refused) }));
+    let rejected = fresh.write(|_| Box::pin(async { Err(StoreError::Rejected) }));
     let made = worker(1);
     let accepted = fresh.insert_worker(&made, "digest");
-    let (refused, accepted) = tokio::join!(refused, accepted);
-    assert_eq!((refused, accepted), (Err(StoreError::Refused), Ok(())));
+    let (rejected, accepted) = tokio::join!(rejected, accepted);
+    assert_eq!((rejected, accepted), (Err(StoreError::Rejected), Ok(())));
     assert_eq!(fresh.read().await.workers().await.map(|all| all.len()), Ok(1));
 }
 

@@ -1,7 +1,7 @@
 //! The conformance suite of both stores. Each check gets an empty store.
 
 mod access;
-mod audit_trail;
+mod audit_log;
 mod corrupt_rows;
 mod factors;
 mod groups;

@@ -36,7 +36,7 @@ fn challenge(of: u8, state: &str, at: i64) -> PasskeyChallenge {
     }
 }
 
-async fn people(fresh: &TestStore) {
+async fn add_users(fresh: &TestStore) {
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.insert_user(&user(1)).await?;
@@ -47,7 +47,7 @@ async fn people(fresh: &TestStore) {
 }
 
 async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
-    people(fresh).await;
+    add_users(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             for (of, number) in [(1, 2), (1, 1), (2, 3)] {
@@ -81,7 +81,7 @@ async fn passkeys_are_added_used_and_removed(fresh: &TestStore) {
 }
 
 async fn challenges_are_answered_once(fresh: &TestStore) {
-    people(fresh).await;
+    add_users(fresh).await;
     let write = fresh.write(|tx| {
         Box::pin(async move {
             tx.put_challenge(ChallengePurpose::Login, "a", &challenge(1, "old", 0)).await?;
@@ -115,7 +115,7 @@ async fn challenges_are_answered_once(fresh: &TestStore) {
 }
 
 async fn users_with_factors_are_known(fresh: &TestStore) {
-    people(fresh).await;
+    add_users(fresh).await;
     let totp = |confirmed_at| StoredTotp {
         user: user(1).id,
         sealed: Sealed { key_id: "k".to_owned(), text: "00".to_owned() },

@@ -181,10 +181,10 @@ async fn only_absent_workers_are_deleted(fresh: &TestStore) {
     let online = |n| registered(n).stream_opened(NOW, "s").expect("registered");
     let lost = online(3).stream_closed(NOW, "s");
     let gone = online(4).went_offline(NOW, OfflineCause::HeartbeatTimeout);
-    let refused = || Err(StoreError::Conflict);
+    let rejected = || Err(StoreError::Conflict);
     for (n, digest, after, expected) in [
-        (1, "one", registered(1), refused()),
-        (2, "two", online(2), refused()),
+        (1, "one", registered(1), rejected()),
+        (2, "two", online(2), rejected()),
         (3, "three", lost, Ok(())),
         (4, "four", gone, Ok(())),
     ] {

@@ -63,7 +63,7 @@ async fn attempts_and_waits_are_found_by_period(fresh: &TestStore) {
     assert_eq!(numbers(0, 100, Some("eve")).await, [] as [u32; 0]);
     assert_eq!(numbers(20, 30, None).await, [] as [u32; 0], "between the two");
     assert_eq!(numbers(19, 30, None).await, [1]);
-    assert_eq!(numbers(500, 501, None).await, [2], "it goes on");
+    assert_eq!(numbers(500, 501, None).await, [2], "it is still running");
     assert_eq!(numbers(0, 10, None).await, [] as [u32; 0]);
     let runs = tx.attempt_usage(window(0, 25), None).await.expect("readable");
     let run = AttemptUsage {
@@ -176,7 +176,7 @@ async fn worker_presence_comes_from_the_audit_log(fresh: &TestStore) {
             Ok(())
         })
     });
-    write.await.expect("a trail");
+    write.await.expect("a audit_log");
     let words = [AuditAction::WorkerOnline.as_str(), AuditAction::WorkerOffline.as_str()];
     let mut tx = fresh.read().await;
     let seen = |at, action: AuditAction| PresenceEvent {

@@ -66,7 +66,7 @@ impl PostgresStore {
         let options = connect_options(url)?;
         let readers = reader_pool(&options).await?;
         // First: a pooler that does not pass notifications on does not keep sessions either, which the rest relies on.
-        let news = listener::listen(&readers, chain, ACQUIRE_TIMEOUT).await?.with_context(|| {
+        let listener = listener::listen(&readers, chain, ACQUIRE_TIMEOUT).await?.with_context(|| {
             format!(
                 "the database at {} is behind a pooler in transaction mode: servers would not hear of each other's changes; \
                  use session mode (PgBouncer: pool_mode = session), or connect to PostgreSQL itself",
@@ -78,7 +78,7 @@ impl PostgresStore {
         let writing = pool_options(1, &[CONNECTION_SETTINGS, WRITER_SETTINGS]).connect_with(options).await?;
         let engine = PostgresEngine { pool: writing, shared: Arc::clone(&shared) };
         let writer = WriterHandle::start(engine, Arc::clone(&shared));
-        Ok(Self { writer, readers, shared, listener: news })
+        Ok(Self { writer, readers, shared, listener })
     }
 }
 

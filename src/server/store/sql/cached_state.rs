@@ -59,8 +59,8 @@ impl<'c> SqlSession<'c> {
         let workers = self.fetch_valid(sql("SELECT * FROM workers"), worker_from).await?;
         let live = sql(concat!("SELECT * FROM jobs WHERE state IN ", live_states!()));
         let jobs = self.fetch_valid(live, job_from).await?;
-        let people = self.load_people().await?;
-        Ok(FleetState::new(workers, jobs, people))
+        let access = self.load_access().await?;
+        Ok(FleetState::new(workers, jobs, access))
     }
 }
 

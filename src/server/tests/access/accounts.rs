@@ -84,13 +84,13 @@ async fn users_are_filtered_and_disabled_ones_counted_separately() {
     }
     let path = format!("/api/admin/users/{}", server.user_id("eve").await);
     server.call(&Actor::Admin, "PATCH", &path, json!({"disabled": true}).to_string()).await.expect_status(200);
-    let ask =
+    let list =
         async |query: &str| server.get(&Actor::Admin, &format!("/api/admin/users?{query}")).await.expect_status(200);
     let names = |page: &Value| {
         let users = page["users"].as_array().expect("a list").iter();
         users.map(|user| user["name"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
     };
-    let all = ask("").await;
+    let all = list("").await;
     let counts = json!({"viewer": 0, "researcher": 1, "lead": 1, "admin": 1, "disabled": 1});
     assert_eq!((names(&all), &all["counts"]), (["ada", "adam", "admin", "eve"].map(str::to_owned).to_vec(), &counts));
     let of = |name: &str| all["users"].as_array().expect("a list").iter().find(|user| user["name"] == name).cloned();
@@ -99,14 +99,14 @@ async fn users_are_filtered_and_disabled_ones_counted_separately() {
         Some((Value::Null, json!(0)))
     );
     assert_eq!(of("admin").map(|admin| admin["tokens"].clone()), Some(json!(1)));
-    assert_eq!(names(&ask("role=researcher").await), ["ada"], "disabled users are unauthenticated");
-    assert_eq!(names(&ask("disabled=true").await), ["eve"]);
-    let first = ask("q=ADA&limit=1").await;
+    assert_eq!(names(&list("role=researcher").await), ["ada"], "disabled users are unauthenticated");
+    assert_eq!(names(&list("disabled=true").await), ["eve"]);
+    let first = list("q=ADA&limit=1").await;
     assert_eq!(
         (names(&first), &first["next_cursor"], &first["counts"]["lead"]),
         (vec!["ada".to_owned()], &json!("ada"), &json!(1))
     );
-    assert_eq!(names(&ask("q=ADA&limit=1&cursor=ada").await), ["adam"]);
+    assert_eq!(names(&list("q=ADA&limit=1&cursor=ada").await), ["adam"]);
 }
 
 #[tokio::test]
@@ -196,8 +196,8 @@ async fn tokens_have_their_scopes_until_they_expire() {
     let job = job["job_id"].as_str().expect("text");
     let seen = server.get(&ci, &format!("/api/queue/{job}")).await.expect_status(200);
     assert_eq!(seen["submitted_by"], "ada");
-    let refused = server.call(&ci, "PUT", "/api/configs/x", "{}").await.expect_problem(403, "permission_denied");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("`config.edit`")), "{refused}");
+    let rejected = server.call(&ci, "PUT", "/api/configs/x", "{}").await.expect_problem(403, "permission_denied");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("`config.edit`")), "{rejected}");
     server.post(&ci, &format!("/api/queue/{job}/cancel"), json!({})).await.expect_problem(403, "permission_denied");
 
     // A token cannot create one with more permissions than its own or its owner's.
@@ -338,9 +338,9 @@ async fn audit_log_names_the_token() {
     let (_, ci) = token(&server, &Actor::Admin, json!({"name": "ci"})).await;
     let made = server.post(&ci, "/api/admin/workers", json!({"name": "gpu-1"})).await.expect_status(201);
     let id = made["worker_id"].as_str().expect("text");
-    let trail =
+    let audit_log =
         server.app.services.context.store.read().await.expect("a reader").audit_of_target(id).await.expect("readable");
-    assert_eq!(trail[0].actor, "admin/ci");
+    assert_eq!(audit_log[0].actor, "admin/ci");
     assert!(!ADMIN.is_empty());
 }
 

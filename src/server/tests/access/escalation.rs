@@ -76,7 +76,7 @@ async fn user_admins_cannot_create_users_with_more_permissions() {
     server.add_user("vic", "viewer").await;
     let (ada, vic) = (server.user_id("ada").await, server.user_id("vic").await);
     let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     let create = async |name: &str, role: &str| {
         let body = json!({"name": name, "role": role, "password": PASSWORD});
         server.post(&key, "/api/admin/users", body).await
@@ -149,8 +149,8 @@ async fn change_and_reset(
 ) -> Result<(), ServiceError> {
     let Some(Actor::Cookie(cookie)) = server.log_in("ada", now).await else { panic!("it is ada's password") };
     let services = &server.app.services;
-    let ticket = Credential::Cookie(digest(cookie.split_once('=').expect("a value").1));
-    let ada = services.access.authenticate(&ticket).await.expect("a database").expect("logged in");
+    let credential = Credential::Cookie(digest(cookie.split_once('=').expect("a value").1));
+    let ada = services.access.authenticate(&credential).await.expect("a database").expect("logged in");
     let gate = Arc::new(Notify::new());
     let shut = Arc::clone(&gate);
     let gated = services.context.store.write(Box::new(move |_| {
@@ -209,11 +209,11 @@ async fn rotated_local_worker_token_survives_a_restart() {
     let shown = server.post(&Actor::Admin, &path, json!({})).await.expect_status(200)["token"].clone();
     let second = services.workers.local_worker("local-here").await.expect("there");
     assert!(shown == json!(second) && second != first);
-    let beat = async |token: &str| server.post(&Actor::worker(token), "/api/workers/register", json!({})).await;
-    beat(&first).await.expect_problem(401, "worker_token_invalid");
-    beat(&second).await.expect_status(200);
-    let trail = server.get(&Actor::Admin, "/api/audit?action=worker.token_rotated").await.expect_status(200);
-    assert_eq!(trail["entries"].as_array().expect("entries").len(), 1, "{trail:#}");
+    let register = async |token: &str| server.post(&Actor::worker(token), "/api/workers/register", json!({})).await;
+    register(&first).await.expect_problem(401, "worker_token_invalid");
+    register(&second).await.expect_status(200);
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=worker.token_rotated").await.expect_status(200);
+    assert_eq!(audit_log["entries"].as_array().expect("entries").len(), 1, "{audit_log:#}");
 }
 
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn user_admins_cannot_change_users_with_more_permissions() {
         script(&server, by, json!({"name": "hers"})).await;
     }
     let scopes = json!(["admin.users", "job.view.all", "config.view", "fleet.view"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     for (name, status) in [("ada", 403), ("vic", 200)] {
         let user =
             server.get(&key, &format!("/api/admin/users/{}", server.user_id(name).await)).await.expect_status(200);
@@ -301,13 +301,13 @@ async fn token_for_another_user_requires_full_permissions_and_is_recorded() {
     server.add_user("bob", "researcher").await;
     let path = format!("/api/admin/users/{}/tokens", server.user_id("bob").await);
     let scopes = json!(["admin.users", "job.submit"]);
-    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "people", "scopes": scopes})).await;
+    let (_, key, _) = script(&server, &Actor::Admin, json!({"name": "users", "scopes": scopes})).await;
     let imitation = json!({"name": "imp", "scopes": ["job.submit"]});
     server.post(&key, &path, imitation.clone()).await.expect_problem(403, "permission_denied");
     server.post(&Actor::Admin, &path, imitation).await.expect_status(201);
     script(&server, &Actor::Admin, json!({"name": "own"})).await;
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_created").await.expect_status(200);
-    let marks = ["for_another", "token"].map(|field| trail["entries"][1]["detail"][field].clone());
-    assert_eq!((&marks[0], marks[1].is_string()), (&json!(true), true), "{trail:#}");
-    assert_eq!(trail["entries"][0]["detail"]["for_another"], false);
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.token_created").await.expect_status(200);
+    let marks = ["for_another", "token"].map(|field| audit_log["entries"][1]["detail"][field].clone());
+    assert_eq!((&marks[0], marks[1].is_string()), (&json!(true), true), "{audit_log:#}");
+    assert_eq!(audit_log["entries"][0]["detail"]["for_another"], false);
 }

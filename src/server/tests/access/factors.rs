@@ -51,7 +51,7 @@ async fn code_is_valid_once_and_in_its_time_only() {
     let ada = user_with_totp(&server, "ada").await;
     let now = current_code(&server, &ada.secret);
     assert!(log_in(&server, "ada", &now).await.is_some());
-    assert!(log_in(&server, "ada", &now).await.is_none(), "a code that was used is refused");
+    assert!(log_in(&server, "ada", &now).await.is_none(), "a code that was used is rejected");
     server.clock.advance(STEP);
     let (ahead, behind) = (code_at_step(&server, &ada.secret, 1), current_code(&server, &ada.secret));
     assert!(log_in(&server, "ada", &ahead).await.is_some(), "clocks differ by a step");
@@ -68,7 +68,7 @@ async fn ten_recovery_codes_work_once_each() {
     assert_eq!(ada.recovery_codes.len(), 10);
     let typed = ada.recovery_codes[0].to_lowercase().replace('-', "+");
     assert!(log_in(&server, "ada", &typed).await.is_some());
-    assert!(log_in(&server, "ada", &typed).await.is_none(), "a recovery code that was used is refused");
+    assert!(log_in(&server, "ada", &typed).await.is_none(), "a recovery code that was used is rejected");
     let view = server.get(&ada.browser, "/api/account/factors").await.expect_status(200);
     assert_eq!(view["recovery_codes_left"], 9);
     let renewed = server.post(&ada.browser, "/api/account/recovery-codes", json!({})).await.expect_status(201);
@@ -105,8 +105,8 @@ async fn code_guesses_are_limited_but_known_browsers_can_sign_in() {
     let shut = server.call(&half, "POST", "/ui/login/code", right.clone()).await;
     assert!(session_actor(&set_cookies(&shut)).is_none(), "the right code neither");
     let known = Actor::Cookie(format!("{pending}; {device}"));
-    let let_in = server.call(&known, "POST", "/ui/login/code", right).await;
-    assert!(session_actor(&set_cookies(&let_in)).is_some());
+    let signed_in = server.call(&known, "POST", "/ui/login/code", right).await;
+    assert!(session_actor(&set_cookies(&signed_in)).is_some());
 }
 
 #[tokio::test]

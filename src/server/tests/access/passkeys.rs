@@ -81,7 +81,7 @@ async fn assertion_is_valid_for_one_sign_in() {
 async fn invalid_assertions_are_rejected_and_noticed() {
     let server = TestServer::start().await;
     let PasskeyUser { browser, mut key, .. } = user_with_passkey(&server, "ada", 1).await;
-    let mut stranger = SoftPasskey::new(1);
+    let mut forged_passkey = SoftPasskey::new(1);
     let PasskeyUser { key: mut eves, .. } = user_with_passkey(&server, "eve", 2).await;
     let (_, pending) = log_in_with_password(&server, "ada", "").await;
     for fault in ["origin", "host", "challenge", "type", "signature", "other", "junk"] {
@@ -102,7 +102,7 @@ async fn invalid_assertions_are_rejected_and_noticed() {
                 key.get(&asks)
             }
             // The same name with another key.
-            "signature" => stranger.get(&asks),
+            "signature" => forged_passkey.get(&asks),
             "other" => eves.get(&asks),
             _ => key.get(&asks),
         };
@@ -207,13 +207,13 @@ async fn several_passkeys_and_an_app_coexist() {
     let PasskeyUser { browser, mut key, added } = user_with_passkey(&server, "ada", 1).await;
     let mut spare = SoftPasskey::new(2);
     let second = add_passkey(&server, &browser, &spare, "Spare").await.expect_status(201);
-    assert_eq!(second["recovery_codes"], json!([]), "those from before go on working");
+    assert_eq!(second["recovery_codes"], json!([]), "earlier codes stay valid");
     let begun = server.post(&browser, "/api/account/passkeys", json!({})).await.expect_status(201);
     let excluded = begun["options"]["excludeCredentials"].as_array().expect("a list");
     assert_eq!(excluded.len(), 2, "a key is not added twice");
     let again = json!({"name": "Again", "credential": spare.create(&begun["options"])});
-    let refused = server.post(&browser, "/api/account/passkeys/confirm", again).await;
-    assert!(["passkey_exists", "wrong_passkey"].contains(&refused.json()["code"].as_str().expect("a problem")));
+    let rejected = server.post(&browser, "/api/account/passkeys/confirm", again).await;
+    assert!(["passkey_exists", "wrong_passkey"].contains(&rejected.json()["code"].as_str().expect("a problem")));
     let app = totp::set_up_totp(&server, browser.clone()).await;
     assert!(app.recovery_codes.is_empty());
     assert!(log_in(&server, "ada", &mut key).await.is_some());
@@ -240,8 +240,8 @@ async fn passkeys_are_added_by_their_owner_only() {
     let other = server.log_in("eve", PASSWORD).await.expect("eve has no factor");
     let begun = server.post(&eve, "/api/account/passkeys", json!({})).await.expect_status(201);
     let confirm = json!({"name": "Mine", "credential": SoftPasskey::new(3).create(&begun["options"])});
-    let refused = server.post(&other, "/api/account/passkeys/confirm", confirm.clone()).await;
-    refused.expect_problem(409, "passkey_expired");
+    let rejected = server.post(&other, "/api/account/passkeys/confirm", confirm.clone()).await;
+    rejected.expect_problem(409, "passkey_expired");
     server.post(&eve, "/api/account/passkeys/confirm", confirm.clone()).await.expect_status(201);
     server.post(&eve, "/api/account/passkeys/confirm", confirm).await.expect_problem(409, "passkey_expired");
     for name in ["", "a\u{202e}b"] {

@@ -18,8 +18,8 @@ async fn api_tokens_are_limited_per_user() {
     let first = create(&server, &ada, json!({"name": "one"})).await.expect_status(201)["id"].clone();
     create(&server, &ada, json!({"name": "two"})).await.expect_status(201);
     create(&server, &ada, json!({"name": "two"})).await.expect_problem(409, "name_taken");
-    let refused = create(&server, &ada, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("2 API tokens")), "{refused}");
+    let rejected = create(&server, &ada, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("2 API tokens")), "{rejected}");
     let for_ada = format!("/api/admin/users/{}/tokens", server.user_id("ada").await);
     server.post(&Actor::Admin, &for_ada, json!({"name": "three"})).await.expect_problem(422, "limit_reached");
     create(&server, &bob, json!({"name": "one"})).await.expect_status(201);
@@ -42,8 +42,8 @@ async fn expired_api_tokens_do_not_count() {
     let detail = server.get(&Actor::Admin, path.trim_end_matches("/tokens")).await.expect_status(200);
     let names: Vec<_> = detail["tokens"].as_array().expect("a list").iter().map(|token| &token["name"]).collect();
     assert_eq!(names, ["long", "next"]);
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
-    assert_eq!(trail["entries"][0]["detail"]["name"], "short");
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
+    assert_eq!(audit_log["entries"][0]["detail"]["name"], "short");
 }
 
 #[tokio::test]

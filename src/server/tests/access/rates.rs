@@ -12,7 +12,7 @@ use crate::service::access::rate_limits::{RateLimitKind, RateQuotas};
 use crate::tests::harness::{ADMIN, Actor, PASSWORD, TestResponse, TestServer, read_response};
 
 /// A request from an address, with this header.
-async fn ask(server: &TestServer, host: &str, path: &str, with: (&str, &str)) -> TestResponse {
+async fn get(server: &TestServer, host: &str, path: &str, with: (&str, &str)) -> TestResponse {
     send(server, host, "GET", path, with, String::new()).await
 }
 
@@ -41,7 +41,7 @@ async fn limited(caller: u32, unauthenticated: u32, wrong_passwords: u32) -> Tes
     TestServer::start_with(|policy| policy.quotas = RateQuotas::new(caller, unauthenticated, wrong_passwords)).await
 }
 
-fn refused(server: &TestServer, kind: RateLimitKind) -> u64 {
+fn rejected(server: &TestServer, kind: RateLimitKind) -> u64 {
     let all = server.app.services.access.authenticator.rate_limits.rejected();
     all.iter().find(|(one, _)| *one == kind).expect("each kind").1
 }
@@ -51,19 +51,19 @@ async fn rate_limit_follows_the_caller_across_addresses() {
     let server = limited(1, 0, 0).await;
     let admin = ("x-api-key", ADMIN);
     for n in 0..10 {
-        ask(&server, &format!("192.0.2.{n}"), "/api/queue", admin).await.expect_status(200);
+        get(&server, &format!("192.0.2.{n}"), "/api/queue", admin).await.expect_status(200);
     }
-    let answer = ask(&server, "192.0.2.99", "/api/queue", admin).await;
+    let answer = get(&server, "192.0.2.99", "/api/queue", admin).await;
     assert_eq!(answer.headers[header::RETRY_AFTER], "1");
     let problem = answer.expect_problem(429, "too_many_requests");
     assert_eq!(problem["retry_after_seconds"], 1);
-    assert_eq!((refused(&server, RateLimitKind::Caller), refused(&server, RateLimitKind::Unauthenticated)), (1, 0));
+    assert_eq!((rejected(&server, RateLimitKind::Caller), rejected(&server, RateLimitKind::Unauthenticated)), (1, 0));
     server.clock.advance(Millis::from_secs(1));
-    ask(&server, "192.0.2.99", "/api/queue", admin).await.expect_status(200);
+    get(&server, "192.0.2.99", "/api/queue", admin).await.expect_status(200);
     server.clock.advance(Millis::from_secs(60));
-    let trail = ask(&server, "192.0.2.99", "/api/audit?action=access.denied", admin).await.expect_status(200);
-    assert_eq!(trail["entries"][0]["detail"]["reason"], "too_many_requests");
-    assert_eq!(trail["entries"][0]["actor"], "admin/bootstrap");
+    let audit_log = get(&server, "192.0.2.99", "/api/audit?action=access.denied", admin).await.expect_status(200);
+    assert_eq!(audit_log["entries"][0]["detail"]["reason"], "too_many_requests");
+    assert_eq!(audit_log["entries"][0]["actor"], "admin/bootstrap");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn workers_behind_one_address_have_separate_limits() {
     let worker = ("x-worker-token", fleet[0].as_str());
     let one_more = send(&server, "192.0.2.1", "POST", "/api/workers/heartbeat", worker, "{}".to_owned()).await;
     one_more.expect_problem(429, "too_many_requests");
-    assert_eq!(RateLimitKind::ALL.map(|kind| refused(&server, kind)), [1, 0, 0, 0, 0]);
+    assert_eq!(RateLimitKind::ALL.map(|kind| rejected(&server, kind)), [1, 0, 0, 0, 0]);
 }
 
 #[tokio::test]
@@ -98,26 +98,26 @@ async fn unauthenticated_clients_share_the_limit_of_their_network() {
     let server = limited(0, 1, 0).await;
     let nothing = ("accept", "*/*");
     for n in 0..10 {
-        ask(&server, &format!("2001:db8::{n}"), "/api/queue", nothing).await.expect_problem(401, "not_authenticated");
+        get(&server, &format!("2001:db8::{n}"), "/api/queue", nothing).await.expect_problem(401, "not_authenticated");
     }
     for path in ["/api/queue", "/login", "/", "/no/such/page"] {
-        ask(&server, "2001:db8::99", path, nothing).await.expect_problem(429, "too_many_requests");
+        get(&server, "2001:db8::99", path, nothing).await.expect_problem(429, "too_many_requests");
     }
-    ask(&server, "2001:db8:0:1::1", "/api/queue", nothing).await.expect_problem(401, "not_authenticated");
-    ask(&server, "2001:db8::99", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
-    ask(&server, "2001:db8::99", "/healthz", nothing).await.expect_status(200);
-    assert_eq!(refused(&server, RateLimitKind::Unauthenticated), 4);
+    get(&server, "2001:db8:0:1::1", "/api/queue", nothing).await.expect_problem(401, "not_authenticated");
+    get(&server, "2001:db8::99", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
+    get(&server, "2001:db8::99", "/healthz", nothing).await.expect_status(200);
+    assert_eq!(rejected(&server, RateLimitKind::Unauthenticated), 4);
 }
 
 #[tokio::test]
 async fn health_requests_are_rate_limited() {
     let server = limited(0, 2, 0).await;
     for _ in 0..20 {
-        ask(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.expect_status(200);
-        ask(&server, "192.0.2.1", "/healthz", ("accept", "*/*")).await.expect_status(200);
+        get(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.expect_status(200);
+        get(&server, "192.0.2.1", "/healthz", ("accept", "*/*")).await.expect_status(200);
     }
-    ask(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.expect_problem(429, "too_many_requests");
-    ask(&server, "192.0.2.2", "/readyz", ("accept", "*/*")).await.expect_status(200);
+    get(&server, "192.0.2.1", "/readyz", ("accept", "*/*")).await.expect_problem(429, "too_many_requests");
+    get(&server, "192.0.2.2", "/readyz", ("accept", "*/*")).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -125,15 +125,15 @@ async fn invalid_tokens_are_rate_limited() {
     let server = limited(0, 2, 0).await;
     for n in 0..6 {
         let made_up = format!("made-up-{n}");
-        ask(&server, "192.0.2.1", "/api/queue", ("x-api-key", &made_up)).await.expect_problem(401, "wrong_token");
+        get(&server, "192.0.2.1", "/api/queue", ("x-api-key", &made_up)).await.expect_problem(401, "wrong_token");
     }
     let path = "/api/workers/queue";
     for name in ["x-worker-token", "x-api-key"] {
         let path = if name == "x-api-key" { "/api/queue" } else { path };
-        ask(&server, "192.0.2.1", path, (name, "made-up")).await.expect_problem(429, "too_many_requests");
+        get(&server, "192.0.2.1", path, (name, "made-up")).await.expect_problem(429, "too_many_requests");
     }
-    ask(&server, "192.0.2.2", path, ("x-worker-token", "made-up")).await.expect_problem(401, "worker_token_invalid");
-    ask(&server, "192.0.2.1", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
+    get(&server, "192.0.2.2", path, ("x-worker-token", "made-up")).await.expect_problem(401, "worker_token_invalid");
+    get(&server, "192.0.2.1", "/api/queue", ("x-api-key", ADMIN)).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -151,8 +151,8 @@ async fn current_password_guesses_are_rate_limited() {
     let form = server.call(&ada, "POST", "/ui/account/password", format!("old={PASSWORD}&new=another-password")).await;
     assert_eq!(form.status, 303);
     assert!(log_in(&server, "192.0.2.1", "ada", "another-password").await.eq(&false), "nor by the form");
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
-    assert!(trail.contains("wrong_password"), "{trail}");
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
+    assert!(audit_log.contains("wrong_password"), "{audit_log}");
     server.clock.advance(Millis::from_secs(60));
     guess(PASSWORD).await.expect_status(200);
 }
@@ -172,7 +172,7 @@ async fn password_guesses_are_limited_without_locking_out_the_owner() {
     }
     assert!(!log_in(&server, "198.51.100.9", "ada", PASSWORD).await, "too many for this name");
     assert!(log_in(&server, "192.0.2.1", "ada", PASSWORD).await, "but she is logged in from here");
-    assert_eq!(refused(&server, RateLimitKind::WrongPasswords), 1);
+    assert_eq!(rejected(&server, RateLimitKind::WrongPasswords), 1);
     server.clock.advance(Millis::from_secs(60));
     assert!(log_in(&server, "198.51.100.9", "ada", PASSWORD).await);
 
@@ -183,8 +183,8 @@ async fn password_guesses_are_limited_without_locking_out_the_owner() {
     }
     assert!(!log_in(&server, "203.0.113.1", "bob", PASSWORD).await, "too many from this network");
     assert!(log_in(&server, "203.0.113.2", "bob", PASSWORD).await);
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
-    assert!(trail.contains("too_many_requests"), "{trail}");
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.login_failed").await.text();
+    assert!(audit_log.contains("too_many_requests"), "{audit_log}");
 }
 
 /// Signs in with a browser; returns its session and the cookie that identifies it.

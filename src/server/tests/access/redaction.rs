@@ -51,11 +51,11 @@ async fn users_see_all_jobs_and_change_their_own() {
         assert!(!page.text().contains(&format!("/ui/jobs/{job}/cancel")), "no button that does nothing");
         assert!(!server.get(by, "/jobs").await.text().contains(&format!("/jobs/{job}/cancel")));
     }
-    let refused = server
+    let rejected = server
         .post(&eve, &format!("/api/queue/{job}/cancel"), json!({}))
         .await
         .expect_problem(403, "permission_denied");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("job.cancel.all")), "{refused}");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("job.cancel.all")), "{rejected}");
     let priority = json!({"priority": 1});
     server.post(&eve, &format!("/api/queue/{job}/priority"), priority).await.expect_problem(403, "permission_denied");
     assert!(server.get(&ada, &format!("/jobs/{job}")).await.text().contains(&format!("/ui/jobs/{job}/cancel")));
@@ -165,8 +165,8 @@ async fn callers_without_config_view_learn_no_configuration_names() {
     for (by, told) in [(&ada, true), (&blind, false)] {
         for dry_run in [true, false] {
             let body = json!({"config_name": "digtis", "dry_run": dry_run});
-            let refused = server.post(by, "/api/queue/submit", body).await.expect_problem(404, "config_not_found");
-            assert_eq!(refused["detail"].as_str().expect("text").contains("digits"), told, "{dry_run}: {refused}");
+            let rejected = server.post(by, "/api/queue/submit", body).await.expect_problem(404, "config_not_found");
+            assert_eq!(rejected["detail"].as_str().expect("text").contains("digits"), told, "{dry_run}: {rejected}");
         }
     }
     server.get(&blind, "/api/configs/digtis").await.expect_problem(403, "permission_denied");

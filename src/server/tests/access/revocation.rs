@@ -31,9 +31,9 @@ async fn all_end(streams: [EventStreamReader; 2]) {
 async fn told_until_workers(stream: &mut EventStreamReader) -> Vec<String> {
     let mut told = BTreeSet::new();
     while !told.contains("workers") {
-        let news = stream.next().await.expect("news");
+        let event = stream.next().await.expect("event");
         told.extend(
-            news["topics"].as_array().expect("a list").iter().map(|topic| topic.as_str().expect("text").to_owned()),
+            event["topics"].as_array().expect("a list").iter().map(|topic| topic.as_str().expect("text").to_owned()),
         );
     }
     told.retain(|topic: &String| !topic.starts_with("worker:"));
@@ -145,8 +145,8 @@ async fn admin_reset_revokes_tokens_but_own_password_change_keeps_them() {
     assert!(!is_in(&ada).await && !is_in(&first).await && !is_in(&second).await);
     let detail = server.get(&Actor::Admin, &format!("/api/admin/users/{id}")).await.expect_status(200);
     assert_eq!((&detail["sessions"], &detail["tokens"]), (&json!([]), &json!([])));
-    let trail = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
-    let entries = trail["entries"].as_array().expect("a list").iter();
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=access.token_revoked").await.expect_status(200);
+    let entries = audit_log["entries"].as_array().expect("a list").iter();
     let revoked: BTreeSet<_> = entries.map(|entry| entry["detail"]["name"].as_str().expect("text")).collect();
     assert_eq!(revoked, BTreeSet::from(["ci", "laptop"]));
 

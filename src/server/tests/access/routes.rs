@@ -43,10 +43,10 @@ async fn each_operation_allows_the_callers_in_the_matrix() {
     let known = &["permission_denied", "worker_token_missing"];
     let mut columns = Vec::new();
     for role in ["viewer", "researcher", "lead", "admin"] {
-        let person = server.add_user(&format!("{role}-1"), role).await;
-        let token = server.post(&person, "/api/account/tokens", json!({"name": "all"})).await.expect_status(201);
+        let user = server.add_user(&format!("{role}-1"), role).await;
+        let token = server.post(&user, "/api/account/tokens", json!({"name": "all"})).await.expect_status(201);
         let token = Actor::Token(token["secret"].as_str().expect("text").to_owned());
-        let by_browser = allowed_operations(&server, &person, "x_1", known).await;
+        let by_browser = allowed_operations(&server, &user, "x_1", known).await;
         let by_token = allowed_operations(&server, &token, "x_1", known).await;
         assert_eq!(by_browser, by_token, "{role}: a token is for all that its owner may do");
         columns.push((&role[..1], by_browser));
@@ -135,14 +135,14 @@ async fn cross_site_forms_are_rejected() {
 #[tokio::test]
 async fn single_user_mode_accepts_loopback_names_only() {
     let server = TestServer::start_as(AuthMode::SingleUser).await;
-    let ask = |host: &'static str| {
+    let get = |host: &'static str| {
         server.send(Request::builder().uri("/api/queue").header("host", host).body(Body::empty()).expect("a request"))
     };
     for own in ["localhost:8001", "127.0.0.1:8001", "[::1]:8001"] {
-        assert_eq!(read_response(ask(own).await).await.status, StatusCode::OK, "{own}");
+        assert_eq!(read_response(get(own).await).await.status, StatusCode::OK, "{own}");
     }
     for foreign in ["evil.example:8001", "192.0.2.1", "localhost.evil.example"] {
-        read_response(ask(foreign).await).await.expect_problem(421, "unknown_host");
+        read_response(get(foreign).await).await.expect_problem(421, "unknown_host");
     }
 }
 
@@ -189,9 +189,9 @@ async fn worker_changes_require_admin_workers_only() {
         ("POST", format!("/api/admin/workers/{id}/token")),
         ("DELETE", format!("/api/admin/workers/{id}")),
     ] {
-        let refused =
+        let rejected =
             server.call(&others, method, &path, r#"{"name": "x"}"#).await.expect_problem(403, "permission_denied");
-        assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("admin.workers")), "{refused}");
+        assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("admin.workers")), "{rejected}");
     }
 
     let admin = token("workers", vec!["admin.workers"]).await;

@@ -63,8 +63,8 @@ async fn new_sign_in_ends_the_browsers_old_session() {
     let server = TestServer::start().await;
     let (ada, elsewhere) = (server.add_user("ada", "viewer").await, server.log_in("ada", PASSWORD).await.expect("in"));
     server.add_user("eve", "viewer").await;
-    let refused = server.call(&ada, "POST", "/ui/login", "name=eve&password=not-the-password").await;
-    assert_eq!(refused.status, StatusCode::SEE_OTHER);
+    let rejected = server.call(&ada, "POST", "/ui/login", "name=eve&password=not-the-password").await;
+    assert_eq!(rejected.status, StatusCode::SEE_OTHER);
     assert!(is_logged_in(&server, &ada).await, "a login that fails ends nothing");
     let eve = server.call(&ada, "POST", "/ui/login", format!("name=eve&password={PASSWORD}")).await;
     let cookie = eve.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();

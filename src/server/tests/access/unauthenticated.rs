@@ -28,7 +28,7 @@ async fn sign_in_does_not_reveal_user_names() {
         assert!(cookie.starts_with("flash="), "no session: {cookie}");
         let page = server.get(&Actor::Cookie(cookie), &to).await;
         let said = page.text();
-        let said = said.split_once("role=\"alert\"").expect("a refusal").1.split_once("<form").expect("a form").0;
+        let said = said.split_once("role=\"alert\"").expect("a rejection").1.split_once("<form").expect("a form").0;
         pages.push((answer.status, page.status, said.replace(name, "NAME")));
     }
     let words = pages[0].2.clone();

@@ -137,11 +137,11 @@ async fn alternating_health_does_not_flood_the_audit_log() {
             .expect_status(200);
     }
     let entries = async || {
-        let trail = server
+        let audit_log = server
             .get(&Actor::Admin, &format!("/api/audit?action=worker.health_changed&target={id}&limit=500"))
             .await
             .expect_status(200);
-        trail["entries"].as_array().expect("a list").len()
+        audit_log["entries"].as_array().expect("a list").len()
     };
     // Six changes in a burst, two of which were used to come online.
     assert!((2..=12).contains(&entries().await), "{}", entries().await);
@@ -164,14 +164,14 @@ async fn repeated_registrations_are_rate_limited() {
     for n in 0..6 {
         register(n).await.expect_status(200);
     }
-    let refused = register(6).await.expect_problem(429, "too_many_requests");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--worker-change-limit")), "{refused}");
+    let rejected = register(6).await.expect_problem(429, "too_many_requests");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--worker-change-limit")), "{rejected}");
     register(5).await.expect_status(200);
     server.clock.advance(Millis::from_secs(30));
     register(7).await.expect_status(200);
-    let trail =
+    let audit_log =
         server.get(&Actor::Admin, &format!("/api/audit?action=worker.registered&target={id}")).await.expect_status(200);
-    assert_eq!(trail["entries"].as_array().expect("a list").len(), 7);
+    assert_eq!(audit_log["entries"].as_array().expect("a list").len(), 7);
 }
 
 /// Connects a worker whose jobs get directories of these names.

@@ -138,7 +138,7 @@ async fn exhausted_retries_fail_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_of_a_silent_worker_is_cancelled() {
+async fn cancel_of_a_silent_workers_job_succeeds() {
     let server = TestServer::start().await;
     let (_, _, _events, job) = at_work(&server).await;
     server.call(&Actor::Admin, "POST", &format!("/api/queue/{job}/cancel"), "").await.expect_status(200);
@@ -268,8 +268,8 @@ async fn token_is_used_by_one_host_at_a_time() {
     from("a").await.expect_status(200);
     from("b").await.expect_problem(409, "token_in_use");
     let mut tx = server.app.services.context.read().await.expect("a reader");
-    let trail = tx.audit_of_target(&id).await.expect("readable");
-    let alarm = trail.last().expect("an entry");
+    let audit_log = tx.audit_of_target(&id).await.expect("readable");
+    let alarm = audit_log.last().expect("an entry");
     assert_eq!((alarm.action.as_str(), alarm.detail.as_str()), ("worker.token_in_use", r#"{"host":"host-b"}"#));
     drop(tx);
     for _ in 0..12 {
@@ -296,9 +296,9 @@ async fn older_agents_on_two_hosts_do_not_alternate() {
         read_response(server.open_stream_from(&key, a).await).await.expect_problem(409, "token_in_use");
         server.clock.advance(Millis::from_secs(10));
     }
-    let trail =
+    let audit_log =
         server.app.services.context.read().await.expect("a database").audit_of_target(&id).await.expect("readable");
-    let alarms = trail.iter().filter(|entry| entry.action == "worker.token_in_use").count();
+    let alarms = audit_log.iter().filter(|entry| entry.action == "worker.token_in_use").count();
     assert_eq!(alarms, 2);
     server.put_config("digits").await;
     let job = server.submit("digits").await;

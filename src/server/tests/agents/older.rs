@@ -78,9 +78,9 @@ async fn cancelled_offer(server: &TestServer, events: &mut EventStreamReader) ->
 
 /// Counts the audit entries of a worker with this action.
 pub async fn recorded(server: &TestServer, worker: &str, action: &str) -> usize {
-    let trail =
+    let audit_log =
         server.app.services.context.read().await.expect("a database").audit_of_target(worker).await.expect("readable");
-    trail.iter().filter(|entry| entry.action == action).count()
+    audit_log.iter().filter(|entry| entry.action == action).count()
 }
 
 #[tokio::test]

@@ -82,10 +82,10 @@ async fn invalid_requests_are_rejected_and_change_nothing() {
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!((&view["status"], &view["accelerator_type"]), (&json!("offline"), &json!(null)));
     server.register(&key, json!([])).await;
-    let beat = async |body| server.post(&key, "/api/workers/heartbeat", body).await;
-    beat(json!({"status": "banana"})).await.expect_problem(422, "invalid_status");
-    beat(json!({"worker_id": "w_other"})).await.expect_problem(422, "other_worker");
-    beat(json!({"worker_id": id, "status": "idle", "current_job_id": null})).await.expect_status(200);
+    let heartbeat = async |body| server.post(&key, "/api/workers/heartbeat", body).await;
+    heartbeat(json!({"status": "banana"})).await.expect_problem(422, "invalid_status");
+    heartbeat(json!({"worker_id": "w_other"})).await.expect_problem(422, "other_worker");
+    heartbeat(json!({"worker_id": id, "status": "idle", "current_job_id": null})).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -205,13 +205,13 @@ async fn streams_per_server_are_limited() {
 async fn worker_is_connecting_after_its_stream_ends() {
     let server = TestServer::start().await;
     let (id, _, events) = server.connect_worker("gpu-1").await;
-    let mut bell = server.app.services.context.notifier.subscribe();
+    let mut changes = server.app.services.context.notifier.subscribe();
     drop(events);
     let connecting = async {
         while server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"]
             != "connecting"
         {
-            bell.changed().await.expect("the hub lives");
+            changes.changed().await.expect("the hub lives");
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(10), connecting).await.expect("in time");

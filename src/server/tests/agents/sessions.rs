@@ -163,12 +163,12 @@ async fn worker_can_reject_older_agents() {
     let older = json!({"name": "x", "gpu_info": {"accelerator": "cpu"}});
     let (id, key) = server.create_worker("old").await;
     server.post(&key, "/api/workers/register", older.clone()).await.expect_status(200);
-    let edit = json!({"refuse_older_agents": true}).to_string();
+    let edit = json!({"reject_older_agents": true}).to_string();
     server.call(&Actor::Admin, "PATCH", &format!("/api/admin/workers/{id}"), edit).await.expect_status(200);
-    server.post(&key, "/api/workers/register", older).await.expect_problem(403, "older_agent_refused");
+    server.post(&key, "/api/workers/register", older).await.expect_problem(403, "older_agent_rejected");
     server.register(&key, json!([])).await;
     let view = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
-    assert_eq!(view["settings"]["refuse_older_agents"], true);
+    assert_eq!(view["settings"]["reject_older_agents"], true);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Checkpoints that an attempt has uploaded, for later attempts.
 
-mod again;
-mod last;
+mod keep_last;
+mod retries;
 
 use app::domain::time::Millis;
 use axum::http::{Request, StatusCode, header};
@@ -197,7 +197,7 @@ async fn user_retry_resumes_from_the_last_checkpoint() {
     story.report("failed").await;
     let ada = story.server.add_user("ada", "admin").await;
     let story = story.retry(&ada).await;
-    assert_eq!(story.resume_checkpoint().await["name"], "", "nothing of another person's job");
+    assert_eq!(story.resume_checkpoint().await["name"], "", "nothing of another user's job");
     story.resume_file("checkpoint-5/model.bin", "").await.expect_problem(404, "artifact_not_found");
 }
 

@@ -120,8 +120,8 @@ async fn file_upload_and_download_are_identical() {
     };
     let stored = put("validation_images/a%20b.png", &sha256(&bytes), bytes.clone()).await.expect_status(200);
     assert_eq!((&stored["path"], &stored["size_bytes"]), (&json!("validation_images/a b.png"), &json!(bytes.len())));
-    put("x.bin", &sha256(b"other"), bytes.clone()).await.expect_problem(400, "upload_refused");
-    put("large.bin", &sha256(&[0; 1_001]), vec![0; 1_001]).await.expect_problem(413, "upload_refused");
+    put("x.bin", &sha256(b"other"), bytes.clone()).await.expect_problem(400, "upload_rejected");
+    put("large.bin", &sha256(&[0; 1_001]), vec![0; 1_001]).await.expect_problem(413, "upload_rejected");
     put("%2e%2e/escape", "", bytes.clone()).await.expect_problem(422, "invalid_path");
     put("a/%2e%2e/%2e%2e/escape", "", bytes.clone()).await.expect_problem(422, "invalid_path");
     let listed = server.get(&Actor::Admin, &format!("/api/queue/{job}/artifacts")).await.expect_status(200);
@@ -199,12 +199,15 @@ async fn files_are_limited_per_job_and_per_user() {
     };
     let (first, token) = running().await;
     put(&first, &token, "a", 600).await.expect_status(200);
-    let refused = put(&first, &token, "b", 600).await.expect_problem(422, "limit_reached");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-file-size-per-job")), "{refused}");
+    let rejected = put(&first, &token, "b", 600).await.expect_problem(422, "limit_reached");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-file-size-per-job")), "{rejected}");
     put(&first, &token, "a", 900).await.expect_status(200);
     server.report_status(&key, &first, json!({"status": "completed", "attempt": 1})).await.expect_status(200);
     let (second, token) = running().await;
     put(&second, &token, "a", 500).await.expect_status(200);
-    let refused = put(&second, &token, "b", 400).await.expect_problem(422, "limit_reached");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-file-size-per-user")), "{refused}");
+    let rejected = put(&second, &token, "b", 400).await.expect_problem(422, "limit_reached");
+    assert!(
+        rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-file-size-per-user")),
+        "{rejected}"
+    );
 }

@@ -127,8 +127,8 @@ async fn upload_after_reassignment_is_removed() {
         .artifacts
         .record_artifact(Caller::system(), subject, AttemptNumber(1), announced, stored)
         .await;
-    let refused = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
-    assert_eq!(recorded, Err(refused));
+    let rejected = ServiceError::JobTransition(job::JobTransitionError::StaleAttempt { current: AttemptNumber(2) });
+    assert_eq!(recorded, Err(rejected));
     story.get().await.expect_problem(404, "artifact_not_found");
     story.wait_for_count(0).await;
 }

@@ -93,7 +93,7 @@ async fn interrupted_chunk_keeps_the_received_bytes() {
     let digest = sha256(b"one two three");
     let pieces = [Ok("one two "), Err(std::io::Error::other("the network is down"))];
     let body = Body::from_stream(futures_util::stream::iter(pieces));
-    let problem = story.put("offset=0&size=13", &digest, body).await.expect_problem(400, "upload_refused");
+    let problem = story.put("offset=0&size=13", &digest, body).await.expect_problem(400, "upload_rejected");
     let detail = problem["detail"].as_str().expect("text");
     assert!(detail.ends_with("The first 8 bytes are stored: continue after them."), "{detail}");
     assert_eq!(story.upload_progress(13, &digest).await, 8);
@@ -146,13 +146,13 @@ async fn file_that_differs_from_its_digest_is_dropped() {
     let story = UploadScenario::start().await;
     let digest = sha256(b"other");
     story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
-    let problem = story.put("offset=3&size=5", &digest, "le").await.expect_problem(400, "upload_refused");
+    let problem = story.put("offset=3&size=5", &digest, "le").await.expect_problem(400, "upload_rejected");
     assert!(
         problem["detail"].as_str().is_some_and(|detail| detail.ends_with("Nothing of it was stored.")),
         "{problem}"
     );
     assert_eq!((story.upload_progress(5, &digest).await, story.partial_files().len()), (json!(0), 0), "it begins anew");
-    story.put("offset=0&size=5", &digest, "others").await.expect_problem(400, "upload_refused");
+    story.put("offset=0&size=5", &digest, "others").await.expect_problem(400, "upload_rejected");
     story.put("offset=0&size=5", &digest, "other").await.expect_status(200);
     assert_eq!(story.stored_bytes().await, Some(b"other".to_vec()));
 }
@@ -174,7 +174,7 @@ async fn incomplete_or_contradictory_parameters_are_rejected() {
     story.put("offset=0", &digest, "x").await.expect_problem(422, "out_of_range");
     story.put("offset=0&size=1", "", "x").await.expect_problem(422, "out_of_range");
     story.put("offset=0&size=1", &"z".repeat(64), "x").await.expect_problem(422, "out_of_range");
-    story.put("offset=0&size=1001", &digest, "x").await.expect_problem(413, "upload_refused");
+    story.put("offset=0&size=1001", &digest, "x").await.expect_problem(413, "upload_rejected");
     story.put("offset=-1&size=1", &digest, "x").await.expect_problem(400, "invalid_query");
     let path = |path: &str| format!("/api/workers/job/{}/artifacts/{path}?size=1&sha256={digest}", story.job);
     let token = Actor::Job(story.token.clone());
@@ -191,7 +191,7 @@ async fn ended_attempt_cannot_upload_and_its_chunks_are_removed() {
     let digest = sha256(b"whole");
     story.put("offset=0&size=5", &digest, "who").await.expect_status(200);
     let sweep = async || story.server.app.services.artifacts.sweep_uploads().await.expect("a disk");
-    assert_eq!(sweep().await, 0, "it may go on");
+    assert_eq!(sweep().await, 0, "the upload may continue");
     story
         .server
         .report_status(&story.key, &story.job, json!({"status": "failed", "attempt": 1}))

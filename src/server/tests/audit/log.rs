@@ -18,7 +18,7 @@ use self::provoke::{log_in, provoke};
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines};
 use crate::http::access::AuthMode;
 use crate::http::edge::request::Peer;
-use crate::service::audit::verify::verify_trail;
+use crate::service::audit::verify::verify_audit_log;
 use crate::tests::harness::{Actor, PASSWORD, TestServer, read_response};
 
 const DAY: Millis = Millis::from_secs(86_400);
@@ -120,9 +120,9 @@ async fn signing_in_user_is_the_actor() {
     let told = entries(&server, "?actor=ada&action=access.logged_in").await;
     let told: Vec<_> = told.iter().map(|entry| (&entry["actor"], &entry["target"])).collect();
     assert_eq!(told, [(&json!("ada"), &json!("ada")); 2], "when she was made, and again");
-    let refused = entries(&server, "?target=ada&action=access.login_failed").await;
-    assert_eq!(refused.len(), 1);
-    assert_ne!(refused[0]["actor"], "ada", "who gives a wrong password may be anybody");
+    let rejected = entries(&server, "?target=ada&action=access.login_failed").await;
+    assert_eq!(rejected.len(), 1);
+    assert_ne!(rejected[0]["actor"], "ada", "who gives a wrong password may be anybody");
     let browser = server.add_user("eve", "admin").await;
     let page = server.get(&browser, "/admin/audit?actor=ada&action=access.logged_in").await.text();
     assert!(!page.contains("No matching entries") && page.contains("ada"), "{page}");
@@ -311,14 +311,14 @@ async fn expired_entries_are_deleted_and_the_rest_can_be_verified() {
     assert_eq!(entries(&server, "").await.len(), 4, "what was removed is signed");
     let unsigned = SignedLines::default();
     let mut tx = services.context.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
+    let verdict = verify_audit_log(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.report.entries, verdict.report.faults), (4, vec![]));
     drop(tx);
     assert_eq!(services.audit.prune_audit().await, Ok(0));
     server.clock.advance(Millis(10 * DAY.0));
     assert_eq!(services.audit.prune_audit().await, Ok(4), "its own entries are like the others");
     let mut tx = services.context.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
+    let verdict = verify_audit_log(&mut *tx, None, &unsigned, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.report.entries, verdict.report.faults), (2, vec![]));
 }
 
@@ -337,11 +337,12 @@ async fn checkpoints_are_signed_after_new_entries() {
     let numbers: Vec<i64> = lines.signed["c_test"].keys().copied().collect();
     assert_eq!((numbers, lines.is_complete, &lines.invalid_lines), (vec![2, 4], true, &vec![]));
     let mut tx = services.context.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, Some(&files), &lines, false, services.context.now()).await.expect("readable");
+    let verdict =
+        verify_audit_log(&mut *tx, Some(&files), &lines, false, services.context.now()).await.expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.faults), (2, 0, vec![]));
     let other = tempfile::tempdir().expect("a temporary directory");
     let other = AuditCheckpointFile::open(other.path(), "sqlite", [1; 32]).expect("writable");
-    let verdict = verify_trail(&mut *tx, Some(&other), &SignedLines::default(), false, services.context.now())
+    let verdict = verify_audit_log(&mut *tx, Some(&other), &SignedLines::default(), false, services.context.now())
         .await
         .expect("readable");
     assert_eq!((verdict.signed, verdict.other_keys, verdict.report.is_clean()), (0, 2, true));

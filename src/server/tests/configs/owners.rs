@@ -27,8 +27,8 @@ async fn researcher_cannot_change_anothers_configuration() {
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "researcher").await);
     let lea = server.add_user("lea", "lead").await;
     assert_eq!(store(&server, &ada, "digits", "0.1").await.expect_status(200)["owner"], "ada");
-    let refused = store(&server, &eve, "digits", "9").await.expect_problem(403, "config_not_yours");
-    assert_eq!(refused["owner"], "ada");
+    let rejected = store(&server, &eve, "digits", "9").await.expect_problem(403, "config_not_yours");
+    assert_eq!(rejected["owner"], "ada");
     server.call(&eve, "DELETE", "/api/configs/digits", "").await.expect_problem(403, "config_not_yours");
     assert_eq!(store(&server, &eve, "digits-eve", "9").await.expect_status(200)["owner"], "eve");
     let changed = store(&server, &lea, "digits", "0.2").await.expect_status(200);
@@ -46,9 +46,9 @@ async fn change_by_another_user_must_be_reviewed_before_it_runs() {
     submit(&server, &eve, json!({})).await.expect_status(201);
     store(&server, &ada, "digits", "0.2").await.expect_status(200);
     for more in [json!({}), json!({"dry_run": true})] {
-        let refused = submit(&server, &eve, more).await.expect_problem(409, "config_changed");
+        let rejected = submit(&server, &eve, more).await.expect_problem(409, "config_changed");
         assert_eq!(
-            (&refused["revision"], &refused["reviewed_revision"], &refused["changed_by"]),
+            (&rejected["revision"], &rejected["reviewed_revision"], &rejected["changed_by"]),
             (&json!(2), &json!(1), &json!("ada"))
         );
     }
@@ -80,8 +80,8 @@ async fn train_page_shows_the_change_and_a_confirmation() {
     assert!(page.contains(tick) && page.contains("0.123") && page.contains("0.456"), "{page}");
     // A confirmation applies to the configuration beside it only.
     for form in ["config=digits&target=worker", "config=digits&target=worker&reviewed=other%402"] {
-        let refused = server.call(&eve, "POST", "/ui/jobs", form).await;
-        assert_eq!(refused.headers["location"], "/train", "{form}");
+        let rejected = server.call(&eve, "POST", "/ui/jobs", form).await;
+        assert_eq!(rejected.headers["location"], "/train", "{form}");
     }
     let taken = server.call(&eve, "POST", "/ui/jobs", "config=digits&target=worker&reviewed=digits%402").await;
     assert!(taken.headers["location"].to_str().is_ok_and(|to| to.starts_with("/jobs/")), "{taken:?}");

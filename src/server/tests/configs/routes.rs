@@ -51,9 +51,9 @@ async fn code_in_a_configuration_is_rejected() {
     let server = TestServer::start().await;
     for name in ["simpletuner/train.py", "json.py", "x.pth", "lib.so.1", "model.PT"] {
         let body = json!({"files": {"config.json": "{}", name: ""}}).to_string();
-        let refused =
+        let rejected =
             server.call(&Actor::Admin, "PUT", "/api/configs/c", body).await.expect_problem(422, "config_code");
-        assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains(name)), "{refused}");
+        assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains(name)), "{rejected}");
     }
     assert_eq!(server.get(&Actor::Admin, "/api/configs").await.expect_status(200)["configs"], json!([]));
 }
@@ -115,7 +115,7 @@ async fn unknown_name_error_suggests_similar_names() {
 async fn rejected_form_input_has_a_memory_limit() {
     let server = TestServer::start().await;
     let (ada, eve) = (server.add_user("ada", "researcher").await, server.add_user("eve", "researcher").await);
-    let refuse = async |by: &Actor, letter: &str| {
+    let submit_invalid = async |by: &Actor, letter: &str| {
         let form = format!("name=c&file.0=other.json&text.0={}", letter.repeat(200_000));
         let answer = server.call(by, "POST", "/ui/configs", form).await;
         assert_eq!(answer.status, 303);
@@ -124,10 +124,10 @@ async fn rejected_form_input_has_a_memory_limit() {
         let Actor::Cookie(session) = by else { panic!("a browser") };
         Actor::Cookie(format!("{session}; {}", flash.expect("a word for the next page")))
     };
-    let eves = refuse(&eve, "e").await;
+    let eves = submit_invalid(&eve, "e").await;
     let mut last = ada.clone();
     for _ in 0..60 {
-        last = refuse(&ada, "a").await;
+        last = submit_invalid(&ada, "a").await;
     }
     assert!(server.app.flashes.bytes() < 2 << 20, "{} bytes", server.app.flashes.bytes());
     assert!(server.get(&last, "/configs/new").await.text().contains(&"a".repeat(200_000)));
@@ -149,12 +149,12 @@ async fn configuration_size_is_limited_per_user_and_in_total() {
     put(&ada, "one", "a").await.expect_status(200);
     put(&ada, "one", "b").await.expect_status(200);
     put(&ada, "one", "b").await.expect_status(200);
-    let refused = put(&ada, "two", "c").await.expect_problem(422, "limit_reached");
+    let rejected = put(&ada, "two", "c").await.expect_problem(422, "limit_reached");
     assert!(
-        refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size-per-user")),
-        "{refused}"
+        rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size-per-user")),
+        "{rejected}"
     );
     put(&bob, "two", "c").await.expect_status(200);
-    let refused = put(&bob, "two", "d").await.expect_problem(422, "limit_reached");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size)")), "{refused}");
+    let rejected = put(&bob, "two", "d").await.expect_problem(422, "limit_reached");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-config-size)")), "{rejected}");
 }

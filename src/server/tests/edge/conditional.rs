@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::tests::harness::{ADMIN, Actor, TestResponse, TestServer, read_response};
 
 /// Sends a request as admin with one more header.
-async fn ask(server: &TestServer, method: &str, path: &str, (name, value): (&str, &str), body: &str) -> TestResponse {
+async fn send(server: &TestServer, method: &str, path: &str, (name, value): (&str, &str), body: &str) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header("x-api-key", ADMIN).header(name, value);
     read_response(server.send(request.body(Body::from(body.to_owned())).expect("a request")).await).await
 }
@@ -31,7 +31,7 @@ async fn conflicting_edit_is_rejected() {
     assert_ne!(tag(&server.get(&Actor::Admin, &path).await), seen, "it is shown that it was heard of");
     let edit = async |seen: &str, team: &str| {
         let body = json!({"labels": {"team": team}}).to_string();
-        ask(&server, "PATCH", &path, ("if-match", seen), &body).await
+        send(&server, "PATCH", &path, ("if-match", seen), &body).await
     };
     edit(&seen, "nlp").await.expect_status(200);
     edit(&seen, "vision").await.expect_problem(412, "precondition_failed");
@@ -49,7 +49,7 @@ async fn configuration_edit_and_delete_check_the_etag() {
     let seen = tag(&server.get(&Actor::Admin, "/api/configs/one").await);
     let bundle = json!({"files": {"config.json": "{}"}}).to_string();
     let with =
-        async |method: &str, seen: &str| ask(&server, method, "/api/configs/one", ("if-match", seen), &bundle).await;
+        async |method: &str, seen: &str| send(&server, method, "/api/configs/one", ("if-match", seen), &bundle).await;
     assert_eq!(with("PUT", &seen).await.expect_status(200)["revision"], 2);
     with("PUT", &seen).await.expect_problem(412, "precondition_failed");
     with("DELETE", &seen).await.expect_problem(412, "precondition_failed");
@@ -57,7 +57,7 @@ async fn configuration_edit_and_delete_check_the_etag() {
     with("DELETE", &now).await.expect_status(200);
     with("PUT", &now).await.expect_problem(412, "precondition_failed");
     // A new resource is created once.
-    let new = async || ask(&server, "PUT", "/api/configs/one", ("if-none-match", "*"), &bundle).await;
+    let new = async || send(&server, "PUT", "/api/configs/one", ("if-none-match", "*"), &bundle).await;
     assert_eq!(new().await.expect_status(200)["revision"], 3);
     new().await.expect_problem(412, "precondition_failed");
 }
@@ -72,14 +72,14 @@ async fn unchanged_state_returns_304() {
     for path in [&worker, &job, "/api/admin/workers", "/api/queue", "/api/configs/one", "/api/openapi.json"] {
         let seen = tag(&server.get(&Actor::Admin, path).await);
         server.clock.advance(app::domain::time::Millis(5));
-        let again = ask(&server, "GET", path, ("if-none-match", &seen), "").await;
+        let again = send(&server, "GET", path, ("if-none-match", &seen), "").await;
         assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0), "{path}");
         assert_eq!(tag(&again), seen, "{path}");
-        assert_eq!(ask(&server, "GET", path, ("if-none-match", "\"x\""), "").await.status, StatusCode::OK, "{path}");
+        assert_eq!(send(&server, "GET", path, ("if-none-match", "\"x\""), "").await.status, StatusCode::OK, "{path}");
     }
     let seen = tag(&server.get(&Actor::Admin, &worker).await);
     server.register(&key, json!([])).await;
-    assert_eq!(ask(&server, "GET", &worker, ("if-none-match", &seen), "").await.status, StatusCode::OK);
+    assert_eq!(send(&server, "GET", &worker, ("if-none-match", &seen), "").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn retry_with_an_idempotency_key_creates_one_job() {
     let other = server.submit("one").await;
     server.post(&Actor::Admin, &format!("/api/queue/{other}/cancel"), json!({})).await.expect_status(200);
     let retry = async |job: &str, key: &str| {
-        ask(&server, "POST", &format!("/api/queue/{job}/retry"), ("idempotency-key", key), "").await
+        send(&server, "POST", &format!("/api/queue/{job}/retry"), ("idempotency-key", key), "").await
     };
     let first = retry(&job, "k").await.expect_status(201);
     assert_eq!(retry(&job, "k").await.expect_status(201)["job_id"], first["job_id"]);

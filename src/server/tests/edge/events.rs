@@ -24,8 +24,8 @@ async fn submit_as(server: &TestServer, by: &Actor) -> String {
 async fn topics_until(events: &mut EventStreamReader, last: &str) -> Vec<String> {
     let mut all = Vec::new();
     while !all.iter().any(|topic| topic == last) {
-        let news = events.next().await.unwrap_or_else(|| panic!("the stream ended before {last}: {all:?}"));
-        all.extend(news["topics"].as_array().expect("a list").iter().filter_map(Value::as_str).map(str::to_owned));
+        let event = events.next().await.unwrap_or_else(|| panic!("the stream ended before {last}: {all:?}"));
+        all.extend(event["topics"].as_array().expect("a list").iter().filter_map(Value::as_str).map(str::to_owned));
     }
     all
 }
@@ -39,11 +39,11 @@ async fn listener_gets_changes_and_can_resume() {
     server.put_config("digits").await;
     server.submit("digits").await;
     server.create_worker("gpu-1").await;
-    let news = events.next().await.expect("news");
-    assert_eq!(news["topics"], json!(["workers"]), "only what was asked for");
+    let event = events.next().await.expect("event");
+    assert_eq!(event["topics"], json!(["workers"]), "only what was asked for");
     drop(events);
     server.create_worker("gpu-2").await;
-    let after = news["version"].as_str().expect("text");
+    let after = event["version"].as_str().expect("text");
     let mut resumed = listen(&server, &format!("?topics=workers,jobs&after={after}")).await;
     assert_eq!(resumed.next().await.expect("what was missed")["topics"], json!(["workers"]));
 }
@@ -150,8 +150,8 @@ async fn event_streams_are_limited_per_user() {
     let (ada, bob) = (server.add_user("ada", "viewer").await, server.add_user("bob", "viewer").await);
     let open = async |by: &Actor| server.open(by, "GET", "/api/events", Body::empty()).await;
     let (first, _second) = (open(&ada).await, open(&ada).await);
-    let refused = server.get(&ada, "/api/events").await.expect_problem(429, "too_many_event_streams");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--max-event-streams-per-user")));
+    let rejected = server.get(&ada, "/api/events").await.expect_problem(429, "too_many_event_streams");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--max-event-streams-per-user")));
     assert_eq!(open(&bob).await.status(), 200);
     drop(first);
     assert_eq!(open(&ada).await.status(), 200, "one has ended");

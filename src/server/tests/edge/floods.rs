@@ -187,7 +187,7 @@ async fn unfinished_handshakes_do_not_block_others() {
 async fn heads_and_urls_are_limited() {
     let server = TestServer::start().await;
     let open = serve(&server, None, ConnectionTimeouts::default()).await;
-    let ask = async |request: String| {
+    let send = async |request: String| {
         let mut socket = connect_from(client_address(0), open.address).await;
         let _ = socket.write_all(request.as_bytes()).await;
         let mut answer = [0; 12];
@@ -195,19 +195,19 @@ async fn heads_and_urls_are_limited() {
         String::from_utf8_lossy(&answer).into_owned()
     };
     let long = "x".repeat(200 << 10);
-    assert_eq!(ask(format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", &long[..65_600])).await, "HTTP/1.1 414");
-    assert_eq!(ask(format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}\r\n\r\n")).await, "HTTP/1.1 431");
+    assert_eq!(send(format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", &long[..65_600])).await, "HTTP/1.1 414");
+    assert_eq!(send(format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}\r\n\r\n")).await, "HTTP/1.1 431");
     let many = "x-many: 1\r\n".repeat(200);
-    assert_eq!(ask(format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n")).await, "HTTP/1.1 431");
-    assert_eq!(ask("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned()).await, "HTTP/1.1 200");
+    assert_eq!(send(format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n")).await, "HTTP/1.1 431");
+    assert_eq!(send("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".to_owned()).await, "HTTP/1.1 200");
     // The connection reads ahead more than the limit of a head.
     let head = |bytes: usize| {
         let rest = "GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: \r\n\r\n".len();
         format!("GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: {}\r\n\r\n", "x".repeat(bytes - rest))
     };
-    assert_eq!(ask(head(64 << 10)).await, "HTTP/1.1 200");
-    assert_eq!(ask(head((64 << 10) + 1)).await, "HTTP/1.1 431");
-    assert_eq!(ask(head(100_000)).await, "HTTP/1.1 431");
+    assert_eq!(send(head(64 << 10)).await, "HTTP/1.1 200");
+    assert_eq!(send(head((64 << 10) + 1)).await, "HTTP/1.1 431");
+    assert_eq!(send(head(100_000)).await, "HTTP/1.1 431");
 }
 
 /// The body never arrives; its announced length is enough.

@@ -53,7 +53,7 @@ async fn all_responses_have_the_security_headers() {
         ("a page that is none", &ada, "GET", "/nowhere".to_owned(), 404),
         ("a way to the login", &Actor::Nobody, "GET", "/".to_owned(), 303),
         ("a form", &ada, "POST", "/ui/preferences".to_owned(), 303),
-        ("a form that is refused", &Actor::Nobody, "POST", "/ui/login".to_owned(), 303),
+        ("a form that is rejected", &Actor::Nobody, "POST", "/ui/login".to_owned(), 303),
         ("JSON", &Actor::Admin, "GET", "/api/queue".to_owned(), 200),
         ("a problem", &Actor::Nobody, "GET", "/api/queue".to_owned(), 401),
         ("no route", &Actor::Admin, "GET", "/api/nowhere".to_owned(), 404),
@@ -63,7 +63,7 @@ async fn all_responses_have_the_security_headers() {
         ("a log as text", &Actor::Admin, "GET", format!("/api/queue/{job}/logs?raw=1"), 200),
         ("a file", &Actor::Admin, "GET", format!("/api/queue/{job}/artifacts/a.txt"), 200),
         ("a worker's answer", &key, "GET", "/api/workers/queue".to_owned(), 200),
-        ("a worker's refusal", &Actor::Nobody, "POST", "/api/workers/heartbeat".to_owned(), 401),
+        ("a worker's rejection", &Actor::Nobody, "POST", "/api/workers/heartbeat".to_owned(), 401),
         ("health", &Actor::Nobody, "GET", "/healthz".to_owned(), 200),
     ];
     for (what, by, method, path, status) in kinds {
@@ -163,8 +163,8 @@ async fn changing_routes_reject_cross_site_forms() {
             let request = request.header(header::HOST, "localhost:8001").header(header::COOKIE, &cookie);
             let request = said.iter().fold(request, |request, (name, value)| request.header(*name, *value));
             let answer = read_response(server.send(request.body(Body::from("{")).expect("a request")).await).await;
-            let refused = answer.status == 403 && answer.text().contains("cross_site_request");
-            assert_eq!(refused, !taken, "{method} {path} from {said:?}: {}", answer.text());
+            let rejected = answer.status == 403 && answer.text().contains("cross_site_request");
+            assert_eq!(rejected, !taken, "{method} {path} from {said:?}: {}", answer.text());
         }
         changed += 1;
     }

@@ -80,7 +80,7 @@ fn named(wrong: Vec<(&str, Vec<Value>)>) -> Vec<(String, Vec<Value>)> {
     wrong.into_iter().map(|(field, values)| (field.to_owned(), values)).collect()
 }
 
-fn of_people(worker: &str, job: &str) -> Vec<Route> {
+fn user_routes(worker: &str, job: &str) -> Vec<Route> {
     let route = |method, path: String, body, wrong| Route { by: Actor::Admin, method, path, body, wrong: named(wrong) };
     let name = || or(no_text(), &[json!(""), json!(" "), json!("a\nb"), json!("x".repeat(65))]);
     let kind = || or(no_text(), &[json!("banana")]);
@@ -139,7 +139,7 @@ fn of_people(worker: &str, job: &str) -> Vec<Route> {
     ]
 }
 
-fn of_workers(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
+fn worker_routes(key: &Actor, other: &Actor, job: &str) -> Vec<Route> {
     let route = |path: String, body, wrong| Route { by: key.clone(), method: "POST", path, body, wrong: named(wrong) };
     let text = || or(no_text(), &[json!("x".repeat(300)), json!("a\u{7}b")]);
     let attempts = || {
@@ -243,7 +243,7 @@ async fn invalid_field_values_are_rejected_and_change_nothing() {
         all
     };
     let before = state().await;
-    for route in of_people(&worker, &job).into_iter().chain(of_workers(&key, &other, &job)) {
+    for route in user_routes(&worker, &job).into_iter().chain(worker_routes(&key, &other, &job)) {
         for (field, values) in &route.wrong {
             for value in values {
                 let mut body = route.body.clone();

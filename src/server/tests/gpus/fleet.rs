@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
-async fn ask(server: &TestServer, query: &str) -> Value {
+async fn get_page(server: &TestServer, query: &str) -> Value {
     server.get(&Actor::Admin, &format!("/api/admin/gpus?{query}")).await.expect_status(200)
 }
 
@@ -48,7 +48,7 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
     let offered = events.next_offer().await;
     assert_eq!((json!(offered.job_id), offered.gpus), (job, vec!["rack-2-0".to_owned()]), "the tightest fit");
 
-    let all = ask(&server, "").await;
+    let all = get_page(&server, "").await;
     assert_eq!(shown(&all), ["rack-1-0", "rack-2-0", "rack-2-1", "rack-3-0", "rack-3-1", "rack-3-2"]);
     let counts = json!({"busy": 1, "free": 2, "in_use": 1, "quarantined": 1, "not_connected": 1});
     assert_eq!((&all["counts"], &all["total"], &all["before"]), (&counts, &json!(3), &json!(0)));
@@ -59,11 +59,11 @@ async fn gpus_are_listed_by_worker_and_counted_by_state() {
         ("quarantined", vec!["rack-3-2"]),
         ("not_connected", vec!["rack-1-0"]),
     ] {
-        let page = ask(&server, &format!("state={state}")).await;
+        let page = get_page(&server, &format!("state={state}")).await;
         assert_eq!((shown(&page), &page["counts"]), (expected, &counts), "{state}");
         assert!(page["workers"][0]["gpus"].as_array().expect("a list").iter().all(|gpu| gpu["state"] == state));
     }
-    let narrowed = ask(&server, "q=name:rack-3").await;
+    let narrowed = get_page(&server, "q=name:rack-3").await;
     assert_eq!(
         (shown(&narrowed).len(), &narrowed["counts"]["free"], &narrowed["counts"]["busy"]),
         (3, &json!(2), &json!(0))
@@ -78,14 +78,14 @@ async fn gpu_list_is_paged_by_worker() {
         open.push(host(&server, &format!("rack-{n}"), 1, None).await);
     }
     let page = |cursor: &Value| format!("limit=2&cursor={}", cursor.as_str().unwrap_or_default());
-    let first = ask(&server, "limit=2").await;
+    let first = get_page(&server, "limit=2").await;
     assert_eq!((shown(&first), &first["total"]), (vec!["rack-1-0", "rack-2-0"], &json!(5)));
     assert!(first.get("previous_cursor").is_none(), "{first}");
-    let second = ask(&server, &page(&first["next_cursor"])).await;
+    let second = get_page(&server, &page(&first["next_cursor"])).await;
     assert_eq!((shown(&second), &second["before"]), (vec!["rack-3-0", "rack-4-0"], &json!(2)));
-    let last = ask(&server, &page(&second["next_cursor"])).await;
+    let last = get_page(&server, &page(&second["next_cursor"])).await;
     assert_eq!((shown(&last), last.get("next_cursor")), (vec!["rack-5-0"], None));
-    assert_eq!(shown(&ask(&server, &page(&last["previous_cursor"])).await), shown(&second));
+    assert_eq!(shown(&get_page(&server, &page(&last["previous_cursor"])).await), shown(&second));
     let header = server.get(&Actor::Admin, "/api/admin/gpus?limit=2").await;
     assert!(header.headers["link"].to_str().is_ok_and(|link| link.contains("cursor=rack-2>; rel=\"next\"")));
 }
@@ -123,7 +123,7 @@ async fn gpu_list_groups_by_label() {
     }
     let (mut seen, mut groups, mut cursor) = (Vec::new(), Vec::new(), String::new());
     loop {
-        let page = ask(
+        let page = get_page(
             &server,
             &format!("group=label.team&limit=2&cursor={}", cursor.replace('+', "%2B").replace('\u{1f}', "%1F")),
         )

@@ -194,13 +194,13 @@ async fn live_data_is_one_response_with_its_own_topic() {
     let offer = events.next_offer().await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
     let listened = format!("/api/events?topics=job:{job},progress:{job},configs");
-    let mut news =
+    let mut events =
         EventStreamReader::new(server.open(&Actor::Admin, "GET", &listened, axum::body::Body::empty()).await);
-    news.next().await.expect("the first message");
+    events.next().await.expect("the first message");
     let points = json!({"attempt": 1, "points": [{"step": 7, "at": "2024-01-15T10:30:01Z", "loss": 0.5}]});
     let by = Actor::Job(offer.upload_token.clone());
     server.post(&by, &format!("/api/workers/job/{job}/progress"), points).await.expect_status(200);
-    assert_eq!(news.next().await.expect("news")["topics"], json!([format!("progress:{job}")]));
+    assert_eq!(events.next().await.expect("events")["topics"], json!([format!("progress:{job}")]));
     let told = fetch(&server, &live).await;
     assert_eq!((&told["status"], &told["progress"]["step"]), (&json!("running"), &json!(7)));
     assert_eq!(told["metrics"], fetch(&server, &format!("/api/queue/{job}/metrics")).await);

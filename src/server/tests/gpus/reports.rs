@@ -63,11 +63,11 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
     let mut four = gpus(4, 0);
     (four[1]["unavailable"], four[3]["unavailable"]) = (quarantined(), in_use());
     let (id, _, mut events) = online(&server, four, 4).await;
-    let ask = async |count: u32, dry_run: bool| {
+    let submit = async |count: u32, dry_run: bool| {
         let body = json!({"config_name": "digits", "gpu_count": count, "dry_run": dry_run});
         server.post(&Actor::Admin, "/api/queue/submit", body).await.json()
     };
-    let waits = ask(3, true).await["explanation"].clone();
+    let waits = submit(3, true).await["explanation"].clone();
     assert_eq!(waits["verdict"], "worker_unavailable");
     let blocker = &waits["workers"][0]["blockers"][0];
     assert_eq!(
@@ -79,7 +79,7 @@ async fn unavailable_gpu_is_not_allocated_and_that_is_explained() {
         "The job requires 3 GPUs; usable matching GPUs: 2. GPU 1 · Quarantined · XID 79, it has fallen off the bus. \
          GPU 3 · In use (external) · process 4711 (python)."
     );
-    let taken = ask(2, false).await["job_id"].clone();
+    let taken = submit(2, false).await["job_id"].clone();
     let offer = events.next_offer().await;
     assert_eq!((json!(offer.job_id), offer.gpus), (taken.clone(), vec!["GPU-0".to_owned(), "GPU-2".to_owned()]));
     let worker = worker_view(&server, &id).await;
@@ -150,10 +150,10 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
     assert!(explained["text"].as_str().is_some_and(|text| text.contains("GPU 0 · Quarantined · XID 79")));
     send_gpus(&server, &key, json!([{"uuid": "GPU-0"}])).await;
     assert_eq!(events.next_offer().await.job_id.as_str(), waits, "given back, it is planned");
-    let trail = recorded_details(&server).await;
+    let audit_log = recorded_details(&server).await;
     let entry =
         |reason: &Value| json!([{"index": 0, "uuid": "GPU-0", "reason": reason["reason"], "detail": reason["detail"]}]);
-    let details: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]).collect();
+    let details: Vec<&Value> = audit_log.iter().map(|entry| &entry["detail"]).collect();
     assert_eq!(
         details,
         [
@@ -161,7 +161,9 @@ async fn heartbeat_makes_gpus_unavailable_and_available() {
             &json!({"unavailable": entry(&quarantined()), "available": []})
         ]
     );
-    assert!(trail.iter().all(|entry| entry["target"] == json!(id) && entry["actor"] == json!(format!("worker:{id}"))));
+    assert!(
+        audit_log.iter().all(|entry| entry["target"] == json!(id) && entry["actor"] == json!(format!("worker:{id}")))
+    );
 }
 
 #[tokio::test]
@@ -212,8 +214,8 @@ async fn changing_processes_are_shown_but_not_audited() {
     for unavailable in [quarantined(), in_use()] {
         send_gpus(&server, &key, json!([{"uuid": "GPU-0", "unavailable": unavailable}])).await;
     }
-    let trail = recorded_details(&server).await;
-    let reasons: Vec<&Value> = trail.iter().map(|entry| &entry["detail"]["unavailable"][0]["reason"]).collect();
+    let audit_log = recorded_details(&server).await;
+    let reasons: Vec<&Value> = audit_log.iter().map(|entry| &entry["detail"]["unavailable"][0]["reason"]).collect();
     assert_eq!(reasons, ["in_use", "quarantined"], "that a quarantine begins and ends is on record");
 }
 
@@ -246,7 +248,7 @@ async fn valid_readings_are_shown_with_the_servers_time() {
     assert!(nothing.iter().all(|(name, value)| name == "at" || value.is_null()), "{nothing:?}");
     assert_eq!(shown["gpus"].as_array().map(Vec::len), Some(2));
     let detail = shown["gpus"][0]["unavailable"]["detail"].as_str().expect("text");
-    assert!(detail.starts_with("XID 79 xxx") && detail.chars().count() == 256, "cut, not refused: {detail}");
+    assert!(detail.starts_with("XID 79 xxx") && detail.chars().count() == 256, "cut, not rejected: {detail}");
 }
 
 #[tokio::test]
@@ -254,18 +256,18 @@ async fn too_much_telemetry_is_rejected() {
     let server = TestServer::start().await;
     let (_, key, _events) = online(&server, gpus(1, 0), 1).await;
     let moment = |gpus: usize| json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![json!({"uuid": "GPU-0"}); gpus]});
-    let beat =
+    let heartbeat =
         async |telemetry: Value| server.post(&key, "/api/workers/heartbeat", json!({"telemetry": telemetry})).await;
-    beat(json!(vec![moment(64); 12])).await.expect_status(200);
-    beat(json!(vec![moment(1); 13])).await.expect_problem(422, "too_large");
-    beat(json!([moment(65)])).await.expect_problem(422, "too_large");
+    heartbeat(json!(vec![moment(64); 12])).await.expect_status(200);
+    heartbeat(json!(vec![moment(1); 13])).await.expect_problem(422, "too_large");
+    heartbeat(json!([moment(65)])).await.expect_problem(422, "too_large");
     let detail = json!({
         "uuid": "x".repeat(256), "utilization_percent": 100.0, "memory_used_gb": 79.25, "temperature_celsius": 65.0,
         "power_watts": 700.0, "power_limit_watts": 700.0, "clock_mhz": 1980, "memory_clock_mhz": 2619,
         "unavailable": {"reason": "in_use", "detail": "ä".repeat(256)}
     });
     let largest = json!({"at": "2024-01-15T10:30:00Z", "gpus": vec![detail; 64]});
-    beat(json!(vec![largest; 12])).await.expect_status(200);
+    heartbeat(json!(vec![largest; 12])).await.expect_status(200);
 }
 
 #[tokio::test]
@@ -283,8 +285,8 @@ async fn registered_values_are_truncated_or_rejected() {
     one[0]["part_of"] = json!("x".repeat(257));
     let body = json!({"protocol": 1, "gpus": one});
     server.post(&key, "/api/workers/register", body).await.expect_problem(422, "invalid_name");
-    let trail = server.get(&Actor::Admin, "/api/audit?action=worker.registered").await.expect_status(200);
-    assert_eq!(trail["entries"][0]["detail"]["unavailable"][0]["reason"], "in_use");
+    let audit_log = server.get(&Actor::Admin, "/api/audit?action=worker.registered").await.expect_status(200);
+    assert_eq!(audit_log["entries"][0]["detail"]["unavailable"][0]["reason"], "in_use");
 }
 
 #[tokio::test]
@@ -316,23 +318,27 @@ async fn open_pages_get_throttled_reading_notifications() {
         let shown = if all { "/api/admin/gpus".to_owned() } else { format!("/api/admin/workers/{id}") };
         let look = async || server.get(&Actor::Admin, &shown).await.expect_status(200);
         let path = format!("/api/events?topics={topic}");
-        let mut bell = EventStreamReader::new(server.open(&Actor::Admin, "GET", &path, Body::empty()).await);
-        bell.next().await.expect("the first message always comes");
-        let beat = async |seconds: i64| {
+        let mut events = EventStreamReader::new(server.open(&Actor::Admin, "GET", &path, Body::empty()).await);
+        events.next().await.expect("the first message always comes");
+        let heartbeat = async |seconds: i64| {
             let before = server.app.services.context.notifier.version();
             server.clock.advance(Millis::from_secs(seconds));
             send_gpus(&server, &key, json!([{"uuid": "GPU-0", "temperature_celsius": 50.0}])).await;
             server.app.services.context.notifier.version() - before
         };
-        assert_eq!(beat(1).await, 0, "no page is open");
+        assert_eq!(heartbeat(1).await, 0, "no page is open");
         look().await;
-        assert_eq!(beat(1).await, 1);
-        assert_eq!(bell.next().await.expect("news")["topics"], json!([topic]));
-        assert_eq!((beat(4).await, beat(1).await), (0, 1), "every 5 s at most");
+        assert_eq!(heartbeat(1).await, 1);
+        assert_eq!(events.next().await.expect("news")["topics"], json!([topic]));
+        assert_eq!((heartbeat(4).await, heartbeat(1).await), (0, 1), "every 5 s at most");
         let seen = look().await;
         let gpu = if all { &seen["workers"][0]["gpus"][0] } else { &seen["gpus"][0] };
         assert_eq!(gpu["reading"]["temperature_celsius"], 50.0);
-        assert_eq!((beat(90).await, beat(1).await, beat(10).await), (1, 0, 0), "idle clients are removed");
+        assert_eq!(
+            (heartbeat(90).await, heartbeat(1).await, heartbeat(10).await),
+            (1, 0, 0),
+            "idle clients are removed"
+        );
     }
 }
 

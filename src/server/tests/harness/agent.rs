@@ -87,11 +87,11 @@ impl TestServer {
     /// Drops a worker's stream without a disconnect, as if its agent had crashed.
     pub async fn drop_stream(&self, id: &str, events: EventStreamReader) {
         let path = format!("/api/admin/workers/{id}");
-        let mut rung =
+        let mut changes =
             self.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(id).expect("an id")));
         drop(events);
         while self.get(&Actor::Admin, &path).await.expect_status(200)["connection_lost"] != true {
-            rung.changed().await.expect("the end of the stream is notified");
+            changes.changed().await.expect("the end of the stream is notified");
         }
     }
 

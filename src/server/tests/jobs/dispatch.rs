@@ -10,7 +10,7 @@ fn running(job: &str, attempt: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_job_goes_from_submit_to_completed() {
+async fn job_runs_from_submit_to_completed() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (id, key, mut events) = server.connect_worker("gpu-1").await;
@@ -46,8 +46,9 @@ async fn every_change_has_exactly_one_audit_entry() {
     }
     server.report_status(&key, &job, json!({"status": "failed", "attempt": 1})).await.expect_problem(409, "job_ended");
     let mut tx = server.app.services.context.read().await.expect("a reader");
-    let actions =
-        |trail: Vec<crate::store::audit::StoredAuditEntry>| trail.into_iter().map(|e| e.action).collect::<Vec<_>>();
+    let actions = |audit_log: Vec<crate::store::audit::StoredAuditEntry>| {
+        audit_log.into_iter().map(|e| e.action).collect::<Vec<_>>()
+    };
     let of_job = actions(tx.audit_of_target(&job).await.expect("readable"));
     assert_eq!(of_job, ["job.submitted", "job.offered", "job.starting", "job.running", "job.completed"]);
     let of_worker = actions(tx.audit_of_target(&id).await.expect("readable"));
@@ -110,7 +111,7 @@ async fn expired_offer_goes_to_another_worker_and_late_answer_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_never_completes() {
+async fn cancelled_job_never_completes() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;
@@ -288,17 +289,17 @@ async fn job_goes_to_matching_workers_only() {
     let submit = async |body: Value| {
         server.post(&Actor::Admin, "/api/queue/submit", body).await.expect_status(201)["status"].clone()
     };
-    let ask = |key: &str, value: Value| {
+    let request = |key: &str, value: Value| {
         let mut body = json!({"config_name": "digits", "target": "worker"});
         body[key] = value;
         body
     };
-    assert_eq!(submit(ask("gpu_count", json!(1))).await, "queued");
-    assert_eq!(submit(ask("min_vram_gb", json!(24))).await, "queued");
-    assert_eq!(submit(ask("accelerator_type", json!("cuda"))).await, "queued");
-    assert_eq!(submit(ask("worker_labels", json!({"name": "big*"}))).await, "queued");
-    assert_eq!(submit(ask("target", json!("local"))).await, "queued");
-    assert_eq!(submit(ask("worker_labels", json!({"name": "sm?ll"}))).await, "offered");
+    assert_eq!(submit(request("gpu_count", json!(1))).await, "queued");
+    assert_eq!(submit(request("min_vram_gb", json!(24))).await, "queued");
+    assert_eq!(submit(request("accelerator_type", json!("cuda"))).await, "queued");
+    assert_eq!(submit(request("worker_labels", json!({"name": "big*"}))).await, "queued");
+    assert_eq!(submit(request("target", json!("local"))).await, "queued");
+    assert_eq!(submit(request("worker_labels", json!({"name": "sm?ll"}))).await, "offered");
 }
 
 #[tokio::test]

@@ -114,19 +114,19 @@ async fn explanation_lists_blockers_and_fixes_per_worker() {
 async fn dry_run_previews_without_submitting() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
-    let ask = async |more: Value| {
+    let preview = async |more: Value| {
         let mut body = json!({"config_name": "digits", "dry_run": true});
         body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         server.post(&Actor::Admin, "/api/queue/submit", body).await
     };
     let (id, _, _events) = with_gpus(&server, "gpu", 2, 1).await;
-    let fits = ask(json!({"gpu_count": 2})).await.expect_status(200);
+    let fits = preview(json!({"gpu_count": 2})).await.expect_status(200);
     assert_eq!((&fits["dry_run"], &fits["allocated_worker_id"]), (&json!(true), &json!(id)));
     assert_eq!((&fits["queue_position"], &fits["explanation"]["verdict"]), (&json!(null), &json!("fits")));
-    let waits = ask(json!({"gpu_count": 3})).await.expect_status(200);
+    let waits = preview(json!({"gpu_count": 3})).await.expect_status(200);
     assert_eq!((&waits["queue_position"], &waits["explanation"]["verdict"]), (&json!(1), &json!("unsatisfiable")));
-    ask(json!({"priority": 51})).await.expect_problem(422, "out_of_range");
-    ask(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
+    preview(json!({"priority": 51})).await.expect_problem(422, "out_of_range");
+    preview(json!({"config_name": "nope"})).await.expect_problem(404, "config_not_found");
     assert_eq!(server.get(&Actor::Admin, "/api/queue").await.expect_status(200)["total"], 0);
 }
 

@@ -137,8 +137,8 @@ async fn after_silence() {
 #[tokio::test]
 async fn after_a_disconnect_that_left_it_running() {
     let story = ExclusiveScenario::start().await;
-    let goodbye = json!({"left_running": story.attempt_claim()});
-    story.server.post(&story.key, "/api/workers/disconnect", goodbye).await.expect_status(200);
+    let disconnect = json!({"left_running": story.attempt_claim()});
+    story.server.post(&story.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
     story.advance(LEASE).await;
     assert_eq!(story.status().await, "running", "it may come back");
     story.advance(1).await;
@@ -148,8 +148,8 @@ async fn after_a_disconnect_that_left_it_running() {
 #[tokio::test]
 async fn after_its_offline_worker_was_deleted() {
     let story = ExclusiveScenario::start().await;
-    let goodbye = json!({"left_running": story.attempt_claim()});
-    story.server.post(&story.key, "/api/workers/disconnect", goodbye).await.expect_status(200);
+    let disconnect = json!({"left_running": story.attempt_claim()});
+    story.server.post(&story.key, "/api/workers/disconnect", disconnect).await.expect_status(200);
     story
         .server
         .call(&Actor::Admin, "DELETE", &format!("/api/admin/workers/{}", story.worker), "")

@@ -314,8 +314,8 @@ async fn queued_jobs_are_limited_per_user() {
     let submit = async |by: &Actor| server.post(by, "/api/queue/submit", json!({"config_name": "digits"})).await;
     let first = submit(&ada).await.expect_status(201)["job_id"].clone();
     submit(&ada).await.expect_status(201);
-    let refused = submit(&ada).await.expect_problem(422, "limit_reached");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("2 queued jobs")), "{refused}");
+    let rejected = submit(&ada).await.expect_problem(422, "limit_reached");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("2 queued jobs")), "{rejected}");
     submit(&bob).await.expect_status(201);
     let first = first.as_str().expect("text");
     server.call(&ada, "POST", &format!("/api/queue/{first}/cancel"), "").await.expect_status(200);

@@ -86,7 +86,7 @@ async fn never_connected_workers_do_not_match() {
         assert_eq!(blocker["text"], "The agent has never connected, so its GPUs are unknown.");
     }
     let steps: Vec<_> =
-        explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["left"]).collect();
+        explained["summary"]["steps"].as_array().expect("a list").iter().map(|step| &step["remaining"]).collect();
     assert_eq!(steps, [3, 1, 0]);
     assert_eq!(waits["warning"], WHY);
 
@@ -105,7 +105,7 @@ async fn never_connected_workers_do_not_match() {
     let told = stuck_alerts(&server).await;
     assert_eq!((told.len(), &told[0]["count"], &told[0]["job_id"]), (1, &json!(1), &waits["job_id"]));
     assert_eq!(
-        told[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["ask"],
+        told[0]["summary"]["steps"].as_array().and_then(|steps| steps.last()).expect("a step")["requirement"],
         "gpu_count"
     );
 }
@@ -153,12 +153,12 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, _events) = with_gpus(&server, "gpu-1", "wien", 1).await;
-    let ask = async |site: &str, count: usize| {
+    let submit_many = async |site: &str, count: usize| {
         for _ in 0..count {
             submit(&server, json!({"worker_labels": {"site": site}})).await;
         }
     };
-    ask("graz", 12).await;
+    submit_many("graz", 12).await;
     let cookies = log_in(&server).await;
     let shown = page(&server, &cookies, "/").await;
     assert!(shown.contains("12 jobs are queued.") && !shown.contains("Submit a job to get started."), "{shown}");
@@ -179,7 +179,7 @@ async fn pending_jobs_with_equal_requirements_are_grouped() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     for site in ["a", "b", "c", "d", "e", "f"] {
-        ask(site, 2).await;
+        submit_many(site, 2).await;
     }
     server.advance(Millis::from_secs(61)).await;
     let told = stuck_alerts(&server).await;

@@ -105,8 +105,8 @@ async fn expensive_pattern_is_rejected_and_lines_are_unmarked() {
     put(&server, &job, &token, "offset=0", text).await;
     let q = "q=%5Ba-z%5D%5Ba-z0-9%20%5D%7B600%7D%5BA-Z%5D&regex=true&case=true";
     let search = format!("/api/queue/{job}/logs/search?{q}");
-    let refused = server.get(&Actor::Admin, &search).await.expect_problem(422, "pattern_too_costly");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{refused}");
+    let rejected = server.get(&Actor::Admin, &search).await.expect_problem(422, "pattern_too_costly");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("smaller repetitions")), "{rejected}");
     let told = lines(&server, &job, &format!("{q}&from=1&limit=100")).await;
     assert_eq!(told["lines"].as_array().map(Vec::len), Some(100), "every line is returned");
     assert!(told["unmarked_from"].as_u64().is_some_and(|line| line >= 1), "{}", told["unmarked_from"]);

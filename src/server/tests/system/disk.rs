@@ -129,8 +129,8 @@ async fn running_jobs_cannot_fill_the_disk_but_can_end() {
     };
     server.clock.advance(Millis::from_secs(1));
     free(&server, (512 << 20) - 1);
-    let refused = put("logs?attempt=1&offset=0").await.expect_problem(507, "disk_full");
-    assert!(refused["detail"].as_str().is_some_and(|detail| detail.contains("--disk-min-free-running")), "{refused}");
+    let rejected = put("logs?attempt=1&offset=0").await.expect_problem(507, "disk_full");
+    assert!(rejected["detail"].as_str().is_some_and(|detail| detail.contains("--disk-min-free-running")), "{rejected}");
     put("artifacts/model.bin?attempt=1").await.expect_problem(507, "disk_full");
     progress().await.expect_problem(507, "disk_full");
     free(&server, 512 << 20);
@@ -143,7 +143,7 @@ async fn running_jobs_cannot_fill_the_disk_but_can_end() {
 
 /// A running upload cannot fill the disk, however large it is.
 #[tokio::test]
-async fn an_upload_ends_when_the_disk_is_full() {
+async fn upload_is_aborted_when_the_disk_is_full() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;

@@ -13,7 +13,7 @@ use axum::body::Body;
 use crate::clock::{Clock, SystemClock};
 use crate::files::audit_checkpoints::SignedLines;
 use crate::loops;
-use crate::service::audit::verify::verify_trail;
+use crate::service::audit::verify::verify_audit_log;
 use crate::store::conformance::fresh_database;
 use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
@@ -70,7 +70,7 @@ async fn gpu_history_of_a_worker_deleted_on_the_other_server_is_removed() {
     a.post(key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let path = format!("/api/admin/workers/{id}");
     assert!(a.call(&Actor::Admin, "DELETE", &path, Body::empty()).await.status.is_success());
-    until("news of it", async || b.get(&Actor::Admin, &path).await.status == 404).await;
+    until("the change notification", async || b.get(&Actor::Admin, &path).await.status == 404).await;
     until("the end of its readings", async || {
         b.app.services.gpus.prune_readings().await.expect("a database");
         b.app.services.gpus.readings.worker_count() == 1
@@ -94,7 +94,7 @@ async fn gpu_reports_apply_on_both_servers() {
     assert_eq!((&here["unavailable"], &there["unavailable"]), (&unavailable, &unavailable));
     assert_eq!((&here["reading"]["temperature_celsius"], &there["reading"]), (&json!(50.0), &json!(null)));
     b.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
-    until("the goodbye", async || a.get(&Actor::Admin, &path).await.expect_status(200)["status"] == "offline").await;
+    until("the disconnect", async || a.get(&Actor::Admin, &path).await.expect_status(200)["status"] == "offline").await;
     assert_eq!(a.get(&Actor::Admin, &path).await.expect_status(200)["gpus"][0]["reading"], json!(null));
 }
 
@@ -118,7 +118,7 @@ async fn token_revoked_on_one_server_is_rejected_on_the_other() {
     let path = format!("/api/account/tokens/{}", made["id"].as_str().expect("text"));
     a.call(&ada, "DELETE", &path, "").await.expect_status(200);
     while events.next().await.is_some() {}
-    until("the other to refuse", async || b.get(&token, "/api/queue").await.status == 401).await;
+    until("the other to reject it", async || b.get(&token, "/api/queue").await.status == 401).await;
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn user_disabled_on_one_server_gets_no_events_from_the_other() {
     let path = format!("/api/admin/users/{}", a.user_id("ada").await);
     a.call(&Actor::Admin, "PATCH", &path, r#"{"disabled": true}"#).await.expect_status(200);
     while events.next().await.is_some() {}
-    until("the other to refuse", async || b.get(&ada, "/api/queue").await.status == 401).await;
+    until("the other to reject it", async || b.get(&ada, "/api/queue").await.status == 401).await;
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn rejection_on_one_server_keeps_its_notifications() {
     let twin = json!({"name": "gpu-1"});
     a.post(&Actor::Admin, "/api/admin/workers", twin).await.expect_problem(409, "name_taken");
     b.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/token"), "").await.expect_status(200);
-    until("the old token to open nothing", async || {
+    until("the old token to be rejected", async || {
         // It still commits, and so assumes that its cache is current.
         a.app.services.system.renew_leadership().await.expect("a database");
         a.get(&key, "/api/workers/queue").await.status == 401
@@ -307,7 +307,7 @@ async fn audit_logs_of_both_servers_are_one_list_and_two_chains() {
     let expected = [("three", "c_a"), ("two", "c_b"), ("one", "c_a")];
     assert_eq!(told, expected.map(|(name, chain)| (json!(name), json!(chain))));
     let mut tx = b.app.services.context.read().await.expect("a database");
-    let verdict = verify_trail(&mut *tx, None, &SignedLines::default(), false, app::domain::time::Timestamp(0))
+    let verdict = verify_audit_log(&mut *tx, None, &SignedLines::default(), false, app::domain::time::Timestamp(0))
         .await
         .expect("readable");
     assert_eq!((verdict.report.chains, verdict.report.entries, verdict.report.faults), (2, 5, vec![]));

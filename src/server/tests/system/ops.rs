@@ -142,7 +142,7 @@ async fn job_durations_are_measured() {
         ("simpletuner_dispatch_accept_seconds_sum", 2.0),
         ("simpletuner_open_streams{of=\"workers\"}", 1.0),
         ("simpletuner_tls_unverified_workers", 0.0),
-        ("simpletuner_unauthenticated_requests_total{of=\"people\"}", 1.0),
+        ("simpletuner_unauthenticated_requests_total{of=\"users\"}", 1.0),
         ("simpletuner_unauthenticated_requests_total{of=\"workers\"}", 1.0),
         ("simpletuner_http_requests_total{route=\"/api/queue/submit\",status=\"2xx\"}", 2.0),
         ("simpletuner_disk_full", 0.0),
@@ -160,15 +160,15 @@ async fn job_durations_are_measured() {
 async fn older_metrics_format_is_supported() {
     let server = TestServer::start().await;
     let admin = format!("Bearer {ADMIN}");
-    let ask = async |accept: &str| metrics(&server, HERE, &[("authorization", &admin), ("accept", accept)]).await;
-    let counter = "# TYPE simpletuner_refusals_total counter\n";
-    let older = ask("application/vnd.google.protobuf;q=0.7,text/plain;version=0.0.4;q=0.3").await;
+    let get = async |accept: &str| metrics(&server, HERE, &[("authorization", &admin), ("accept", accept)]).await;
+    let counter = "# TYPE simpletuner_rejections_total counter\n";
+    let older = get("application/vnd.google.protobuf;q=0.7,text/plain;version=0.0.4;q=0.3").await;
     assert_eq!(older.headers[header::CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
     let text = older.text();
     assert!(text.contains(counter) && !text.contains("# EOF"), "{text}");
     let prometheus = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
     for accept in [prometheus, "*/*"] {
-        let newer = ask(accept).await.text();
+        let newer = get(accept).await.text();
         assert!(!newer.contains(counter) && newer.ends_with("# EOF\n"), "{accept}: {newer}");
     }
 }
@@ -224,15 +224,15 @@ async fn unknown_routes_are_counted_together() {
 async fn metrics_listener_serves_three_routes_only() {
     let server = TestServer::start().await;
     let router = crate::http::system::health::metrics_router(server.app.clone());
-    let ask = async |path: &str| {
+    let get = async |path: &str| {
         let request = Request::builder().uri(path).extension(Peer([10, 1, 2, 3].into())).body(Body::empty());
         tower::ServiceExt::oneshot(router.clone(), request.expect("a request")).await.expect("an answer").status()
     };
     for path in ["/metrics", "/healthz", "/readyz"] {
-        assert_eq!(ask(path).await, StatusCode::OK, "{path}");
+        assert_eq!(get(path).await, StatusCode::OK, "{path}");
     }
     for path in ["/", "/api/queue", "/api/session", "/login"] {
-        assert_eq!(ask(path).await, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(get(path).await, StatusCode::NOT_FOUND, "{path}");
     }
 }
 

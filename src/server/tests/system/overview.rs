@@ -63,7 +63,7 @@ async fn overview_counts_and_lists_alerts_by_severity() {
     server.post(&key, "/api/workers/heartbeat", telemetry).await.expect_status(200);
     assert_eq!(overview(&server).await["gpus_measured"], 1);
     let names: Vec<_> = now["fleet"].as_array().expect("a list").iter().map(|worker| &worker["name"]).collect();
-    assert_eq!(names, ["rack-1", "a-never-seen"], "who needs a look comes first");
+    assert_eq!(names, ["rack-1", "a-never-seen"], "workers that need attention come first");
 
     let job = server.submit("digits").await;
     server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);

@@ -22,8 +22,8 @@ async fn listening(server: &TestServer, address: std::net::SocketAddr, n: usize)
     let Actor::Worker(agent) = key else { panic!("a worker's key") };
     let session = agent.session().expect("it registered");
     let mut socket = TcpStream::connect(address).await.expect("connected");
-    let ask = format!("GET /api/workers/stream HTTP/1.1\r\nhost: localhost\r\nx-worker-token: {session}\r\n\r\n");
-    socket.write_all(ask.as_bytes()).await.expect("asked");
+    let request = format!("GET /api/workers/stream HTTP/1.1\r\nhost: localhost\r\nx-worker-token: {session}\r\n\r\n");
+    socket.write_all(request.as_bytes()).await.expect("asked");
     let (mut socket, mut line) = (BufReader::new(socket), String::new());
     while !line.starts_with("data: ") {
         line.clear();

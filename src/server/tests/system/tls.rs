@@ -73,7 +73,7 @@ pub(in crate::tests) async fn connect_over(
 }
 
 /// Sends a request with an optional header, and reads until the server closes.
-async fn ask(
+async fn send(
     stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
     request: &str,
     header: Option<&str>,
@@ -89,7 +89,7 @@ async fn ask(
 }
 
 async fn get_root(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
-    ask(stream, "GET /", None, "").await
+    send(stream, "GET /", None, "").await
 }
 
 fn hello() -> Router {
@@ -105,7 +105,7 @@ async fn all_routes_work_over_https() {
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let call = async |request: &str, header: &str, body: &str| {
         let mut stream = connect(address, &pair.chain).await.expect("a handshake");
-        ask(&mut stream, request, Some(header), body).await
+        send(&mut stream, request, Some(header), body).await
     };
     let admin = format!("authorization: Bearer {ADMIN}");
 
@@ -202,7 +202,7 @@ async fn hsts_is_sent_with_a_ca_signed_certificate() {
     let server = TestServer::start_with_tls(tls.clone()).await;
     let address = serve(server.router.clone(), &tls, HANDSHAKE).await;
     let mut stream = connect(address, &file("root.pem")).await.expect("a handshake");
-    let health = ask(&mut stream, "GET /healthz", None, "").await;
+    let health = send(&mut stream, "GET /healthz", None, "").await;
     assert!(health.contains("strict-transport-security: max-age=31536000"), "{health}");
 }
 

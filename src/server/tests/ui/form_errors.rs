@@ -174,18 +174,18 @@ async fn the_api_lists_each_field() {
         errors.map(|error| (error["field"].clone(), error["code"].clone())).collect::<Vec<_>>()
     };
     let submit = json!({"config_name": "digits", "gpu_count": 0, "worker_labels": {"": "x"}, "max_retries": 999});
-    let refused = server.post(&Actor::Admin, "/api/queue/submit", submit).await.expect_problem(422, "invalid_labels");
+    let rejected = server.post(&Actor::Admin, "/api/queue/submit", submit).await.expect_problem(422, "invalid_labels");
     let expected =
         [("worker_labels", "invalid_labels"), ("gpu_count", "out_of_range"), ("max_retries", "out_of_range")];
-    assert_eq!(fields(&refused), expected.map(|(field, code)| (json!(field), json!(code))));
-    assert_eq!(refused["detail"], refused["errors"][0]["detail"], "the first is the problem itself");
+    assert_eq!(fields(&rejected), expected.map(|(field, code)| (json!(field), json!(code))));
+    assert_eq!(rejected["detail"], rejected["errors"][0]["detail"], "the first is the problem itself");
     let one = json!({"config_name": "digits", "gpu_count": 0});
-    let refused = server.post(&Actor::Admin, "/api/queue/submit", one).await.expect_problem(422, "out_of_range");
-    assert_eq!((fields(&refused).len(), &refused["field"]), (1, &json!("gpu_count")));
+    let rejected = server.post(&Actor::Admin, "/api/queue/submit", one).await.expect_problem(422, "out_of_range");
+    assert_eq!((fields(&rejected).len(), &rejected["field"]), (1, &json!("gpu_count")));
     let user = json!({"name": "Ada L", "role": "viewer", "password": "short"});
-    let refused = server.post(&Actor::Admin, "/api/admin/users", user).await.expect_problem(422, "out_of_range");
-    let why = |at: usize| refused["errors"][at]["why"].clone();
-    assert_eq!((fields(&refused).len(), why(0), why(1)), (2, Value::Null, json!("short")));
+    let rejected = server.post(&Actor::Admin, "/api/admin/users", user).await.expect_problem(422, "out_of_range");
+    let why = |at: usize| rejected["errors"][at]["why"].clone();
+    assert_eq!((fields(&rejected).len(), why(0), why(1)), (2, Value::Null, json!("short")));
     let none = server.get(&Actor::Admin, "/api/queue/j_none").await.expect_problem(404, "job_not_found");
     assert_eq!(none.get("errors"), None);
 }
@@ -197,9 +197,9 @@ async fn field_errors_are_localized() {
     let session = log_in(&server).await;
     let japanese = format!("{session}; language=ja");
     let body = json!({"config_name": "digits", "gpu_count": 0, "max_retries": 999});
-    let refused =
+    let rejected =
         server.post(&Actor::Cookie(japanese), "/api/queue/submit", body).await.expect_problem(422, "out_of_range");
-    for error in refused["errors"].as_array().expect("a list") {
+    for error in rejected["errors"].as_array().expect("a list") {
         assert!(!error["detail"].as_str().expect("text").is_ascii(), "{error}");
     }
 }

@@ -83,7 +83,7 @@ async fn wrong_token_shows_an_error_and_no_redirect() {
 }
 
 #[tokio::test]
-async fn a_job_is_submitted_watched_and_cancelled_by_forms() {
+async fn job_is_submitted_and_cancelled_by_forms() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let session = log_in(&server).await;
@@ -163,7 +163,7 @@ async fn unhealthy_host_shows_its_reason_everywhere() {
     assert!(page(&server, &cookies, "/admin/workers").await.contains("<span>Unhealthy"));
     server.post(&key, "/api/workers/disconnect", json!({})).await.expect_status(200);
     let gone = page(&server, &cookies, &format!("/admin/workers/{id}")).await;
-    assert!(!gone.contains("Unhealthy") && !gone.contains(words), "how one does that is gone, nobody knows");
+    assert!(!gone.contains("Unhealthy") && !gone.contains(words), "the health of a disconnected worker is unknown");
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn links_can_preselect_but_not_act() {
     let (id, _) = server.create_worker("gpu-1").await;
     let path = format!("/admin/workers/{id}");
     assert!(!page(&server, &session, &path).await.contains("<details open class=\"confirm\""));
-    let asked = page(&server, &session, &format!("{path}?ask=drain")).await;
+    let asked = page(&server, &session, &format!("{path}?confirm=drain")).await;
     assert!(asked.contains("<details open class=\"confirm\""), "{asked}");
     let worker = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200);
     assert_eq!(worker["draining"], false);
@@ -248,30 +248,30 @@ async fn users_are_added_changed_and_disabled_by_forms() {
     assert_eq!(to, "/admin/users");
     let shown = page(&server, &cookies, &to).await;
     assert!(shown.contains("Changes saved.") && shown.contains(">ada<"), "{shown}");
-    let (_, refused) = post(&server, &session, "/ui/users", form).await;
-    assert!(page(&server, &refused, &to).await.contains("exists already"));
-    assert!(!page(&server, &refused, &to).await.contains("correct-horse"), "a password is never shown again");
-    let (_, refused) = post(&server, &session, "/ui/users", "name=eve&role=queen").await;
-    assert!(page(&server, &refused, &to).await.contains("viewer, researcher, lead or admin"));
+    let (_, rejected) = post(&server, &session, "/ui/users", form).await;
+    assert!(page(&server, &rejected, &to).await.contains("exists already"));
+    assert!(!page(&server, &rejected, &to).await.contains("correct-horse"), "a password is never shown again");
+    let (_, rejected) = post(&server, &session, "/ui/users", "name=eve&role=queen").await;
+    assert!(page(&server, &rejected, &to).await.contains("viewer, researcher, lead or admin"));
 
     let ada = server.user_id("ada").await;
     let one = format!("/admin/users/{ada}");
-    let theirs = server.log_in("ada", "correct-horse-battery").await.expect("let in");
+    let theirs = server.log_in("ada", "correct-horse-battery").await.expect("a session");
     assert!(page(&server, &session, &one).await.contains("Disable user"));
-    let (to, cookies) = post(&server, &session, &format!("/ui/users/{ada}"), "role=lead&let_in=on").await;
+    let (to, cookies) = post(&server, &session, &format!("/ui/users/{ada}"), "role=lead&enabled=on").await;
     assert_eq!(to, one);
     assert!(page(&server, &cookies, &one).await.contains("selected"));
     let (_, cookies) = post(&server, &session, &format!("/ui/users/{ada}/password"), "new=another-good-one").await;
     assert!(page(&server, &cookies, &one).await.contains("sessions ended and API tokens were revoked."));
     server.get(&theirs, "/api/session").await.expect_problem(401, "not_authenticated");
-    let theirs = server.log_in("ada", "another-good-one").await.expect("let in");
+    let theirs = server.log_in("ada", "another-good-one").await.expect("a session");
     post(&server, &session, &format!("/ui/users/{ada}"), "role=lead").await;
     server.get(&theirs, "/api/session").await.expect_problem(401, "not_authenticated");
     assert!(page(&server, &session, "/admin/users").await.replace("<!>", "").contains("text-bad\">disabled"));
     assert!(page(&server, &session, &one).await.contains(">Enable<"));
 
     let admin = server.user_id("admin").await;
-    let (to, cookies) = post(&server, &session, &format!("/ui/users/{admin}"), "role=viewer&let_in=on").await;
+    let (to, cookies) = post(&server, &session, &format!("/ui/users/{admin}"), "role=viewer&enabled=on").await;
     assert!(page(&server, &cookies, &to).await.contains("the last active admin"));
     let answer = server.get(&Actor::Cookie(session), "/admin/users/u_none").await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND);

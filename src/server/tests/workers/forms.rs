@@ -99,7 +99,7 @@ async fn form_edits_a_worker_without_lost_updates() {
 
     let typed = |name: &str, seen: &str| {
         format!(
-            "name={name}&worker_type=ephemeral&labels=team%3Dnlp&labels=&networks=&ignore_reported_labels=true&refuse_older_agents=true&{seen}"
+            "name={name}&worker_type=ephemeral&labels=team%3Dnlp&labels=&networks=&ignore_reported_labels=true&reject_older_agents=true&{seen}"
         )
     };
     let (to, cookies) = post(&server, &session, &form, &typed("gpu-2", &seen)).await;
@@ -107,7 +107,7 @@ async fn form_edits_a_worker_without_lost_updates() {
     let changed = view().await;
     assert_eq!(
         changed["settings"],
-        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": true, "refuse_older_agents": true})
+        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": true, "reject_older_agents": true})
     );
     assert_eq!((&changed["name"], &changed["worker_type"]), (&json!("gpu-2"), &json!("ephemeral")));
     assert_eq!(changed["allowed_networks"], json!([]));
@@ -129,7 +129,7 @@ async fn form_edits_a_worker_without_lost_updates() {
     let back = view().await;
     assert_eq!(
         back["settings"],
-        json!({"labels": {"note": "a, b"}, "ignore_reported_labels": false, "refuse_older_agents": false})
+        json!({"labels": {"note": "a, b"}, "ignore_reported_labels": false, "reject_older_agents": false})
     );
     assert_eq!((&back["name"], &back["worker_type"]), (&json!("gpu-1"), &json!("persistent")));
     assert_eq!(back["allowed_networks"], json!(["10.0.0.0/8", "::1/128"]));

@@ -44,8 +44,8 @@ async fn worker_shows_its_attempts_and_recent_outcomes() {
     assert_eq!((&record["attempts"], &record["completed"], &record["failed"]), (&json!(4), &json!(1), &json!(3)));
     assert_eq!((&record["success_percent"], &record["fast_failures"]), (&json!(25.0), &json!(3)));
     let attention = server.get(&Actor::Admin, "/api/overview").await.expect_status(200)["attention"].clone();
-    let concern = attention.as_array().expect("a list").iter().find(|one| one["kind"] == "fast_failures");
-    assert_eq!(concern.expect("it needs a look")["count"], 3, "the overview counts the same");
+    let alert = attention.as_array().expect("a list").iter().find(|one| one["kind"] == "fast_failures");
+    assert_eq!(alert.expect("an alert")["count"], 3, "the overview counts the same");
 
     attempted(&server, &key, "failed", 70).await;
     let record = part(&server, &id, "attempts", "").await["record"].clone();

@@ -158,8 +158,8 @@ async fn list_is_searched_counted_and_exported() {
     assert_eq!((&a100["count"], &get(&format!("q={asked}")).await["total"]), (&json!(1), &json!(1)));
     assert_eq!(facet("status", "never")["count"], 0);
     for (asked, why) in [("color:red", "key"), ("status:sleepy", "value"), ("gpu:", "empty"), ("%22a", "quote")] {
-        let refused = server.get(&Actor::Admin, &format!("/api/admin/workers?q={asked}")).await;
-        assert_eq!(refused.expect_problem(422, "invalid_search")["why"], why);
+        let rejected = server.get(&Actor::Admin, &format!("/api/admin/workers?q={asked}")).await;
+        assert_eq!(rejected.expect_problem(422, "invalid_search")["why"], why);
     }
     let csv = server.get(&Actor::Admin, "/api/admin/workers/export?q=label.team=vision").await;
     assert_eq!(csv.headers["content-type"], "text/csv; charset=utf-8");
@@ -186,7 +186,7 @@ async fn worker_shows_its_settings_and_each_gpu_model() {
     assert_eq!(mixed["gpu_models"], json!([{"name": "A100", "count": 2}, {"name": "H100", "count": 2}]));
     assert_eq!(
         mixed["settings"],
-        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": false, "refuse_older_agents": false})
+        json!({"labels": {"team": "nlp"}, "ignore_reported_labels": false, "reject_older_agents": false})
     );
     assert_eq!(mixed["labels"], json!({"team": "nlp", "rack": "7"}));
     assert_eq!(mixed["registered_at"], mixed["status_since"]);
@@ -243,15 +243,15 @@ async fn lost_connection_differs_from_a_new_one() {
     let connecting = || Some("connecting".to_owned());
     server.register(&key, json!([])).await;
     assert_eq!(view().await, (connecting(), None));
-    let mut rung =
+    let mut changes =
         server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let mut events = server.open_stream(&key).await;
     events.next_of_type("drain").await;
     assert_eq!(view().await, (Some("idle".to_owned()), None));
-    rung.borrow_and_update();
+    changes.borrow_and_update();
     drop(events);
     while view().await != (connecting(), Some(true)) {
-        rung.changed().await.expect("the end of the stream is notified");
+        changes.changed().await.expect("the end of the stream is notified");
     }
     let page = server.get(&Actor::Admin, "/admin/workers").await.text();
     assert!(page.contains("Connection lost"), "{page}");
@@ -295,8 +295,8 @@ async fn worker_of_a_crashed_agent_is_deleted_unless_it_runs_a_job() {
     let path = format!("/api/admin/workers/{id}");
     let until = server.app.services.context.now() + server.app.services.context.policy.heartbeat_timeout;
     assert_eq!(server.get(&Actor::Admin, &path).await.expect_status(200)["offline_at"], until.to_string());
-    let refused = server.call(&Actor::Admin, "DELETE", &path, "").await.expect_problem(409, "worker_connected");
-    let detail = refused["detail"].as_str().expect("text");
+    let rejected = server.call(&Actor::Admin, "DELETE", &path, "").await.expect_problem(409, "worker_connected");
+    let detail = rejected["detail"].as_str().expect("text");
     assert!(detail.contains("lost its connection") && detail.contains(&until.to_string()), "{detail}");
     let page = server.get(&Actor::Admin, &format!("/admin/workers/{id}/delete")).await.text();
     assert!(page.contains("<button disabled") && page.contains("it can be deleted after"), "{page}");
@@ -349,9 +349,9 @@ async fn worker_is_offline_after_rotation_unless_it_runs_a_job() {
     let (id, _, _others) = server.connect_worker("gpu-2").await;
     let worker = format!("/api/admin/workers/{id}");
     server.call(&Actor::Admin, "POST", &format!("{worker}/token"), "").await.expect_status(200);
-    let trail =
+    let audit_log =
         server.get(&Actor::Admin, &format!("/api/audit?action=worker.offline&target={id}")).await.expect_status(200);
-    assert_eq!(trail["entries"][0]["detail"]["cause"], "its token was rotated");
+    assert_eq!(audit_log["entries"][0]["detail"]["cause"], "its token was rotated");
     server.call(&Actor::Admin, "DELETE", &worker, "").await.expect_status(200);
 }
 

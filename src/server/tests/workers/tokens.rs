@@ -130,12 +130,12 @@ async fn pending_request_with_a_rotated_token_is_rejected() {
     let server = TestServer::start().await;
     let (id, key) = server.create_worker("gpu-1").await;
     server.register(&key, json!([])).await;
-    let mut rung =
+    let mut changes =
         server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let wait = server.get(&key, "/api/workers/next?wait=60");
     let rotated = async {
         // It is connected, so it waits.
-        rung.changed().await.expect("the hub lives");
+        changes.changed().await.expect("the hub lives");
         rotate(&server, &id, json!({})).await
     };
     let (answer, _) = tokio::join!(wait, rotated);
@@ -152,7 +152,7 @@ async fn agent_is_accepted_from_allowed_networks_only() {
     for host in ["192.0.2.1", "2001:db9::1", "nowhere"] {
         from(&server, &key, host, "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
     }
-    assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "who is refused is no sign of life");
+    assert_eq!(view(&server, &id).await["last_heartbeat"], json!(null), "who is rejected is no sign of life");
     from(&server, &key, "2001:db8::7", "POST", path, register.clone()).await.expect_status(200);
     assert_eq!(view(&server, &id).await["last_used_from"], "2001:db8::7");
     server.app.services.agents.flush_presence().await.expect("a database");
@@ -174,28 +174,28 @@ async fn agent_is_accepted_from_allowed_networks_only() {
 async fn rejected_agent_is_shown_while_waiting_for_first_contact() {
     let server = TestServer::start().await;
     let (id, key) = create(&server, json!({"name": "gpu-1", "allowed_networks": ["10.1.0.0/16"]})).await;
-    let refusal = async || view(&server, &id).await.get("last_refusal").cloned().unwrap_or_default();
-    assert_eq!(refusal().await, json!(null));
-    let mut rung =
+    let rejection = async || view(&server, &id).await.get("last_rejection").cloned().unwrap_or_default();
+    assert_eq!(rejection().await, json!(null));
+    let mut changes =
         server.app.services.context.notifier.subscribe_topic(&Topic::Worker(WorkerId::parse(&id).expect("an id")));
     let (register, path) = (json!({"name": "gpu-1"}), "/api/workers/register");
     let cut = Actor::worker("wt_cut");
     from(&server, &cut, "192.0.2.9", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
-    rung.changed().await.expect("the waiting page is notified");
-    let told = refusal().await;
+    changes.changed().await.expect("the waiting page is notified");
+    let told = rejection().await;
     assert_eq!((&told["reason"], &told["from"]), (&json!("worker_token_invalid"), &json!("192.0.2.9")));
     from(&server, &key, "192.0.2.1", "POST", path, register.clone()).await.expect_problem(403, "network_not_allowed");
-    let told = refusal().await;
+    let told = rejection().await;
     assert_eq!((&told["reason"], &told["from"]), (&json!("network_not_allowed"), &json!("192.0.2.1")));
     assert!(told["at"].is_string());
     // Nothing was rejected with a new token yet.
     server.clock.advance(Millis::from_secs(1));
     let new = rotate(&server, &id, json!({})).await;
-    assert_eq!(refusal().await, json!(null));
+    assert_eq!(rejection().await, json!(null));
     from(&server, &key, "10.1.0.1", "POST", path, register.clone()).await.expect_problem(401, "worker_token_invalid");
-    assert_eq!(refusal().await["reason"], "worker_token_invalid");
+    assert_eq!(rejection().await["reason"], "worker_token_invalid");
     from(&server, &new, "10.1.0.1", "POST", path, register).await.expect_status(200);
-    assert_eq!(refusal().await, json!(null), "it is here");
+    assert_eq!(rejection().await, json!(null), "it is here");
 }
 
 #[tokio::test]
@@ -285,7 +285,7 @@ async fn page_waits_for_the_agent_after_a_rotation() {
 }
 
 #[tokio::test]
-async fn a_job_token_is_for_one_attempt() {
+async fn job_token_is_valid_for_one_attempt() {
     let server = TestServer::start().await;
     server.put_config("digits").await;
     let (_, key, mut events) = server.connect_worker("gpu-1").await;

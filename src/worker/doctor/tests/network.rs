@@ -98,7 +98,7 @@ fn certificates_are_described() {
     let https = "https://h.example/";
     let tls = |trust: &ServerTrust, way: &ConnectionProbe| line("tls", https, trust, way);
     let soon = ConnectionProbe { certificate: Some(certificate(NOW + Millis(3 * DAY))), ..successful_probe() };
-    let refused = ConnectionProbe {
+    let rejected = ConnectionProbe {
         health: Some(Err(ProbeError::Untrusted("SSL certificate verify failed: it has expired".to_owned()))),
         queue: None,
         ..successful_probe()
@@ -117,12 +117,12 @@ fn certificates_are_described() {
         &["not verified", "--orchestrator-fingerprint"],
     );
     assert_says(
-        &tls(&ServerTrust::SystemRoots, &refused),
+        &tls(&ServerTrust::SystemRoots, &rejected),
         DiagnosticLevel::Fail,
         &["SSL certificate verify failed", "the server sent a certificate for h.example"],
     );
     assert!(
-        check_connection(&parse_url(https), &ServerTrust::SystemRoots, &refused)
+        check_connection(&parse_url(https), &ServerTrust::SystemRoots, &rejected)
             .iter()
             .all(|line| line.what != "orchestrator")
     );
@@ -191,8 +191,8 @@ fn other_servers_are_recognized() {
         DiagnosticLevel::Ok,
         &["http://h/"],
     );
-    let refusal = response(401, json!({"code": "worker_token_invalid", "detail": "no"}));
-    assert_says(&orchestrator(Ok(response(403, Value::Null)), Some(Ok(refusal))), DiagnosticLevel::Ok, &[]);
+    let rejection = response(401, json!({"code": "worker_token_invalid", "detail": "no"}));
+    assert_says(&orchestrator(Ok(response(403, Value::Null)), Some(Ok(rejection))), DiagnosticLevel::Ok, &[]);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn token_responses_are_evaluated() {
             DiagnosticLevel::Fail,
             "token: Invalid token: it may",
         ),
-        (Ok(problem(401, "token_refused")), DiagnosticLevel::Fail, "Invalid token (token_refused)"),
+        (Ok(problem(401, "token_rejected")), DiagnosticLevel::Fail, "Invalid token (token_rejected)"),
         (Ok(problem(403, "Not from this network.")), DiagnosticLevel::Fail, "Not from this network."),
         (Ok(problem(503, "busy")), DiagnosticLevel::Warn, "503: busy"),
         (Ok(problem(429, "slower")), DiagnosticLevel::Warn, "429: slower"),

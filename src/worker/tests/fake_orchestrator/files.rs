@@ -28,7 +28,7 @@ pub struct FakeFileStore {
     /// The content of its files differs from their description.
     pub is_damaged: bool,
     /// Its files are listed but missing: the backup did not contain them.
-    pub refuse_downloads: bool,
+    pub reject_downloads: bool,
     /// Every request for one of its files: path and offset.
     pub fetched: Vec<(String, usize)>,
     /// Keep half of this many chunks, and answer 503.
@@ -59,11 +59,11 @@ impl UploadRequest<'_> {
 pub fn answer(shared: &mut FakeState, rest: &str, parts: &Parts, body: &Bytes) -> Response<Body> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let query = parts.uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')).collect();
-    let asked = |path| UploadRequest { path, query, sha256: header("x-content-sha256") };
+    let request = |path| UploadRequest { path, query, sha256: header("x-content-sha256") };
     if let Some(path) = rest.strip_prefix("artifacts/") {
         return match parts.method {
-            Method::GET => progress(shared, &asked(path)),
-            _ => put(shared, &asked(path), body),
+            Method::GET => progress(shared, &request(path)),
+            _ => put(shared, &request(path), body),
         };
     }
     match (rest.strip_prefix("checkpoint"), &parts.method) {
@@ -77,10 +77,11 @@ pub fn answer(shared: &mut FakeState, rest: &str, parts: &Parts, body: &Bytes) -
     }
 }
 
-fn progress(shared: &FakeState, asked: &UploadRequest) -> Response<Body> {
-    let sha256 = asked.query.get("sha256").copied().unwrap_or_default();
-    let whole = shared.artifacts.get(asked.path).filter(|stored| encode_hex(&Sha256::digest(&stored.bytes)) == sha256);
-    let partial = shared.files.partial.get(&key(asked.path, sha256)).map_or(0, Vec::len);
+fn progress(shared: &FakeState, request: &UploadRequest) -> Response<Body> {
+    let sha256 = request.query.get("sha256").copied().unwrap_or_default();
+    let whole =
+        shared.artifacts.get(request.path).filter(|stored| encode_hex(&Sha256::digest(&stored.bytes)) == sha256);
+    let partial = shared.files.partial.get(&key(request.path, sha256)).map_or(0, Vec::len);
     ok_response(&json!({"received": whole.map_or(partial, |stored| stored.bytes.len())}))
 }
 
@@ -89,14 +90,14 @@ fn key(path: &str, sha256: &str) -> String {
     format!("{path} {sha256}")
 }
 
-fn put(shared: &mut FakeState, asked: &UploadRequest, body: &Bytes) -> Response<Body> {
-    let Some(offset) = asked.number("offset") else { return store(shared, asked, body.to_vec()) };
-    let Some(size) = asked.number("size") else { return problem_response(422, "invalid", json!({})) };
+fn put(shared: &mut FakeState, request: &UploadRequest, body: &Bytes) -> Response<Body> {
+    let Some(offset) = request.number("offset") else { return store(shared, request, body.to_vec()) };
+    let Some(size) = request.number("size") else { return problem_response(422, "invalid", json!({})) };
     if shared.files.max_chunks.is_some_and(|most| shared.files.chunks.len() >= most) {
         return problem_response(503, "busy", json!({}));
     }
-    shared.files.chunks.push((asked.path.to_owned(), offset, body.len()));
-    let key = key(asked.path, asked.sha256);
+    shared.files.chunks.push((request.path.to_owned(), offset, body.len()));
+    let key = key(request.path, request.sha256);
     let mut there = shared.files.partial.remove(&key).unwrap_or_default();
     if shared.files.forget_at.is_some_and(|limit| there.len() >= limit) {
         shared.files.forget_at = None;
@@ -120,18 +121,18 @@ fn put(shared: &mut FakeState, asked: &UploadRequest, body: &Bytes) -> Response<
         shared.files.partial.insert(key, there);
         return ok_response(&json!({"received": received}));
     }
-    store(shared, asked, there)
+    store(shared, request, there)
 }
 
-fn store(shared: &mut FakeState, asked: &UploadRequest, bytes: Vec<u8>) -> Response<Body> {
+fn store(shared: &mut FakeState, request: &UploadRequest, bytes: Vec<u8>) -> Response<Body> {
     let found = encode_hex(&Sha256::digest(&bytes));
     let size = bytes.len();
-    if found != asked.sha256 {
-        return problem_response(400, "upload_refused", json!({}));
+    if found != request.sha256 {
+        return problem_response(400, "upload_rejected", json!({}));
     }
-    let kind = asked.query.get("kind").copied().unwrap_or_default().to_owned();
-    shared.artifacts.insert(asked.path.to_owned(), ArtifactUpload { kind, bytes });
-    ok_response(&json!({"path": asked.path, "size_bytes": size, "sha256": found}))
+    let kind = request.query.get("kind").copied().unwrap_or_default().to_owned();
+    shared.artifacts.insert(request.path.to_owned(), ArtifactUpload { kind, bytes });
+    ok_response(&json!({"path": request.path, "size_bytes": size, "sha256": found}))
 }
 
 /// Handles the report of a complete checkpoint.
@@ -162,7 +163,7 @@ fn download(shared: &mut FakeState, path: &str, range: &str) -> Response<Body> {
         let files = std::mem::take(&mut shared.files.checkpoint_files).into_iter();
         shared.files.checkpoint_files = files.map(|(path, bytes)| (path.replacen(&older, &newer, 1), bytes)).collect();
     }
-    let there = shared.files.checkpoint_files.get(path).filter(|_| !shared.files.refuse_downloads);
+    let there = shared.files.checkpoint_files.get(path).filter(|_| !shared.files.reject_downloads);
     let Some(bytes) = there else {
         return problem_response(404, "artifact_not_found", json!({}));
     };

@@ -32,7 +32,7 @@ fn find(own: &Path, is_top: bool) -> Result<OwnedCgroup, String> {
     OwnedCgroup::find(own, is_top, |pid| [1, 7, 8].contains(&pid))
 }
 
-fn refusal_reason(own: &Path, is_top: bool) -> String {
+fn rejection_reason(own: &Path, is_top: bool) -> String {
     find(own, is_top).map_or_else(|why| why, |found| format!("found {found:?}"))
 }
 
@@ -49,7 +49,7 @@ fn prepared_service_cgroup_is_used() -> io::Result<()> {
     assert_eq!((found.base.as_path(), available), (base, AvailableControllers { memory: true, pids: true }));
     found.delegate_controllers(available).map_err(io::Error::other)?;
     assert_eq!(file(base, "cgroup.subtree_control"), "+memory +pids");
-    assert_eq!(file(&leaf, "cgroup.procs"), "7\n", "nobody had to move");
+    assert_eq!(file(&leaf, "cgroup.procs"), "7\n", "no process had to move");
     // For the next agent it is already set.
     fs::write(base.join("cgroup.subtree_control"), "memory pids\n")?;
     found.delegate_controllers(available).map_err(io::Error::other)?;
@@ -86,19 +86,19 @@ fn foreign_cgroups_are_left_alone() -> io::Result<()> {
     let (_temp, leaf) = service("", "memory pids")?;
     let base = leaf.parent().unwrap_or(&leaf).to_owned();
     // As an older systemd starts it: the next agent could not enter the group again.
-    assert!(refusal_reason(&base, false).contains("DelegateSubgroup=agent"), "{}", refusal_reason(&base, false));
+    assert!(rejection_reason(&base, false).contains("DelegateSubgroup=agent"), "{}", rejection_reason(&base, false));
     fs::write(base.join("cgroup.procs"), "7\n4711\n")?;
-    assert!(refusal_reason(&leaf, false).contains("process 4711"), "{}", refusal_reason(&leaf, false));
-    assert!(refusal_reason(&base, true).contains("process 4711"), "{}", refusal_reason(&base, true));
+    assert!(rejection_reason(&leaf, false).contains("process 4711"), "{}", rejection_reason(&leaf, false));
+    assert!(rejection_reason(&base, true).contains("process 4711"), "{}", rejection_reason(&base, true));
     fs::write(base.join("cgroup.procs"), "")?;
     group(&base.join("st-j_1-1-abc"), "", "")?;
     assert!(find(&leaf, false).is_ok());
     group(&base.join("other.service"), "", "")?;
-    assert!(refusal_reason(&leaf, false).contains("other.service"), "{}", refusal_reason(&leaf, false));
+    assert!(rejection_reason(&leaf, false).contains("other.service"), "{}", rejection_reason(&leaf, false));
     fs::remove_dir_all(base.join("other.service"))?;
     // The host's root group has no such file.
     fs::remove_file(base.join("cgroup.type"))?;
-    assert!(refusal_reason(&leaf, false).contains("root control group"), "{}", refusal_reason(&leaf, false));
+    assert!(rejection_reason(&leaf, false).contains("root control group"), "{}", rejection_reason(&leaf, false));
     assert_eq!(file(&base, "cgroup.subtree_control"), "");
     Ok(())
 }
@@ -127,7 +127,7 @@ fn jobs_share_memory_equally_minus_a_reserve() {
 }
 
 #[test]
-fn limits_of_parent_groups_count() -> io::Result<()> {
+fn limits_of_parent_cgroups_apply() -> io::Result<()> {
     let (temp, leaf) = service("", "")?;
     fs::write(temp.path().join("memory.max"), "5\n")?;
     assert_eq!(lowest_limit(&leaf), None, "that one is no group");

@@ -15,10 +15,10 @@ fn day(number: u64) -> SystemTime {
 }
 
 /// A work directory with the home directories of these users, each last used on that day, and caches in it.
-fn homes(people: &[(&str, u64)]) -> io::Result<tempfile::TempDir> {
+fn homes(owners: &[(&str, u64)]) -> io::Result<tempfile::TempDir> {
     let work = tempfile::tempdir()?;
-    for (person, used) in people {
-        let home = users::home_dir(work.path(), person);
+    for (owner, used) in owners {
+        let home = users::home_dir(work.path(), owner);
         users::touch_home(&home)?;
         fs::create_dir_all(home.join(".cache/torch"))?;
         fs::write(home.join(".cache/torch/kernel"), "x")?;
@@ -27,8 +27,8 @@ fn homes(people: &[(&str, u64)]) -> io::Result<tempfile::TempDir> {
     Ok(work)
 }
 
-fn existing_homes(work: &Path, people: &[&str]) -> Vec<String> {
-    people.iter().filter(|person| users::home_dir(work, person).exists()).map(|person| (*person).to_owned()).collect()
+fn existing_homes(work: &Path, owners: &[&str]) -> Vec<String> {
+    owners.iter().filter(|owner| users::home_dir(work, owner).exists()).map(|owner| (*owner).to_owned()).collect()
 }
 
 /// Prunes on day 100, with this many megabytes free and a minimum of ten; each removed home directory frees three.
@@ -47,28 +47,25 @@ fn prune_on_day_100(work: &Path, free: u64) -> bool {
 }
 
 /// An attempt of a user's job.
-fn attempt(work: &Path, person: &str, job: &str, delivered: bool) -> io::Result<AttemptDir> {
+fn attempt(work: &Path, owner: &str, job: &str, delivered: bool) -> io::Result<AttemptDir> {
     let dir = AttemptDir::from_path(&work.join("jobs").join(job).join("1"));
     fs::create_dir_all(dir.path())?;
-    let offer = serde_json::json!({"job_id": job, "attempt": 1, "config_name": "c", "config": {}, "submitted_by": person,
+    let offer = serde_json::json!({"job_id": job, "attempt": 1, "config_name": "c", "config": {}, "submitted_by": owner,
         "bundle": {"url": "/b", "sha256": "", "size": 0}, "upload_endpoint": "/u", "upload_token": ""});
     let spec = serde_json::json!({"version": 1, "key": {"job_id": job, "attempt": 1}, "offer": offer, "trainer": [],
         "host_boot": "", "resume": false});
     dir.write_json("spec.json", &spec)?;
-    assert_eq!(
-        dir.read_json::<AttemptSpec>("spec.json")?.map(|spec| users::owner_name(&spec)).as_deref(),
-        Some(person)
-    );
+    assert_eq!(dir.read_json::<AttemptSpec>("spec.json")?.map(|spec| users::owner_name(&spec)).as_deref(), Some(owner));
     dir.write_json("state.json", &AttemptState { delivered, ..AttemptState::default() })?;
     Ok(dir)
 }
 
 #[test]
 fn long_unused_home_is_removed() -> io::Result<()> {
-    let people = ["bob", "eve", "ann"];
+    let owners = ["bob", "eve", "ann"];
     let work = homes(&[("bob", 69), ("eve", 70), ("ann", 200)])?;
     assert!(!prune_on_day_100(work.path(), 500));
-    assert_eq!(existing_homes(work.path(), &people), ["eve", "ann"]);
+    assert_eq!(existing_homes(work.path(), &owners), ["eve", "ann"]);
     assert!(!users::home_dir(work.path(), "bob").with_extension("used").exists());
     assert_eq!(fs::read_dir(work.path().join("removed"))?.count(), 0);
     Ok(())
@@ -76,10 +73,10 @@ fn long_unused_home_is_removed() -> io::Result<()> {
 
 #[test]
 fn least_recently_used_home_is_removed_first() -> io::Result<()> {
-    let people = ["bob", "eve", "ann"];
+    let owners = ["bob", "eve", "ann"];
     let work = homes(&[("bob", 98), ("eve", 97), ("ann", 99)])?;
     assert!(!prune_on_day_100(work.path(), 5));
-    assert_eq!(existing_homes(work.path(), &people), ["ann"]);
+    assert_eq!(existing_homes(work.path(), &owners), ["ann"]);
     Ok(())
 }
 
@@ -104,12 +101,12 @@ fn finished_attempts_go_before_homes() -> io::Result<()> {
 
 #[test]
 fn home_of_a_user_with_a_job_stays() -> io::Result<()> {
-    let people = ["bob", "eve"];
+    let owners = ["bob", "eve"];
     let work = homes(&[("bob", 1), ("eve", 1)])?;
     attempt(work.path(), "bob", "j_1", false)?;
     attempt(work.path(), "eve", "j_2", true)?;
     assert!(prune_on_day_100(work.path(), 0), "all that could go is not enough");
-    assert_eq!(existing_homes(work.path(), &people), ["bob"]);
+    assert_eq!(existing_homes(work.path(), &owners), ["bob"]);
     Ok(())
 }
 

@@ -36,7 +36,7 @@ while not os.path.exists('../control/go'): time.sleep(0.02)
 ";
 
 #[tokio::test]
-async fn a_job_opens_its_own_gpu_and_not_that_of_the_job_beside_it() -> io::Result<()> {
+async fn job_can_open_only_its_own_gpu() -> io::Result<()> {
     if !can_mount() {
         return Ok(());
     }

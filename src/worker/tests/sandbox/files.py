@@ -2,7 +2,7 @@ state = os.environ["CONFIG_PATH"].split("/jobs/")[0]
 attempt = os.path.dirname(os.path.dirname(os.environ["CONFIG_PATH"]))
 trial("install-id", lambda: read(state + "/install-id"))
 # Directories that lead to what was given are there, and empty but for that.
-trial("list-state", lambda: [name for name in os.listdir(state) if name not in ("jobs", "people")])
+trial("list-state", lambda: [name for name in os.listdir(state) if name not in ("jobs", "users")])
 trial("list-jobs", lambda: [name for name in os.listdir(state + "/jobs") if name != os.environ["SIMPLETUNER_JOB_ID"]])
 trial("secrets", lambda: read(attempt + "/secrets.json"))
 trial("spec", lambda: read(attempt + "/spec.json"))
@@ -58,14 +58,14 @@ def image_through_link():
     hook = json.load(open(os.environ["CONFIG_PATH"]))["webhook_config"][-1]
     headers = {"X-API-Key": hook["auth_token"], "Content-Type": "application/json"}
     event = {"type": "notification", "images": [base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"pixels" * 10).decode()]}
-    refused = None
+    rejected = None
     try: urllib.request.urlopen(urllib.request.Request(hook["callback_url"], json.dumps(event).encode(), headers), timeout=5)
-    except urllib.error.HTTPError as error: refused = error.code
-    return os.listdir(attempt + "/control") or refused != 400
+    except urllib.error.HTTPError as error: rejected = error.code
+    return os.listdir(attempt + "/control") or rejected != 400
 trial("event-link", image_through_link)
 trial("agents-environment", lambda: [path for path in glob.glob("/proc/[0-9]*/environ") if b"wt_test" in (try_read(path) or b"")])
 trial("agents-memory", lambda: [path for path in glob.glob("/proc/[0-9]*/mem") if not own(path) and try_open(path)])
-# Opened only: what is read from somebody's pipe is gone.
+# Opened only: reading would take bytes from another user's pipe.
 trial("agents-descriptors", lambda: [path for path in glob.glob("/proc/[0-9]*/fd/*") if not own(path) and try_open(path)])
 trial("open-descriptors", lambda: [fd for fd in os.listdir("/proc/self/fd") if int(fd) > 3])
 # What leads to the files and the environment of any other process, the first one of all among them.

@@ -1,6 +1,6 @@
 state = os.environ["CONFIG_PATH"].split("/jobs/")[0]
 attempt = os.path.dirname(os.path.dirname(os.environ["CONFIG_PATH"]))
-# A program that makes whoever runs it its owner, left for somebody outside: refused however its mode is said.
+# A program that makes whoever runs it its owner, left for somebody outside: rejected however its mode is said.
 def with_mode(name, change):
     path = "%s/output/%s-%d" % (attempt, name, os.getpid())
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))

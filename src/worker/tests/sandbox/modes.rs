@@ -10,7 +10,7 @@ const MODES: &str = include_str!("modes.py");
 const OTHERS: &str = include_str!("others.py");
 
 #[tokio::test]
-async fn no_file_of_a_trainer_lends_its_owner_to_others() -> io::Result<()> {
+async fn trainer_cannot_create_setuid_files() -> io::Result<()> {
     let all = run_trials_with("none", MODES, &json!({"null": true}), &WITH_A_FILE, &[]).await?;
     let held = became(&all, "held");
     // Only root changes what is root's.
@@ -25,7 +25,7 @@ async fn no_file_of_a_trainer_lends_its_owner_to_others() -> io::Result<()> {
 const SLOWS_DOWN: [&str; 2] = ["renice", "pin-others"];
 
 #[tokio::test]
-async fn processes_of_the_same_user_outside_stay_out_of_reach_at_files_too() -> io::Result<()> {
+async fn level_files_protects_other_processes_of_the_user() -> io::Result<()> {
     let all = run_trials("files", OTHERS).await?;
     assert_eq!(
         (became(&all, "held"), became(&all, "out")),

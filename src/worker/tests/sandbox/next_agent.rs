@@ -35,7 +35,7 @@ async fn run_watcher(level: &str) -> io::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn the_next_agents_token_is_not_read_while_it_starts() -> io::Result<()> {
+async fn token_of_a_starting_agent_cannot_be_read() -> io::Result<()> {
     for (level, expected) in [("files", "held"), ("full", "held"), ("none", "out")] {
         let lines = run_watcher(level).await?;
         assert_eq!(became(&lines, expected), ["token"], "{level}: {lines:#?}");

@@ -41,7 +41,7 @@ fn of_the_trainer(host: &TestHost) -> BTreeSet<i32> {
 }
 
 #[tokio::test]
-async fn whoever_forks_at_once_stays_in_the_attempts_group() -> io::Result<()> {
+async fn early_forks_stay_in_the_attempts_cgroup() -> io::Result<()> {
     for level in ["none", "files", "full"] {
         let fake = FakeOrchestrator::start().await?;
         let host = confined(level, &[TOOLS, FORKS].concat())?;
@@ -62,24 +62,24 @@ async fn whoever_forks_at_once_stays_in_the_attempts_group() -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_trainer_is_the_persons_own_user_and_in_no_group_of_the_agents() -> io::Result<()> {
+async fn trainer_has_its_users_uid_and_no_group_of_the_agent() -> io::Result<()> {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped, as only root can give people users");
+        println!("skipped, as only root can change to another user");
         return Ok(());
     }
     let fake = FakeOrchestrator::start().await?;
     let host = confined("full", "import os\nprint(os.getresuid(), os.getresgid(), os.getgroups())\n")?;
     let agent = host.start(&fake)?;
-    for (job, number, person) in [("j_1", 1, "bob"), ("j_2", 2, "eve"), ("j_3", 1, "bob")] {
+    for (job, number, user) in [("j_1", 1, "bob"), ("j_2", 2, "eve"), ("j_3", 1, "bob")] {
         fake.state().log.clear();
-        fake.offer_with(job, 1, &config(), json!({"submitted_by": person}));
+        fake.offer_with(job, 1, &config(), json!({"submitted_by": user}));
         fake.wait_until("its end", |shared| {
             shared.statuses.iter().any(|one| one["job_id"] == job && one["status"] == "completed").then_some(())
         })
         .await;
         let id = FIRST_USER.uid + number;
         let log = String::from_utf8_lossy(&fake.state().log).into_owned();
-        assert_eq!(log, format!("({id}, {id}, {id}) ({id}, {id}, {id}) [{id}]\n"), "{person}");
+        assert_eq!(log, format!("({id}, {id}, {id}) ({id}, {id}, {id}) [{id}]\n"), "{user}");
     }
     agent.kill().await
 }
@@ -96,7 +96,7 @@ works('write', lambda: write('WRITE/new'))
 ";
 
 #[tokio::test]
-async fn a_path_is_read_only_unless_its_owner_says_otherwise() -> io::Result<()> {
+async fn path_is_read_only_by_default() -> io::Result<()> {
     for level in ["files", "full"] {
         let fake = FakeOrchestrator::start().await?;
         let mut host = confined(level, "")?;
@@ -160,7 +160,7 @@ fn accepts(pid: i32) -> io::Result<Vec<String>> {
 }
 
 #[tokio::test]
-async fn nothing_of_the_agents_takes_a_connection_but_the_jobs_webhook() -> io::Result<()> {
+async fn job_can_connect_only_to_its_own_webhook() -> io::Result<()> {
     let fake = FakeOrchestrator::start().await?;
     let program = "import json, os, time\n\
                    hook = json.load(open(os.environ['CONFIG_PATH']))['webhook_config'][-1]['callback_url']\n\
@@ -223,6 +223,6 @@ async fn no_job_loads_a_library_into_its_supervisor() -> io::Result<()> {
         let mapped = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
         assert!(!mapped.contains("own.so"), "{mapped}");
     }
-    assert!(!loaded.exists(), "somebody has loaded it");
+    assert!(!loaded.exists(), "the library was loaded");
     agent.kill().await
 }

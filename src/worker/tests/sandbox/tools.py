@@ -2,12 +2,12 @@ import base64, ctypes, errno, glob, json, os, resource, signal, socket, struct, 
 from errno import EPERM, ENOSYS
 libc = ctypes.CDLL(None, use_errno=True)
 # Any error holds, or only those that are named: whoever is not confined gets another one, or succeeds.
-def trial(name, work, *refusals):
+def trial(name, work, *rejections):
     try:
         got = work()
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         got = error
-        if not refusals or getattr(error, "errno", None) in refusals:
+        if not rejections or getattr(error, "errno", None) in rejections:
             return print(name, "held", type(error).__name__, getattr(error, "errno", ""), flush=True)
     print(name, "out" if got else "held", repr(got)[:200], flush=True)
 def call(number, *args):

@@ -4,9 +4,10 @@ use super::super::trust::VerifiedSignatures;
 use super::*;
 
 /// The faults of a chain of eight entries, with these signatures.
-fn judged(trail: &Trail, trust: &VerifiedSignatures) -> Vec<ChainFault> {
-    let mut verifier = Verifier::new(hash, trail.heads.clone(), trail.signed.clone()).with_signatures(trust.clone());
-    for row in &trail.rows {
+fn judged(audit_log: &AuditLog, trust: &VerifiedSignatures) -> Vec<ChainFault> {
+    let mut verifier =
+        Verifier::new(hash, audit_log.heads.clone(), audit_log.signed.clone()).with_signatures(trust.clone());
+    for row in &audit_log.rows {
         verifier.verify_record(&row.record(), &row.hash);
     }
     verifier.into_report().faults.into_iter().map(|(_, fault)| fault).collect()
@@ -14,7 +15,7 @@ fn judged(trail: &Trail, trust: &VerifiedSignatures) -> Vec<ChainFault> {
 
 #[test]
 fn chains_and_anchors_must_be_signed() {
-    let (whole, cut, gone) = (Trail::new("c", 8, 0), Trail::new("c", 8, 3), Trail::new("c", 8, 8));
+    let (whole, cut, gone) = (AuditLog::new("c", 8, 0), AuditLog::new("c", 8, 3), AuditLog::new("c", 8, 8));
     let nothing = VerifiedSignatures::default();
     assert_eq!(judged(&whole, &nothing), [ChainFault::UnsignedChain]);
     assert_eq!(judged(&cut, &nothing), [ChainFault::UnsignedAnchor(3)]);
@@ -26,22 +27,22 @@ fn chains_and_anchors_must_be_signed() {
     signed.mark_signed("c", 5);
     assert_eq!((signed.signed_up_to["c"], judged(&whole, &signed)), (8, vec![]));
     assert_eq!(judged(&cut, &signed), [ChainFault::UnsignedAnchor(3)], "even in a signed chain");
-    for trail in [&cut, &gone] {
-        let mark = trail.heads["c"].removed.clone();
+    for audit_log in [&cut, &gone] {
+        let mark = audit_log.heads["c"].removed.clone();
         let other = EntryRef { hash: "0".to_owned(), ..mark.clone() };
         let anchored = |mark| VerifiedSignatures {
             anchors: [("c".to_owned(), [mark].into())].into(),
             ..VerifiedSignatures::default()
         };
-        assert_eq!(judged(trail, &anchored(mark)), []);
-        assert!(matches!(judged(trail, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
+        assert_eq!(judged(audit_log, &anchored(mark)), []);
+        assert!(matches!(judged(audit_log, &anchored(other))[..], [ChainFault::UnsignedAnchor(_)]));
     }
 }
 
 #[test]
 fn old_entries_must_be_signed() {
     // Two entries share each timestamp.
-    let trail = Trail::new("c", 8, 0);
+    let audit_log = AuditLog::new("c", 8, 0);
     for (until, due, expected) in [
         (8, 100, vec![]),
         (5, 3, vec![]),
@@ -51,7 +52,7 @@ fn old_entries_must_be_signed() {
     ] {
         let mut trust = VerifiedSignatures { must_be_signed_before: Timestamp(due), ..VerifiedSignatures::default() };
         trust.mark_signed("c", until);
-        assert_eq!(judged(&trail, &trust), expected, "{until} {due}");
+        assert_eq!(judged(&audit_log, &trust), expected, "{until} {due}");
     }
 }
 
@@ -60,16 +61,16 @@ fn entries_after_the_end_of_a_chain_are_faults() {
     let mut trust = VerifiedSignatures::default();
     trust.mark_signed("c", 8);
     trust.closed_seq.insert("c".to_owned(), 6);
-    assert_eq!(judged(&Trail::new("c", 6, 0), &trust), []);
-    assert_eq!(judged(&Trail::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
+    assert_eq!(judged(&AuditLog::new("c", 6, 0), &trust), []);
+    assert_eq!(judged(&AuditLog::new("c", 8, 0), &trust), [ChainFault::UnsignedEntries { from: 7, to: 8 }]);
 }
 
 #[test]
 fn missing_chain_is_found_by_its_signed_beginning() {
-    let mut none = Trail { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
+    let mut none = AuditLog { rows: vec![], heads: BTreeMap::new(), signed: SignedHashes::new() };
     sign(&mut none, 0, "");
     assert_eq!(none.faults(), [ChainFault::SignedEntryMissing(0)]);
-    let mut there = Trail::new("c", 2, 0);
+    let mut there = AuditLog::new("c", 2, 0);
     sign(&mut there, 0, "");
     assert_eq!(there.faults(), []);
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use app::domain::audit::rate_limit::RefusalKind;
+use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FlashNotice, FormName};
 use app::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD};
@@ -46,7 +46,7 @@ pub const LOG_IN: OperationDoc = OperationDoc {
     body: Some(ContentDoc::Form(&[
         ("name", "Who it is; left out, the password is an API token."),
         ("password", "The password, or an API token."),
-        ("next", "The page to go on to."),
+        ("next", "The page to open after the sign-in."),
     ])),
     answers: LOGIN_ANSWERS,
     ..OperationDoc::new("logIn", "Logs a browser in, as the form of the login page does.")
@@ -88,7 +88,7 @@ pub async fn log_in(
     match opened {
         Ok(login) => redirect_after_login(scheme, &login, &next),
         Err(error) => {
-            record_refused_login(&app, address, name.unwrap_or_default(), &error).await;
+            record_failed_login(&app, address, name.unwrap_or_default(), &error).await;
             let back = format!("/login?next={}", percent_escaped(&next));
             redirect_with_problem(&app, &back, FormName::Login, error, echo_fields(&fields, &["name"]))
         }
@@ -123,7 +123,7 @@ pub async fn set_up(
     match app.services.access.try_password(address, None, None, set_up).await {
         Ok(login) => redirect_after_login(scheme, &login, "/"),
         Err(error) => {
-            record_refused_login(&app, address, name, &error).await;
+            record_failed_login(&app, address, name, &error).await;
             redirect_with_problem(&app, "/login", FormName::Login, error, echo_fields(&fields, &["name"]))
         }
     }
@@ -187,7 +187,7 @@ pub async fn count_password_attempt(
     let outcome =
         app.services.access.try_password(peer, Some(&principal.name), known_browser(principal), attempt).await;
     if let Err(error) = &outcome {
-        record_refused_login(app, peer, &principal.name, error).await;
+        record_failed_login(app, peer, &principal.name, error).await;
     }
     outcome
 }
@@ -211,7 +211,7 @@ pub async fn log_out(
 }
 
 /// Records a rejected sign-in in the audit log.
-pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, name: &str, error: &ServiceError) {
+pub(super) async fn record_failed_login(app: &AppState, peer: Option<IpAddr>, name: &str, error: &ServiceError) {
     let reason = match error {
         ServiceError::WrongToken => "wrong_token",
         ServiceError::WrongPassword => "wrong_password",
@@ -224,7 +224,7 @@ pub(super) async fn record_refused_login(app: &AppState, peer: Option<IpAddr>, n
     let by = caller_from_actor("unknown");
     // Record only names of existing users: a password may have been typed into the wrong field.
     let name = if app.services.access.user_exists(name).await { name } else { "" };
-    app.services.audit.record_refusal(by, RefusalKind::Login, peer, name, json!({"reason": reason})).await;
+    app.services.audit.record_rejection(by, RejectionKind::Login, peer, name, json!({"reason": reason})).await;
 }
 
 /// Redirects to the next page with a session, or to the next step of the sign-in.

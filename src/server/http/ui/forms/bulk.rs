@@ -70,17 +70,17 @@ async fn summarize(
     locale: Locale,
 ) -> BulkSummary {
     let mut tally = BulkSummary::default();
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     for (id, became) in outcomes {
         match became {
             Ok(BulkItemEffect::Done | BulkItemEffect::Retried(_)) => tally.done.push(id),
             Ok(BulkItemEffect::Unchanged) => tally.unchanged += 1,
-            Err(error) => refused.push((id, word_for_page(ApiError::from(error).to_problem(locale), locale).detail)),
+            Err(error) => rejected.push((id, word_for_page(ApiError::from(error).to_problem(locale), locale).detail)),
         }
     }
-    let names = target_names(services, principal, action, &refused).await.unwrap_or_default();
+    let names = target_names(services, principal, action, &rejected).await.unwrap_or_default();
     let one = |(id, why): (String, String)| BulkRejection { name: names.get(&id).cloned().unwrap_or(id), reason: why };
-    tally.refused = refused.into_iter().map(one).collect();
+    tally.rejected = rejected.into_iter().map(one).collect();
     tally
 }
 

@@ -61,7 +61,7 @@ async fn store(
     }
 }
 
-/// Reads the files: each has its name in `file.N` and its text in `text.N`, unless `gone.N` is
+/// Reads the files: each has its name in `file.N` and its text in `text.N`, unless `removed.N` is
 /// checked. Empty entries are skipped.
 fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundle {
     let mut files = BTreeMap::new();
@@ -69,7 +69,7 @@ fn read_bundle(reading: &mut FormParser<'_>, fields: &FormFields) -> ConfigBundl
         let Some(place) = key.strip_prefix("file.") else { continue };
         // Browsers submit line ends as CRLF.
         let text = fields.get(&format!("text.{place}")).map(|text| text.replace("\r\n", "\n")).unwrap_or_default();
-        let (name, is_removed) = (name.trim(), fields.contains_key(&format!("gone.{place}")));
+        let (name, is_removed) = (name.trim(), fields.contains_key(&format!("removed.{place}")));
         if is_removed || (name.is_empty() && text.trim().is_empty()) {
             continue;
         }
@@ -99,7 +99,7 @@ mod tests {
             ("text.1", ""),
             ("file.2", "old.toml"),
             ("text.2", "a = 1"),
-            ("gone.2", "true"),
+            ("removed.2", "true"),
             ("file.3", ""),
             ("text.3", "\r\n"),
         ]);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn two_of_one_name_are_refused() {
+    fn two_files_with_one_name_are_an_error() {
         let typed = fields(&[("file.0", "a"), ("text.0", "1"), ("file.1", "a"), ("text.1", "2")]);
         let mut reading = FormParser::new(&typed);
         read_bundle(&mut reading, &typed);

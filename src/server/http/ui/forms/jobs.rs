@@ -94,7 +94,7 @@ async fn set_priority(
     let page = return_url(&id, &fields);
     let top = field(&fields, "top").map(|_| MAX_PRIORITY);
     let priority = top.or_else(|| field(&fields, "priority")?.parse().ok());
-    let invalid = InvalidInput::OutOfRange { field: "priority", allowed: PRIORITIES };
+    let invalid = InvalidInput::OutOfRange { field: "priority", allowed: SubmitJob::PRIORITIES };
     let changed = match priority {
         None => Err(invalid.into()),
         Some(priority) => app.services.jobs.set_priority(caller_from_principal(&principal), id.clone(), priority).await,

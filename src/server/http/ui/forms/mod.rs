@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_as_typed() {
+    fn labels_are_parsed_as_entered() {
         let typed = fields(&[("labels", "team=nlp\r\n gpu_type = a100* ,zone=\n")]);
         let labels = FormParser::new(&typed).labels("labels", LINES_OR_COMMAS);
         let pairs: Vec<_> = labels.0.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_each_once() {
+    fn all_errors_are_reported_once() {
         let typed = fields(&[("labels", "nonsense"), ("gpus", "two"), ("priority", "7")]);
         let mut reading = FormParser::new(&typed);
         assert_eq!(reading.labels("labels", LINES), Labels::default());
@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!(reading.number::<u8>("other", allowed(3)), None, "nothing is not wrong");
         let more = vec![InvalidField::out_of_range("gpus", allowed(1)), InvalidField::out_of_range("name", allowed(4))];
-        let Err(ServiceError::InvalidFields(wrong)) = reading.finish(more) else { panic!("it is refused") };
+        let Err(ServiceError::InvalidFields(wrong)) = reading.finish(more) else { panic!("it is rejected") };
         let wrong: Vec<&str> = wrong.iter().map(|wrong| wrong.field.as_ref()).collect();
         assert_eq!(wrong, ["labels", "gpus", "name"]);
         assert_eq!(FormParser::new(&typed).finish(Vec::new()), Ok(()));

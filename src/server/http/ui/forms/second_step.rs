@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::access::{browser_from_request, record_refused_login, with_cookies, with_session_cookies};
+use super::access::{browser_from_request, record_failed_login, with_cookies, with_session_cookies};
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::access::session_cookie;
 use crate::http::edge::client_addr::Scheme;
@@ -58,7 +58,7 @@ impl LoginStep {
         let (id, name) = (pending.user.id.clone(), pending.user.name.clone());
         let outcome = app.services.access.try_code(&id, known, attempt(pending)).await;
         if let Err(error) = &outcome {
-            record_refused_login(app, peer, &name, error).await;
+            record_failed_login(app, peer, &name, error).await;
         }
         outcome
     }

@@ -50,7 +50,7 @@ pub async fn edit(
 ) -> Response {
     let page = format!("{PAGE_URL}/{id}");
     let edited = async {
-        let edit = EditUser { role: Some(parse_role(&fields)?), disabled: Some(!fields.contains_key("let_in")) };
+        let edit = EditUser { role: Some(parse_role(&fields)?), disabled: Some(!fields.contains_key("enabled")) };
         app.services.access.edit_user(caller_from_principal(&principal), id, edit).await
     };
     match edited.await {

@@ -40,7 +40,7 @@ pub async fn create(
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: reading.labels("labels", LINES_OR_COMMAS),
         ignore_reported_labels: false,
-        refuse_older_agents: false,
+        reject_older_agents: false,
         allowed_networks: parse_networks(field(&fields, "networks")),
         lifetime: parse_token_life(&fields),
     };
@@ -68,7 +68,7 @@ pub async fn edit(
         worker_type: field(&fields, "worker_type").and_then(WorkerType::parse),
         labels: Some(reading.labels("labels", LINES)),
         ignore_reported_labels: Some(fields.contains_key("ignore_reported_labels")),
-        refuse_older_agents: Some(fields.contains_key("refuse_older_agents")),
+        reject_older_agents: Some(fields.contains_key("reject_older_agents")),
         allowed_networks: Some(parse_networks(field(&fields, "networks"))),
         settle_token_conflict: false,
     };

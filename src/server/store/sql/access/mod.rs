@@ -216,16 +216,16 @@ impl SqlSession<'_> {
     }
 
     /// Loads all users and credentials.
-    pub(super) async fn load_people(&mut self) -> Result<AccessState> {
+    pub(super) async fn load_access(&mut self) -> Result<AccessState> {
         let user = |row: &SqlRow| user_from(row).map(AccessChange::User);
         let token = |row: &SqlRow| Ok(AccessChange::Token(row.get("digest")?, token_from(row)?));
         let session = |row: &SqlRow| Ok(AccessChange::Session(row.get("digest")?, session_from(row)?));
         let users = self.fetch_valid(sql("SELECT * FROM users"), user).await?;
         let tokens = self.fetch_valid(sql("SELECT * FROM api_tokens"), token).await?;
         let sessions = self.fetch_valid(sql("SELECT * FROM sessions"), session).await?;
-        let mut people = AccessState::default();
-        users.into_iter().chain(tokens).chain(sessions).for_each(|change| people.apply(change));
-        Ok(people)
+        let mut access = AccessState::default();
+        users.into_iter().chain(tokens).chain(sessions).for_each(|change| access.apply(change));
+        Ok(access)
     }
 }
 

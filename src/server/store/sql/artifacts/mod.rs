@@ -37,10 +37,10 @@ impl ArtifactQueries for SqlSession<'_> {
         self.fetch_first(sum).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
     }
 
-    async fn user_artifact_bytes(&mut self, person: &str) -> Result<u64> {
+    async fn user_artifact_bytes(&mut self, user: &str) -> Result<u64> {
         let sum = sql("SELECT CAST(coalesce(sum(artifacts.size), 0) AS BIGINT) AS bytes
              FROM jobs JOIN artifacts ON artifacts.job_id = jobs.id WHERE jobs.submitted_by = $1");
-        self.fetch_first(sum.bind(person)).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
+        self.fetch_first(sum.bind(user)).await?.map_or(Ok(0), |row| row.get::<i64>("bytes")).map(i64::unsigned_abs)
     }
 
     async fn has_other_artifacts(&mut self, job: &JobId, except: (AttemptNumber, &str), number: u64) -> Result<bool> {

@@ -84,8 +84,8 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
         AuditAction::WorkerUnassignedRun => {
             let (_, key) = server.create_worker("gpu-1").await;
             server.post(&key, "/api/workers/register", json!({})).await.expect_status(200);
-            let beat = json!({"status": "busy", "current_job_id": "j_unknown"});
-            server.post(&key, "/api/workers/heartbeat", beat).await.expect_status(200);
+            let heartbeat = json!({"status": "busy", "current_job_id": "j_unknown"});
+            server.post(&key, "/api/workers/heartbeat", heartbeat).await.expect_status(200);
         }
         AuditAction::WorkerGpus => {
             let (_, key) = server.create_worker("gpu-1").await;
@@ -115,10 +115,10 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             server.post(&key, "/api/workers/register", register("a")).await.expect_status(200);
             server.post(&key, "/api/workers/register", register("b")).await.expect_problem(409, "token_in_use");
         }
-        AuditAction::WorkerRegistrationRefused => {
-            let stranger = Actor::worker("wt_made-up");
+        AuditAction::WorkerRegistrationRejected => {
+            let unknown_worker = Actor::worker("wt_made-up");
             server
-                .post(&stranger, "/api/workers/register", json!({}))
+                .post(&unknown_worker, "/api/workers/register", json!({}))
                 .await
                 .expect_problem(401, "worker_token_invalid");
         }
@@ -245,7 +245,7 @@ pub async fn provoke(server: &TestServer, action: AuditAction) {
             server.post(&key, &format!("/api/workers/job/{job}/secrets"), json!({})).await.expect_status(200);
             admin(server, "DELETE", "/api/secrets/HF_TOKEN").await;
         }
-        AuditAction::LoginRefused => drop(log_in(server, "st_made-up").await),
+        AuditAction::LoginFailed => drop(log_in(server, "st_made-up").await),
         AuditAction::AccessDenied => {
             let ada = server.add_user("ada", "viewer").await;
             server.get(&ada, "/api/admin/users").await.expect_problem(403, "permission_denied");

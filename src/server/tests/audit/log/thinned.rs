@@ -60,7 +60,7 @@ async fn removed_signed_chain_is_detected() {
     tamper(&server, &moved).await;
     assert_eq!(faults(&server).await, ["c_test anchor_unsigned"]);
     tamper(&server, &["DELETE FROM audit_heads"]).await;
-    assert_eq!(faults(&server).await, ["c_test signed_gone"]);
+    assert_eq!(faults(&server).await, ["c_test signed_missing"]);
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::harness::{Program, TestFleet, command, trainers, wait_until};
 
 /// The exit code for "do not restart".
-const REFUSED: Option<i32> = Some(77);
+const REJECTED: Option<i32> = Some(77);
 
-async fn assert_refused(agent: &mut Program) {
-    assert_eq!(agent.wait().await, REFUSED, "{}", agent.output());
+async fn assert_rejected(agent: &mut Program) {
+    assert_eq!(agent.wait().await, REJECTED, "{}", agent.output());
     let said = agent.output();
     assert!(said.contains("Invalid token") && !said.contains("panicked"), "{said}");
 }
@@ -28,7 +28,7 @@ async fn ephemeral_agent_exits_after_one_job() {
     fleet.api.wait_for_worker(&host.worker, "offline").await;
 
     let mut again = host.start();
-    assert_refused(&mut again).await;
+    assert_rejected(&mut again).await;
     let said = again.output();
     assert_eq!(said.matches("This ephemeral worker has run its job").count(), 1, "{said}");
     assert_eq!(said.matches("Invalid token").count(), 1, "{said}");
@@ -39,7 +39,7 @@ async fn ephemeral_agent_exits_after_one_job() {
 async fn wrong_token_stops_the_agent() {
     let fleet = TestFleet::start().await;
     let host = fleet.add_host("impostor").await.with_token("wt_not-a-token-of-anybody");
-    assert_refused(&mut host.start()).await;
+    assert_rejected(&mut host.start()).await;
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn rotated_token_stops_the_agent() {
     let mut agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
     let rotated = fleet.api.post(&format!("/api/admin/workers/{}/token", host.worker), &json!({})).await;
-    assert_refused(&mut agent).await;
+    assert_rejected(&mut agent).await;
 
     let host = host.with_token(rotated["token"].as_str().expect("a token"));
     let _agent = host.start();
@@ -63,15 +63,15 @@ async fn agent_of_a_deleted_worker_exits() {
     let path = format!("/api/admin/workers/{}", host.worker);
     let mut agent = host.start();
     fleet.api.wait_for_worker(&host.worker, "idle").await;
-    let (status, refusal) = fleet.api.request(Method::DELETE, &path, None).await;
-    assert_eq!(status, 409, "a connected worker can be deleted: {refusal}");
+    let (status, rejection) = fleet.api.request(Method::DELETE, &path, None).await;
+    assert_eq!(status, 409, "a connected worker can be deleted: {rejection}");
 
     agent.signal(Signal::SIGTERM);
     assert_eq!(agent.wait().await, Some(143), "{}", agent.output());
     fleet.api.wait_for_worker(&host.worker, "offline").await;
     let (status, answer) = fleet.api.request(Method::DELETE, &path, None).await;
     assert_eq!(status, 200, "{answer}");
-    assert_refused(&mut host.start()).await;
+    assert_rejected(&mut host.start()).await;
 }
 
 #[tokio::test]

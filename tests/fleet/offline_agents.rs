@@ -15,7 +15,7 @@ async fn paused_agent_stops_its_reassigned_attempt() {
     fleet.api.wait_for_job(&job, "running").await;
     paused.signal(Signal::SIGSTOP);
     fleet.api.wait_for_worker(&first.worker, "offline").await;
-    let _heir = second.start();
+    let _second_agent = second.start();
     crate::harness::wait_until("the second attempt to run", async || {
         let job = fleet.api.job(&job).await;
         (job["status"] == "running" && job["attempt"] == 2).then_some(())
@@ -58,7 +58,7 @@ async fn second_host_with_the_same_token_waits() {
     fleet.api.wait_for_job(&job, "running").await;
     let thief = fleet.add_host("thief").await.with_token(&host.token).with_python_trainer(trainers::AT_THE_GATE);
     let other = thief.start();
-    crate::harness::wait_until("the second host to be refused", async || {
+    crate::harness::wait_until("the second host to be rejected", async || {
         other.output().contains("uses this token and is alive").then_some(())
     })
     .await;
@@ -68,7 +68,7 @@ async fn second_host_with_the_same_token_waits() {
         other.output().contains("registered at").then_some(())
     })
     .await;
-    crate::harness::wait_until("the job to go on there", async || {
+    crate::harness::wait_until("the job to continue there", async || {
         (fleet.api.job(&job).await["attempt"] == 2).then_some(())
     })
     .await;

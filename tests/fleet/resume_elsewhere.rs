@@ -44,7 +44,7 @@ async fn job_resumes_elsewhere_from_its_newest_checkpoint() {
     lose(&first);
     fleet.api.wait_for_worker(&first.worker, "offline").await;
 
-    let _heir = second.start();
+    let _second_agent = second.start();
     let done = fleet.api.wait_for_job(&job, "completed").await;
     assert_eq!((&done["attempt"], &done["worker_id"]), (&json!(2), &json!(second.worker)), "{done:#}");
     let step = done["attempts"][1]["resumed_from_step"].as_u64().unwrap_or_else(|| panic!("{done:#}"));

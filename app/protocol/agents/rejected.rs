@@ -17,7 +17,7 @@ pub struct TokenConflictView {
 /// A rejected registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RefusedAgentView {
+pub struct RejectedAgentView {
     /// When it happened.
     pub at: Timestamp,
     /// The code of the problem in the response.

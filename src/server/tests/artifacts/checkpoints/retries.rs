@@ -78,8 +78,8 @@ async fn retry_resumes_from_the_named_checkpoint() {
         assert_eq!(problem.expect_problem(422, "out_of_range")["field"], "resume_from", "{unknown}");
     }
     let ada = story.server.add_user("ada", "admin").await;
-    let refused = story.server.post(&ada, &path, json!({"resume_from": "checkpoint-300"})).await;
-    refused.expect_problem(422, "out_of_range");
+    let rejected = story.server.post(&ada, &path, json!({"resume_from": "checkpoint-300"})).await;
+    rejected.expect_problem(422, "out_of_range");
     let page = story.server.get(&Actor::Admin, &format!("/jobs/{}", story.job)).await.text();
     assert!(page.contains("Resume from checkpoint-300") && page.contains("From scratch"), "{page}");
     let story = story.retry_with(json!({"resume_from": "checkpoint-300"})).await;
@@ -151,8 +151,8 @@ async fn overrides_are_applied_and_shown_as_a_diff() {
         "learning_rate": {"from": 0.1, "to": 1e-5}, "seed": {"from": 7, "to": null}, "new": {"from": null, "to": "x"},
     });
     assert_eq!(server.job(&job).await["overrides"], diff);
-    let trail = server.get(&Actor::Admin, &format!("/api/queue/{job}/events")).await.expect_status(200);
-    assert_eq!(trail["events"][0]["detail"]["overrides"], diff);
+    let audit_log = server.get(&Actor::Admin, &format!("/api/queue/{job}/events")).await.expect_status(200);
+    assert_eq!(audit_log["events"][0]["detail"]["overrides"], diff);
     let shown = server.get(&Actor::Admin, &format!("/api/queue/{job}/config")).await;
     assert!(!shown.text().contains("seed"), "the configuration as the job runs it");
     let page = server.get(&Actor::Admin, &format!("/jobs/{job}")).await.text();

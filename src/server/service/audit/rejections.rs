@@ -1,20 +1,20 @@
-//! Rejected requests in the audit log, rate-limited (see [`RefusalLimiter`]). Each server counts for itself, in memory.
+//! Rejected requests in the audit log, rate-limited (see [`RejectionLimiter`]). Each server counts for itself, in memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use app::domain::audit::AuditAction;
-use app::domain::audit::rate_limit::{RefusalKind, RefusalLimiter, SuppressedRefusals};
+use app::domain::audit::rate_limit::{RejectionKind, RejectionLimiter, SuppressedRejections};
 use app::domain::ids::WorkerId;
 use app::domain::network::Network;
 use app::domain::worker::ConnectionState;
 use app::protocol::topic::Topic;
-use app::protocol::workers::RefusedAgentView;
+use app::protocol::workers::RejectedAgentView;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::trail::newest_entry;
+use super::entries::newest_entry;
 use crate::service::audit::AuditService;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
@@ -28,19 +28,19 @@ const MAX_TARGET_CHARS: usize = 200;
 
 /// Limits the records of rejected requests per kind and peer.
 #[derive(Default)]
-pub struct AuditRateLimiter(Mutex<BTreeMap<RefusalKind, RefusalLimiter<String>>>);
+pub struct AuditRateLimiter(Mutex<BTreeMap<RejectionKind, RejectionLimiter<String>>>);
 
 impl AuditService {
     /// Records a rejected request: `target` is what was requested, or the claimed name; `detail` is an object.
-    pub async fn record_refusal(
+    pub async fn record_rejection(
         self: &Arc<Self>,
         caller: Caller,
-        kind: RefusalKind,
+        kind: RejectionKind,
         peer: Option<IpAddr>,
         target: &str,
         mut detail: Value,
     ) {
-        let Some(left_out) = self.admit_refusal(kind, peer_key(peer)) else { return };
+        let Some(left_out) = self.admit_rejection(kind, peer_key(peer)) else { return };
         tracing::warn!(
             ?peer, by = caller.actor, action = kind.action().as_str(), reason = %detail["reason"], "rejected a request"
         );
@@ -49,18 +49,18 @@ impl AuditService {
             detail["left_out_before"] = json!(left_out);
         }
         let target = target.chars().take(MAX_TARGET_CHARS).collect();
-        self.append_refusal(caller, kind, target, detail).await;
+        self.append_rejection(caller, kind, target, detail).await;
     }
 
     /// Records how many rejections were suppressed, after they have stopped.
     pub async fn flush_suppressed(self: &Arc<Self>) {
-        let quiet: Vec<(RefusalKind, SuppressedRefusals)> = {
+        let quiet: Vec<(RejectionKind, SuppressedRejections)> = {
             let mut floods = self.limiter.0.lock().expect("no panic while it is held");
             floods.iter_mut().filter_map(|(kind, flood)| Some((*kind, flood.prune(self.context.now())?))).collect()
         };
-        for (kind, SuppressedRefusals { count: times, peers }) in quiet {
+        for (kind, SuppressedRejections { count: times, peers }) in quiet {
             let detail = json!({"left_out": times, "peers": peers});
-            self.append_refusal(Caller::system(), kind, String::new(), detail).await;
+            self.append_rejection(Caller::system(), kind, String::new(), detail).await;
         }
     }
 
@@ -74,17 +74,17 @@ impl AuditService {
     }
 
     /// Returns whether to record the rejection, and then how many were suppressed before.
-    pub fn admit_refusal(&self, kind: RefusalKind, peer: String) -> Option<u64> {
-        self.context.metrics.refused.record(kind);
+    pub fn admit_rejection(&self, kind: RejectionKind, peer: String) -> Option<u64> {
+        self.context.metrics.rejections.record(kind);
         let mut floods = self.limiter.0.lock().expect("no panic while it is held");
-        floods.entry(kind).or_default().record_refusal(peer, self.context.now())
+        floods.entry(kind).or_default().record_rejection(peer, self.context.now())
     }
 
     /// Appends the record in the background: the response does not wait for it.
-    async fn append_refusal(self: &Arc<Self>, caller: Caller, kind: RefusalKind, target: String, detail: Value) {
+    async fn append_rejection(self: &Arc<Self>, caller: Caller, kind: RejectionKind, target: String, detail: Value) {
         // Also for a caller who is no longer authorized.
         let caller = Caller { grant: None, ..caller };
-        let waiting = if kind == RefusalKind::Registration { self.find_worker_id(&target).await } else { None };
+        let waiting = if kind == RejectionKind::Registration { self.find_worker_id(&target).await } else { None };
         let recorded = self
             .context
             .change(caller, move |unit| {
@@ -97,32 +97,32 @@ impl AuditService {
                 })
             })
             .await;
-        if let Err(refusal) = recorded {
-            tracing::error!(error = ?refusal, action = kind.action().as_str(), "audit: failed to record a rejected request");
+        if let Err(error) = recorded {
+            tracing::error!(?error, action = kind.action().as_str(), "audit: failed to record a rejected request");
         }
     }
 }
 
 /// Returns the last rejection of an agent for a worker that has never connected: of its token, or under its name.
-pub async fn last_refusal(tx: &mut dyn Tx, stored: &StoredWorker) -> Result<Option<RefusedAgentView>, ServiceError> {
+pub async fn last_rejection(tx: &mut dyn Tx, stored: &StoredWorker) -> Result<Option<RejectedAgentView>, ServiceError> {
     if stored.worker.connection != ConnectionState::NeverConnected {
         return Ok(None);
     }
-    let (action, since) = (AuditAction::WorkerRegistrationRefused, stored.credential.issued_at);
+    let (action, since) = (AuditAction::WorkerRegistrationRejected, stored.credential.issued_at);
     let with_token = newest_entry(tx, action, stored.worker.id.as_str(), since).await?;
     let by_name = newest_entry(tx, action, &stored.worker.name, since).await?;
     let last = by_name.into_iter().chain(with_token).max_by_key(|entry| entry.at);
-    Ok(last.and_then(|entry| refused_agent(&entry)))
+    Ok(last.and_then(|entry| rejected_agent(&entry)))
 }
 
-fn refused_agent(entry: &StoredAuditEntry) -> Option<RefusedAgentView> {
+fn rejected_agent(entry: &StoredAuditEntry) -> Option<RejectedAgentView> {
     #[derive(Deserialize)]
     struct Detail {
         reason: String,
         peer: Option<String>,
     }
     let Detail { reason, peer } = serde_json::from_str(&entry.detail).ok()?;
-    Some(RefusedAgentView { at: entry.at, reason, from: peer })
+    Some(RejectedAgentView { at: entry.at, reason, from: peer })
 }
 
 /// The key of a peer: of an IPv6 address its network, because one host has many addresses.

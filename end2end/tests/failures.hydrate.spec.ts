@@ -1,7 +1,7 @@
 // An open page during problems: its session ends, or its data is unavailable.
 import type { Page } from '@playwright/test';
-import { expect, expectAccessible, meant, picture, test } from '../fixtures';
-import { running } from '../host';
+import { expect, expectAccessible, removeExpected, picture, test } from '../fixtures';
+import { startJob } from '../host';
 import { makeWorker, PASSWORD, signIn, signInAs } from '../steps';
 
 // Each test waits for the retries of a page.
@@ -19,10 +19,10 @@ async function live(page: Page): Promise<void> {
   await expect(page.locator('.is-live:visible').first()).toBeVisible({ timeout: 30_000 });
 }
 
-const pill = (page: Page) => page.locator('.link-state:visible').first();
-const over = (page: Page) => page.getByRole('alert').filter({ hasText: 'Your session has ended' });
+const connectionStatus = (page: Page) => page.locator('.link-state:visible').first();
+const sessionEnded = (page: Page) => page.getByRole('alert').filter({ hasText: 'Your session has ended' });
 
-test('a session that is ended elsewhere is over in all tabs, and goes on where it was', async ({ page, context, server, browser, complaints }) => {
+test('a session that ends elsewhere ends in all tabs; after sign-in each tab returns to its page', async ({ page, context, server, browser, complaints }) => {
   await signInAs(page, server, 'ada', 'lead');
   await page.goto('/jobs?status=running&user=ada');
   await live(page);
@@ -43,8 +43,8 @@ test('a session that is ended elsewhere is over in all tabs, and goes on where i
   await elsewhere.close();
 
   for (const tab of [page, second]) {
-    await expect(over(tab)).toBeVisible();
-    await expect(pill(tab)).toHaveText('Signed out');
+    await expect(sessionEnded(tab)).toBeVisible();
+    await expect(connectionStatus(tab)).toHaveText('Signed out');
     await expect(tab.locator('.frame')).toHaveClass(/is-stale/);
   }
   await expectAccessible(page);
@@ -54,7 +54,7 @@ test('a session that is ended elsewhere is over in all tabs, and goes on where i
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
   await page.setViewportSize({ width: 1280, height: 800 });
 
-  await over(page).getByRole('link', { name: 'Sign in' }).click();
+  await sessionEnded(page).getByRole('link', { name: 'Sign in' }).click();
   await expect(page).toHaveURL(/\/login\?next=/);
   await expect(page.getByRole('alert').filter({ hasText: 'You were signed out' })).toBeVisible();
   await picture(page, 'login-over');
@@ -65,12 +65,12 @@ test('a session that is ended elsewhere is over in all tabs, and goes on where i
   await live(page);
   // As when the user comes back to its window.
   await second.evaluate(() => window.dispatchEvent(new Event('focus')));
-  await expect(over(second), 'the other tab continues without a reload').toHaveCount(0);
+  await expect(sessionEnded(second), 'the other tab continues without a reload').toHaveCount(0);
   await live(second);
-  meant(complaints, /status of 401|ERR_INCOMPLETE|MIME type/);
+  removeExpected(complaints, /status of 401|ERR_INCOMPLETE|MIME type/);
 });
 
-test('what cannot be asked for again is stale, and fresh once it can', async ({ page, server, complaints }) => {
+test('data that cannot be refreshed is marked as stale until a refresh succeeds', async ({ page, server, complaints }) => {
   await makeWorker(server, 'gpu-1');
   await page.setViewportSize({ width: 380, height: 800 });
   await signIn(page, server);
@@ -82,7 +82,7 @@ test('what cannot be asked for again is stale, and fresh once it can', async ({ 
     return route.fulfill(problem(503, 'The database does not answer.'));
   });
   await makeWorker(server, 'came-later');
-  await expect(pill(page)).toHaveText(/^Updated \d\d:\d\d UTC$/);
+  await expect(connectionStatus(page)).toHaveText(/^Updated \d\d:\d\d UTC$/);
   await expect(page.locator('.frame')).toHaveClass(/is-stale/);
   await expect(page.getByRole('link', { name: 'gpu-1' }), 'what was known stays').toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(380);
@@ -92,37 +92,37 @@ test('what cannot be asked for again is stale, and fresh once it can', async ({ 
   await expect(page.getByRole('link', { name: 'came-later' })).toBeVisible({ timeout: 20_000 });
   await live(page);
   await expect(page.locator('.frame')).not.toHaveClass(/is-stale/);
-  meant(complaints, /status of 503/);
+  removeExpected(complaints, /status of 503/);
 });
 
-test('what was deleted meanwhile is said to be gone', async ({ page, server, complaints }) => {
+test('a page says that its worker was deleted', async ({ page, server, complaints }) => {
   const { worker_id: id } = await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto(`/admin/workers/${id}`);
   await live(page);
   expect((await server.api(`/api/admin/workers/${id}`, { method: 'DELETE' })).ok).toBe(true);
-  await expect(pill(page)).toHaveText('Not found');
+  await expect(connectionStatus(page)).toHaveText('Not found');
   await page.locator('.sidebar').getByRole('link', { name: 'Workers' }).click();
   await live(page);
-  meant(complaints, /status of 404/);
+  removeExpected(complaints, /status of 404/);
 });
 
-test('a page says when it will try to reconnect', async ({ page, server, complaints }) => {
+test('a page says when it will reconnect', async ({ page, server, complaints }) => {
   await signIn(page, server);
   await page.goto('/jobs');
   await live(page);
   await page.route('**/api/events*', (route) => route.abort());
   await server.restart();
-  await expect(pill(page)).toHaveText(/^Reconnecting\d+\ss$/, { timeout: 15_000 });
+  await expect(connectionStatus(page)).toHaveText(/^Reconnecting\d+\ss$/, { timeout: 15_000 });
   await page.unroute('**/api/events*');
   await live(page);
-  meant(complaints, /ERR_/);
+  removeExpected(complaints, /ERR_/);
 });
 
 test.describe('in another time zone', () => {
   test.use({ timezoneId: 'Asia/Kolkata' });
 
-  test('the time since when a page is offline is in the zone of its reader, and names it', async ({ page, context, server, complaints }) => {
+  test('“offline since” uses and names the reader’s time zone', async ({ page, context, server, complaints }) => {
     await page.clock.install();
     await signIn(page, server);
     for (const [zone, ahead, name] of [['local', 330, 'UTC+05:30'], ['utc', 0, 'UTC']] as const) {
@@ -133,27 +133,27 @@ test.describe('in another time zone', () => {
       const before = await now();
       await page.route('**/api/events*', (route) => route.abort());
       await server.restart();
-      await expect(pill(page)).toHaveText(/^Reconnecting/);
+      await expect(connectionStatus(page)).toHaveText(/^Reconnecting/);
       const times = [before, await now()].map((at) => new Date(at + ahead * 60_000).toISOString().slice(11, 16));
       // Only a connection that stays lost counts as offline.
       await expect(async () => {
         await page.clock.fastForward(16_000);
-        await expect(pill(page)).toHaveText(/^Offline since/, { timeout: 1_000 });
+        await expect(connectionStatus(page)).toHaveText(/^Offline since/, { timeout: 1_000 });
       }).toPass({ timeout: 30_000 });
-      expect(times.map((time) => `Offline since ${time} ${name}`)).toContain(await pill(page).innerText());
+      expect(times.map((time) => `Offline since ${time} ${name}`)).toContain(await connectionStatus(page).innerText());
       await page.unroute('**/api/events*');
     }
-    meant(complaints, /ERR_/);
+    removeExpected(complaints, /ERR_/);
   });
 });
 
-test('lines that cannot be fetched are asked for again, by hand and by itself', async ({ page, server, complaints }) => {
+test('log lines that cannot be fetched are requested again, automatically and by a button', async ({ page, server, complaints }) => {
   // While only the button may fetch them again, the delays of automatic retries do not end.
   await page.addInitScript(() => {
     const set = window.setTimeout;
     window.setTimeout = ((act: TimerHandler, delay?: number) => set(act, 'holdRetries' in window && (delay ?? 0) >= 1_000 ? 2 ** 30 : delay)) as typeof set;
   });
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   let offset = await host.log(offer, Array.from({ length: 5_000 }, (_, at) => `line ${at + 1}\n`).join(''));
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}/log`);
@@ -181,11 +181,11 @@ test('lines that cannot be fetched are asked for again, by hand and by itself', 
   await page.unroute('**/logs/lines*');
   await expect(page.locator('#L5001')).toContainText('another', { timeout: 15_000 });
   await expect(missing).toHaveCount(0);
-  meant(complaints, /status of 500|ERR_FAILED/);
+  removeExpected(complaints, /status of 500|ERR_FAILED/);
 });
 
-test('what is found in a log is gone through by keyboard alone', async ({ page, server }) => {
-  const { host, offer } = await running(server);
+test('matches in a log can be visited by keyboard', async ({ page, server }) => {
+  const { host, offer } = await startJob(server);
   await host.log(offer, Array.from({ length: 400 }, (_, at) => `${at % 100 === 42 ? 'needle' : 'hay'} ${at + 1}\n`).join(''));
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}/log?line=1`);
@@ -209,9 +209,9 @@ test('what is found in a log is gone through by keyboard alone', async ({ page, 
   await expect(page.getByText('2 of 4', { exact: true })).toBeVisible();
 });
 
-test('chosen lines and their address are copied', async ({ page, server, context }) => {
+test('selected lines and their address are copied', async ({ page, server, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const { host, offer } = await running(server);
+  const { host, offer } = await startJob(server);
   await host.log(offer, Array.from({ length: 50 }, (_, at) => `\u001b[31mline\u001b[0m ${at + 1}\n`).join(''));
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}/log?line=11-13`);
@@ -225,7 +225,7 @@ test('chosen lines and their address are copied', async ({ page, server, context
   host.close();
 });
 
-test('a chart that could not be asked for says so', async ({ page, server, complaints }) => {
+test('a chart without data because of an error says so', async ({ page, server, complaints }) => {
   await makeWorker(server, 'gpu-1');
   await signIn(page, server);
   await page.goto('/jobs');
@@ -235,13 +235,13 @@ test('a chart that could not be asked for says so', async ({ page, server, compl
   await expect(page.getByRole('alert').filter({ hasText: 'It failed.' })).toContainText('Request ID: req_42');
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Overview');
   await picture(page, 'chart-failed');
-  meant(complaints, /status of 500/);
+  removeExpected(complaints, /status of 500/);
 });
 
 test.describe('in another language', () => {
   test.use({ locale: 'es' });
 
-  test('what the API refuses a page is said in it', async ({ page, server, complaints }) => {
+  test('errors of the API are shown in that language', async ({ page, server, complaints }) => {
     await makeWorker(server, 'gpu-1');
     await signIn(page, server);
     await page.goto('/admin/workers');
@@ -251,12 +251,12 @@ test.describe('in another language', () => {
     await search.press('Enter');
     await expect(page).toHaveURL(/q=nope/);
     await expect(page.getByRole('alert').filter({ hasText: '«nope:1»' })).toBeVisible();
-    meant(complaints, /status of 422/);
+    removeExpected(complaints, /status of 422/);
   });
 });
 
-test('a log that is followed and a job go on after a restart of the server', async ({ page, context, server, complaints }) => {
-  const { host, offer } = await running(server);
+test('a followed log and a job page continue after a restart of the server', async ({ page, context, server, complaints }) => {
+  const { host, offer } = await startJob(server);
   const offset = await host.log(offer, 'before\n');
   await signIn(page, server);
   await page.goto(`/jobs/${offer.job_id}/log`);
@@ -274,18 +274,18 @@ test('a log that is followed and a job go on after a restart of the server', asy
   await expect(second.getByRole('progressbar').first()).toHaveAttribute('aria-valuenow', '70');
   await live(second);
   host.close();
-  meant(complaints, /ERR_/);
+  removeExpected(complaints, /ERR_/);
 });
 
-test('who missed more than the server remembers asks for everything', async ({ page, server }) => {
+test('a page that missed too many notifications fetches everything', async ({ page, server }) => {
   await signIn(page, server);
   await page.goto('/admin/workers');
   await live(page);
-  const see = (visibility: string) => page.evaluate((state) => {
+  const setVisibility = (visibility: string) => page.evaluate((state) => {
     Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
     document.dispatchEvent(new Event('visibilitychange'));
   }, visibility);
-  await see('hidden');
+  await setVisibility('hidden');
   await makeWorker(server, 'while-nobody-listened');
   // The page resumes after a version that the server no longer knows.
   await page.route('**/api/events*', (route) => {
@@ -293,12 +293,12 @@ test('who missed more than the server remembers asks for everything', async ({ p
     url.searchParams.set('after', 'forgotten-1');
     return route.continue({ url: url.href });
   });
-  await see('visible');
+  await setVisibility('visible');
   await expect(page.getByRole('link', { name: 'while-nobody-listened' })).toBeVisible();
 });
 
-test('what is drawn can be told apart in colours that the system chooses', async ({ page, server }) => {
-  const { host, offer } = await running(server);
+test('charts are distinguishable in forced colors', async ({ page, server }) => {
+  const { host, offer } = await startJob(server);
   await host.progress(offer, [{ step: 4, total_steps: 10, at: new Date().toISOString(), loss: 1 }]);
   await host.tell(host.gpus.map((uuid, index) => ({ uuid, utilization_percent: 20 * index, memory_used_gb: 20 })));
   await host.log(offer, '\u001b[41mred\u001b[0m \u001b[1;38;5;31mcyan\u001b[0m \u001b[3;4mslanted\u001b[0m \u001b[7minverse\n');

@@ -137,8 +137,8 @@ async fn failed_removal_is_repeated_later() {
     std::fs::remove_file(&file).expect("there");
     std::fs::create_dir_all(file.join("in the way")).expect("a directory");
     story.save_checkpoint(9, "nine").await;
-    let refused = story.server.app.services.jobs.prune_jobs().await;
-    assert!(refused.is_err(), "it is no file: {refused:?}");
+    let rejected = story.server.app.services.jobs.prune_jobs().await;
+    assert!(rejected.is_err(), "it is no file: {rejected:?}");
     assert_eq!(story.listed_paths().await, checkpoint_files("checkpoint-9"), "but no attempt gets it");
     assert!(!story.marked_files().await.is_empty());
     std::fs::remove_dir_all(&file).expect("there");

@@ -61,15 +61,15 @@ async fn audit_log_is_chained(fresh: &TestStore) {
     for n in 1..=3 {
         append(fresh, entry(n)).await;
     }
-    let trail = fresh.read().await.audit_of_target("w_1").await.expect("readable");
-    assert_eq!(trail.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(trail[0].previous, "");
-    assert!(trail.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
-    let first = &trail[0];
+    let audit_log = fresh.read().await.audit_of_target("w_1").await.expect("readable");
+    assert_eq!(audit_log.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(audit_log[0].previous, "");
+    assert!(audit_log.windows(2).all(|pair| pair[1].previous == pair[0].hash && pair[0].hash != pair[1].hash));
+    let first = &audit_log[0];
     assert_eq!((first.action.as_str(), first.at, first.actor.as_str()), ("worker.created", Timestamp(1), "admin"));
     assert_eq!(faults(fresh).await, Vec::<String>::new());
     let heads = fresh.read().await.audit_heads().await.expect("readable");
-    let newest = EntryRef { seq: 3, hash: trail[2].hash.clone() };
+    let newest = EntryRef { seq: 3, hash: audit_log[2].hash.clone() };
     assert_eq!(heads, [("c_test".to_owned(), ChainHead { newest, removed: EntryRef::default() })].into());
 }
 

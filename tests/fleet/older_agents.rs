@@ -29,8 +29,8 @@ fn start_as(host: &WorkerHost, release: &str, name: &str) -> Program {
     Program::start(command, host.home().with_extension(format!("{name}.log")))
 }
 
-fn refused(agent: &Program) -> usize {
-    agent.output().matches("refused 409").count()
+fn rejected(agent: &Program) -> usize {
+    agent.output().matches("rejected 409").count()
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn second_older_agent_on_a_host_gets_no_job() {
         let job = fleet.api.submit("plain").await;
         fleet.api.wait_for_job(&job, "running").await;
         let second = start_as(&host, release, "twin");
-        wait_until("the twin to be refused twice", async || (refused(&second) >= 2).then_some(())).await;
+        wait_until("the twin to be rejected twice", async || (rejected(&second) >= 2).then_some(())).await;
         let worker = fleet.api.get(&format!("/api/admin/workers/{}", host.worker)).await;
         assert!(worker["token_conflict"].is_object(), "{release}: {worker:#}");
         // Without a job it loses its protection: the twin may then replace it.
