@@ -95,7 +95,7 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             confirmation: BulkConfirmation {
                 class: "btn btn-error",
                 opposite: None,
-                texts: |words| BulkTexts { count: words.delete, consequence: words.delete_text, done: words.gone },
+                texts: |words| BulkTexts { count: words.delete, consequence: words.delete_text, done: words.deleted_workers },
             },
         },
         BulkAction::Cancel => BulkActionRow {

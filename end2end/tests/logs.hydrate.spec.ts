@@ -1,7 +1,10 @@
 // The log page with scripts: a log of a million lines, and a growing one.
 import type { Page } from '@playwright/test';
-import { expect, test } from '../fixtures';
+import { createServer, type Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, removeExpected, test, type Server } from '../fixtures';
 import { startJob } from '../host';
+import { expectNoShift, firstPaint, observeShifts } from '../layout-shifts';
 import { signIn } from '../steps';
 
 const MILLION = 1_000_000;
@@ -170,4 +173,35 @@ test('lines are selected with the mouse, and shortcuts open the search', async (
   await expect.poll(async () => (await row(page, 10).boundingBox())?.height ?? 0).toBeGreaterThan(30);
   await page.keyboard.press('End');
   await expect(row(page, 500)).toBeInViewport();
+});
+
+/** Serves the pages of `server`, each in two parts: the second after the browser has painted the first. No script is served. */
+async function slowProxy(server: Server, page: Page): Promise<HttpServer> {
+  const proxy = createServer(async (request, response) => {
+    if (request.url!.endsWith('.js') || request.url!.endsWith('.wasm')) return response.writeHead(404).end();
+    const answer = await fetch(server.url + request.url, { headers: { cookie: request.headers.cookie ?? '' } });
+    const type = answer.headers.get('content-type') ?? '';
+    const body = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { 'content-type': type });
+    if (!type.startsWith('text/html')) return response.end(body);
+    const half = body.indexOf('id="L', body.length / 2);
+    response.write(body.subarray(0, half));
+    await firstPaint(page);
+    return response.end(body.subarray(half));
+  });
+  await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
+  return proxy;
+}
+
+test('lines do not move while the page is still loading', async ({ page, server, complaints }) => {
+  const { host, offer } = await startJob(server);
+  await host.log(offer, Array.from({ length: 600 }, (_, at) => `line ${at + 1}\n`).join(''));
+  await signIn(page, server);
+  const proxy = await slowProxy(server, page);
+  await observeShifts(page);
+  await page.goto(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/jobs/${offer.job_id}/log`);
+  await expect(row(page, 600)).toBeInViewport();
+  await expectNoShift(page, 'log');
+  proxy.close();
+  removeExpected(complaints, /Failed to load resource/);
 });

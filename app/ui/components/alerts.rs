@@ -13,7 +13,7 @@ use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::locales::words::OverviewConcerns;
+use crate::ui::locales::words::OverviewAlerts;
 use crate::ui::pages::jobs::jobs_url;
 
 /// The list of alerts, or a message that there are none.
@@ -68,7 +68,7 @@ fn AlertRow(entry: AlertView) -> impl IntoView {
     .into_erased()
 }
 
-fn alert_text(words: &OverviewConcerns, kind: AlertCode) -> Text {
+fn alert_text(words: &OverviewAlerts, kind: AlertCode) -> Text {
     match kind {
         AlertCode::DiskFull => words.disk_full,
         AlertCode::TokenShared => words.token_shared,

@@ -141,7 +141,7 @@ fn RejectedAgentNotice(agent: RejectedAgentView) -> impl IntoView {
         "worker_token_invalid" => words.rejected_token.to_owned(),
         "worker_token_expired" => words.rejected_expired.to_owned(),
         "network_not_allowed" => words.rejected_network.to_owned(),
-        _ => words.rejected_other.of(reason),
+        _ => words.rejected_reason.of(reason),
     };
     view! {
         <div class="notice notice-warn mt-3 mb-0">

@@ -13,9 +13,9 @@ use crate::domain::labels::Labels;
 use crate::domain::sandbox::SandboxLevel;
 #[cfg(feature = "ssr")]
 use crate::protocol::agents::dispatch::CheckpointPolicy;
-use crate::protocol::jobs::overrides;
 #[cfg(feature = "ssr")]
 use crate::protocol::jobs::SubmitJob;
+use crate::protocol::jobs::overrides;
 #[cfg(feature = "ssr")]
 use crate::protocol::status::Target;
 
@@ -133,9 +133,7 @@ pub static SUBMIT_FIELDS: &[SubmitField] = &[
             control: Control::OwnWithError,
             parse: |job, text| {
                 let values = overrides::parse(text.lines());
-                values
-                    .map(|values| job.overrides = values)
-                    .map_err(|_| InvalidText::Allowed(AllowedValues::Settings))
+                values.map(|values| job.overrides = values).map_err(|_| InvalidText::Allowed(AllowedValues::Settings))
             },
         },
     },

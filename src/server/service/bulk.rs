@@ -18,9 +18,9 @@ use super::unit_of_work::Caller;
 use super::workers::{DrainTerms, drain_in};
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
-use app::domain::allowed_values::LimitedItems;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
+use app::domain::allowed_values::LimitedItems;
 
 /// A bulk action.
 #[derive(Debug, Clone)]

@@ -13,9 +13,9 @@ use app::domain::worker_search::query::QueryParseError;
 use app::domain::{job, worker};
 
 use crate::service::access::rate_limits::RateLimitKind;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::store::StoreError;
 use crate::vault::VaultError;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceError {

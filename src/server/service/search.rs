@@ -14,10 +14,10 @@ use super::error::{InvalidInput, ServiceError};
 use super::workers::list::WorkerListRow;
 use super::workers::views as worker_views;
 use crate::service::ServiceContext;
-use app::domain::allowed_values::AllowedValues;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
+use app::domain::allowed_values::AllowedValues;
 
 /// Default number of results.
 const DEFAULT_RESULTS: u32 = 12;

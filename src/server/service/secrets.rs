@@ -16,9 +16,9 @@ use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
 use crate::service::agents::attempt_reports::AttemptRef;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The owner of shared secrets.
 const SHARED_OWNER: &str = "";

@@ -6,8 +6,8 @@ use app::protocol::jobs::overrides::{MAX_DIFF_BYTES, MAX_ENTRY_BYTES, MAX_OVERRI
 use axum::http::StatusCode;
 
 use super::{ApiError, Sentence, escaped, query_parse};
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidField, InvalidInput};
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// Returns the problem of an invalid input.
 pub(super) fn invalid_input(invalid: &InvalidInput) -> ApiError {

@@ -25,11 +25,11 @@ use super::factors::{code_digests, generate_codes, has_factor, has_totp, remove_
 use super::notices::{ChangeAuthor, add_change_notice};
 use super::{AuthMethod, PENDING_LOGIN_LIFETIME, Principal};
 use crate::service::access::AccessService;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{FactorError, InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
 use crate::store::access::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The relying-party name that browsers display.
 const RELYING_PARTY: &str = "SimpleTuner";

@@ -13,12 +13,12 @@ use serde_json::json;
 use super::users::invalid_name_field;
 use super::{AuthMethod, Principal};
 use crate::service::access::AccessService;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::StoreError;
 use crate::store::access::{StoredToken, StoredUser};
 use crate::tokens;
+use app::domain::allowed_values::AllowedValues;
 
 /// The maximum lifetime of a token that expires, in days.
 pub const MAX_TOKEN_DAYS: u32 = 3_660;

@@ -20,10 +20,10 @@ use super::sessions::end_sessions;
 use super::setup::SETUP_CODE_SETTING;
 use super::tokens::revoke_tokens;
 use crate::service::access::AccessService;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::{StoredUser, UserActivity};
+use app::domain::allowed_values::AllowedValues;
 
 impl AccessService {
     /// Returns the users that match the query, and their number per kind.

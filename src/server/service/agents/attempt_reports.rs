@@ -17,12 +17,12 @@ use serde_json::{Map, json};
 use super::host_health::{apply_host_health, checked_reason};
 use super::unassigned_runs::apply_claim;
 use crate::service::agents::AgentService;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::configs::StoredConfig;
 use crate::store::jobs::attempts::StoredPoint;
 use crate::tokens;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of points per report.
 const MAX_POINTS: usize = 500;

@@ -39,7 +39,6 @@ use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::withdraw_offers;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
-use app::domain::allowed_values::LimitedItems;
 use crate::service::gpus::GpuReadings;
 use crate::service::gpus::GpuService;
 use crate::service::jobs::JobService;
@@ -48,6 +47,7 @@ use crate::service::workers::tokens::{WorkerAuth, activate_token};
 use crate::store::TransactionWork;
 use crate::store::cache::state::FleetState;
 use crate::tokens;
+use app::domain::allowed_values::LimitedItems;
 
 /// The desired state of a worker, for its stream.
 pub struct StreamState {

@@ -9,9 +9,9 @@ use app::domain::text::{is_control_or_invisible, is_plain};
 use app::protocol::agents::RegisterRequest;
 
 use super::host_health;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::gpu_from_wire;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of GPUs of a host, and of concurrent jobs.
 pub const MAX_GPUS: u32 = 64;

@@ -17,13 +17,13 @@ use futures_util::stream::BoxStream;
 use super::checkpoint_pruning::{self, prune_superseded};
 use crate::files::artifacts::ArtifactStore;
 use crate::service::agents::attempt_reports::AttemptRef;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::artifacts::ArtifactService;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::Caller;
 use crate::store::Tx;
 use crate::store::artifacts::checkpoints::StoredCheckpoint;
 use crate::text::is_plain_path;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of files of one checkpoint.
 pub const MAX_FILES: usize = 4_096;

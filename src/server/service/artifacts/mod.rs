@@ -27,11 +27,11 @@ use crate::files::uploads::UploadStore;
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
-use app::domain::allowed_values::LimitedItems;
 use crate::service::jobs::JobService;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::jobs::retention::RemovedFiles;
 use crate::text::is_plain_path;
+use app::domain::allowed_values::LimitedItems;
 
 /// What a worker announces about a file.
 #[derive(Debug, Clone)]

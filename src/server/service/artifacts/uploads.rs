@@ -12,13 +12,13 @@ use futures_util::{Stream, StreamExt};
 use crate::files::artifacts::{StoredFile, UploadError};
 use crate::files::uploads::{PartialUpload, UploadTarget};
 use crate::service::agents::attempt_reports::AttemptRef;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::artifacts::ArtifactService;
 use crate::service::artifacts::{UploadAnnouncement, upload_error};
 use crate::service::error::{InvalidInput, ServiceError, UploadRejection};
 use crate::service::unit_of_work::Caller;
 use crate::store::artifacts::StoredArtifact;
 use crate::text::is_plain_path;
+use app::domain::allowed_values::AllowedValues;
 
 /// The size of a write.
 const WRITE_BLOCK_BYTES: usize = 1 << 20;

@@ -10,12 +10,12 @@ use app::protocol::audit::{AuditEntry, AuditFilters, AuditPage, AuditQuery, stri
 use futures_util::Stream;
 use serde_json::Value;
 
-use app::domain::allowed_values::AllowedValues;
 use crate::service::audit::AuditService;
 use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
 use crate::store::cache::state::FleetState;
 use crate::store::{Store, Tx};
+use app::domain::allowed_values::AllowedValues;
 
 /// Default number of entries per page.
 const DEFAULT_PAGE: u32 = 100;

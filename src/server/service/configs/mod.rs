@@ -22,11 +22,11 @@ use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, requ
 use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::checked_name;
 use crate::service::ServiceContext;
-use app::domain::allowed_values::LimitedItems;
 use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
+use app::domain::allowed_values::LimitedItems;
 
 /// The maximum number of files in a bundle.
 pub const MAX_FILES: usize = 200;

@@ -29,9 +29,9 @@ use super::unit_of_work::UnitOfWork;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
 use crate::service::agents::registration::MAX_GPUS;
-use app::domain::allowed_values::LimitedItems;
 use crate::service::workers::WorkerService;
 use crate::store::cache::state::FleetState;
+use app::domain::allowed_values::LimitedItems;
 
 const MAX_SAMPLES: usize = 12;
 /// The maximum length of the reason for withholding a GPU, in characters; the rest is cut.

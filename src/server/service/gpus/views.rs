@@ -15,12 +15,12 @@ use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;
 
 use crate::service::access::Principal;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::GpuService;
 use crate::service::gpus::gpu_to_wire;
 use crate::service::workers::list::{PageRange, WorkerListRow};
 use crate::service::workers::views::{HeldJobs, load_held_jobs};
+use app::domain::allowed_values::AllowedValues;
 
 /// Default number of workers per page.
 const DEFAULT_WORKERS: u32 = 50;

@@ -10,11 +10,11 @@ use app::protocol::jobs::overrides::{OverrideChange, OverrideDiff, OverrideValue
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use app::domain::allowed_values::AllowedValues;
 use crate::service::configs::{bundle_bytes, invalid_fields, json_object};
 use crate::service::error::{InvalidInput, ServiceError, require_valid};
 use crate::store::configs::StoredConfig;
 use crate::tokens::hex;
+use app::domain::allowed_values::AllowedValues;
 
 /// Returns the changes of these overrides, and the configuration as the job runs it.
 pub fn apply(

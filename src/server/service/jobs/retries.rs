@@ -9,7 +9,6 @@ use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
 
-use app::domain::allowed_values::AllowedValues;
 use crate::service::artifacts::checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
@@ -18,6 +17,7 @@ use crate::service::jobs::overrides as job_overrides;
 use crate::service::jobs::{check_key, find_by_key, highest_priority, insert_job, remember_key};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::{configs, secrets};
+use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of checkpoints that are searched for a name.
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;

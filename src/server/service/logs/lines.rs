@@ -12,12 +12,12 @@ use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches
 use crate::clock::thread_cpu_time;
 use crate::files::log_index::BLOCK_BYTES;
 use crate::files::log_lines::{LogFileLine, LogFileLines};
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
+use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of lines or hits in a response.
 const MAX_LINES: u32 = 1_000;

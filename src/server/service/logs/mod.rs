@@ -20,8 +20,8 @@ use crate::files::logs::{IncomingLogChunk, LogAppendResult};
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
 use crate::service::agents::attempt_reports::AttemptRef;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::jobs::JobService;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 pub const MAX_READ_BYTES: u32 = 1 << 20;
 

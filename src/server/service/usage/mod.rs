@@ -23,11 +23,11 @@ use serde_json::Value;
 use super::access::Principal;
 use super::error::{InvalidInput, ServiceError, parse_moment};
 use crate::service::ServiceContext;
-use app::domain::allowed_values::AllowedValues;
 use crate::store::Tx;
 use crate::store::audit::{AuditFilter, AuditOrder};
 use crate::store::usage::PresenceEvent;
 use crate::store::workers::StoredWorker;
+use app::domain::allowed_values::AllowedValues;
 
 const DAY: Millis = Millis::from_secs(86_400);
 /// The default length of the period.

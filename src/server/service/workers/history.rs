@@ -5,11 +5,11 @@ use app::domain::time::{Millis, Timestamp};
 use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
 use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::system::overview::{DAY, failure_streak};
 use crate::service::workers::WorkerService;
 use crate::store::jobs::attempts::{AttemptCursor, StoredAttempt};
+use app::domain::allowed_values::AllowedValues;
 
 /// Default number of attempts per page.
 const DEFAULT_PAGE: u32 = 100;

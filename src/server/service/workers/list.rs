@@ -16,12 +16,12 @@ use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView,
 
 use crate::service::access::Principal;
 use crate::service::agents::presence::last_seen;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
+use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.
 const MAX_FACET_CHOICES: usize = 12;

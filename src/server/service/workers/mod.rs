@@ -29,11 +29,11 @@ use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
 use crate::service::agents::liveness::offline_at;
 use crate::service::agents::token_conflict::TakeoverTracker;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use crate::service::audit::AuditService;
 use crate::service::gpus::GpuReadings;
 use crate::store::StoreError;
 use crate::tokens::hex;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum length of a worker's name, in characters.
 const MAX_NAME: usize = 64;

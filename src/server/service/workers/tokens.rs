@@ -15,13 +15,13 @@ use serde_json::json;
 
 use super::local::rotate_local_token;
 use crate::service::agents::token_conflict::{host_of_peer, listens_elsewhere};
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
 use crate::store::workers::{LastContact, StoredWorker};
 use crate::tokens;
+use app::domain::allowed_values::AllowedValues;
 
 /// The maximum lifetime of a token that expires: ten years.
 const MAX_TOKEN_LIFETIME: Millis = Millis::from_secs(3_660 * 86_400);

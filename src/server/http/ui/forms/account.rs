@@ -14,8 +14,8 @@ use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::access::tokens::MAX_TOKEN_DAYS;
-use app::domain::allowed_values::AllowedValues;
 use crate::text::local_path;
+use app::domain::allowed_values::AllowedValues;
 
 const PAGE_URL: &str = "/account";
 

@@ -27,9 +27,9 @@ use super::FLASH_COOKIE;
 use crate::http::edge::request::{current_locale, current_user};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::text::local_path;
+use app::domain::allowed_values::AllowedValues;
 
 /// The fields of a form.
 pub type FormFields = BTreeMap<String, String>;

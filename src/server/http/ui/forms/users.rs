@@ -13,8 +13,8 @@ use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
 use crate::http::edge::request::caller_from_principal;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
-use app::domain::allowed_values::AllowedValues;
 use crate::service::error::{InvalidInput, ServiceError};
+use app::domain::allowed_values::AllowedValues;
 
 const PAGE_URL: &str = "/admin/users";
 
