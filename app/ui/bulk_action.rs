@@ -95,7 +95,11 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             confirmation: BulkConfirmation {
                 class: "btn btn-error",
                 opposite: None,
-                texts: |words| BulkTexts { count: words.delete, consequence: words.delete_text, done: words.deleted_workers },
+                texts: |words| BulkTexts {
+                    count: words.delete,
+                    consequence: words.delete_text,
+                    done: words.deleted_workers,
+                },
             },
         },
         BulkAction::Cancel => BulkActionRow {

@@ -413,6 +413,12 @@ mod tests {
     }
 
     #[test]
+    fn example_of_a_query_has_all_filters() {
+        let text = format!("{:?}", JobsQuery::example());
+        assert!(!text.contains("None"), "{text}");
+    }
+
+    #[test]
     fn a_job_is_submitted_again_with_all_its_fields() {
         let again = SubmitJob { dry_run: true, ..SubmitJob::from_job(&JobView::example()) };
         assert_eq!(again, SubmitJob::example());

@@ -27,7 +27,7 @@ pub struct RetryJob {
     pub secrets: Option<Vec<String>>,
 }
 
-/// The answer to [`SubmitJob`](super::SubmitJob).
+/// The answer to `SubmitJob`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubmitJobResponse {

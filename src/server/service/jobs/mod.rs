@@ -17,6 +17,7 @@ pub mod views;
 use std::sync::Arc;
 
 use app::domain::access::{Permission, Permissions};
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
 use app::domain::job::{Job, JobSpec, JobTransitionError};

@@ -4,7 +4,7 @@ use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobState, PreviousAttempt};
+use app::domain::job::{Job, JobState};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
