@@ -1,4 +1,5 @@
 //! What a field may contain, and what is limited in number. The server has a sentence for each.
+#![expect(missing_docs, reason = "the sentences of the server say it in full")]
 
 /// What a field may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -184,8 +184,8 @@ fn scene() -> impl Strategy<Value = (Vec<Worker>, Vec<Job>)> {
     let host =
         (prop::collection::vec(prop_oneof![Just(0_u32), Just(24), Just(80)], 0..4), 1_u32..4, 0_u8..6, unavailable);
     let demand = (prop::option::of(1_u32..4), prop::option::of(prop_oneof![Just(20.0), Just(60.0)]), 0_u8..3);
-    let job = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
-    (prop::collection::vec(host, 0..6), prop::collection::vec(job, 0..14)).prop_map(|(hosts, jobs)| {
+    let generated_job = (demand, 0_u8..50, 0_i64..7_200_000, 0_u8..3);
+    (prop::collection::vec(host, 0..6), prop::collection::vec(generated_job, 0..14)).prop_map(|(hosts, jobs)| {
         let host = |(n, (sizes, max_jobs, kind, unavailable)): (u16, (Vec<u32>, u32, u8, Vec<u32>))| {
             let listens = with_unavailable_gpus(worker(n, &sizes, max_jobs), &unavailable);
             let made = Worker { labels: label("rack", if kind % 2 == 0 { "a" } else { "b" }), ..listens };

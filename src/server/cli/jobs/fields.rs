@@ -12,7 +12,6 @@ use crate::cli::run::{collect_labels, one_of, parse_label, parse_override};
 use crate::cli::table::TableCell;
 
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub struct SubmitFlags {
     /// Configuration to run.
     config: String,

@@ -89,9 +89,9 @@ impl AccessService {
     /// the permissions have changed.
     pub async fn wait_until_revoked(&self, grant: &AuthGrant) {
         let idle = self.context.policy.accounts.session_idle;
-        let mut changes = self.context.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
+        let mut updates = self.context.notifier.subscribe_topic(&Topic::Access(grant.user.clone()));
         loop {
-            changes.mark_unchanged();
+            updates.mark_unchanged();
             let now = self.context.now();
             let wait = match self.resolve_credential(&grant.credential).await {
                 Err(_) => RETRY_DELAY,
@@ -105,7 +105,7 @@ impl AccessService {
                 }
             };
             tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
+                changed = updates.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(wait) => {}
             }
         }

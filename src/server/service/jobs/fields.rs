@@ -24,6 +24,7 @@ use crate::store::jobs::{JobColumn, JobFilter, JobNameFilter};
 const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
 /// The maximum number of secrets of a job.
 const MAX_SECRETS: usize = 64;
+/// The maximum length of a filter by name.
 const MAX_NAME_FILTER_CHARS: usize = 100;
 
 /// Returns the invalid fields of a submit, independent of configurations and workers.

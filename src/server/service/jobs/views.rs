@@ -32,8 +32,6 @@ const DEFAULT_PAGE: u32 = 100;
 const MAX_PAGE: u32 = 1_000;
 /// The maximum number of checkpoints in a job's view.
 const MAX_RESUMABLE: usize = 20;
-/// The maximum length of a filter by name.
-const MAX_NAME_FILTER_CHARS: usize = 100;
 /// The maximum number of job-worker comparisons per response: enough for a thousand different requirements and a hundred
 /// workers.
 const MAX_COMPARISONS: usize = 100_000;
