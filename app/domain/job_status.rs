@@ -1,4 +1,4 @@
-//! The statuses of a job: one row of facts for each. Whoever treats statuses differently asks these facts, so that a
+//! The statuses of a job: one row of facts for each. Code that treats statuses differently asks these facts, so that a
 //! new status needs a row here and no decision elsewhere.
 
 use crate::words::wire_words;

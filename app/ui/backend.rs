@@ -7,6 +7,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use leptos::prelude::expect_context;
+
 use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::protocol::access::SessionView;
 use crate::protocol::artifacts::ArtifactsPage;
@@ -28,6 +30,11 @@ pub type BackendFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Se
 
 /// The shared backend that pages take from their context.
 pub type SharedBackend = Arc<dyn Backend>;
+
+/// The backend of all pages. Its context exists on every page, but not while routes are listed.
+pub(crate) fn use_backend() -> SharedBackend {
+    expect_context::<SharedBackend>()
+}
 
 /// Read access for pages; writes are forms that post to `/ui/…` (see `CONTRIBUTING.md`, "A page").
 pub trait Backend: Send + Sync {
@@ -74,6 +81,12 @@ pub trait Backend: Send + Sync {
 /// The shared backend that server-rendered pages take from their context.
 #[cfg(feature = "ssr")]
 pub type SharedServerPageBackend = Arc<dyn ServerPageBackend>;
+
+/// The backend of pages that are rendered on the server only.
+#[cfg(feature = "ssr")]
+pub(crate) fn use_page_backend() -> SharedServerPageBackend {
+    expect_context::<SharedServerPageBackend>()
+}
 
 /// A submit form that the user is filling in.
 #[cfg(feature = "ssr")]

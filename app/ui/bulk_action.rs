@@ -1,7 +1,7 @@
 //! The actions on several items: one row for each, from which the lists, the page that confirms them and its message are
 //! built.
 
-use super::components::icon::Glyph;
+use super::glyph::Glyph;
 use super::locales::Language;
 #[cfg(feature = "ssr")]
 use super::locales::sentence::Count;

@@ -7,7 +7,7 @@ use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::path;
 
 use super::clock::PageClock;
-use super::components::icon::{Glyph, Icon};
+use super::components::icon::Icon;
 use super::components::layout::{Brand, Layout};
 use super::components::time::RelativeTime;
 use super::erase::Erase;
@@ -17,6 +17,7 @@ use super::page_problem::word_for_page;
 use super::prefs::Prefs;
 use crate::domain::time::Timestamp;
 use crate::protocol::problem::Problem;
+use crate::ui::glyph::Glyph;
 
 /// The content of the page.
 #[derive(Debug, Clone)]

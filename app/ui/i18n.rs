@@ -14,5 +14,11 @@ pub(crate) fn t() -> &'static Language {
 #[cfg(feature = "hydrate")]
 pub(crate) fn t() -> &'static Language {
     static LANGUAGE: std::sync::OnceLock<Language> = std::sync::OnceLock::new();
-    LANGUAGE.get_or_init(|| Language::read(super::browser::embedded_strings().leak()))
+    LANGUAGE.get_or_init(|| Language::read(embedded_strings().leak()))
+}
+
+#[cfg(feature = "hydrate")]
+fn embedded_strings() -> String {
+    let element = leptos::prelude::document().get_element_by_id("words");
+    element.and_then(|element| element.get_attribute("data-words")).unwrap_or_default()
 }

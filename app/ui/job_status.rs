@@ -1,9 +1,9 @@
 //! How the status of a job is presented: its badge, its color in a terminal, and what pages say about it.
 
-use super::components::icon::Glyph;
-use super::components::status::StatusStyle;
+use super::glyph::Glyph;
 use super::locales::sentence::Text;
 use super::locales::words::{Job as JobWords, Status as StatusWords};
+use super::status_style::StatusStyle;
 use crate::protocol::status::JobStatus;
 
 /// The tone of a status, which decides its color.

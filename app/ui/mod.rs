@@ -24,6 +24,7 @@ pub mod flash;
 #[cfg(feature = "ssr")]
 pub(crate) mod form_errors;
 mod format;
+mod glyph;
 #[cfg(feature = "hydrate")]
 pub(crate) mod http_backend;
 mod http_status;
@@ -53,7 +54,6 @@ mod navigation;
 pub mod page_problem;
 mod page_query;
 mod pages;
-mod palette;
 #[cfg(feature = "ssr")]
 pub mod pending;
 pub mod prefs;
@@ -67,6 +67,7 @@ mod server_rendered;
 #[cfg(feature = "ssr")]
 mod shell;
 mod shortcuts;
+mod status_style;
 pub mod submit_form;
 #[cfg(feature = "ssr")]
 pub mod terminal;

@@ -1,10 +1,10 @@
 //! The main pages: one table for the navigation, its keyboard shortcuts and the search.
 
-use super::components::icon::Glyph;
 use super::locales::sentence::Text;
 use super::locales::words::Pages;
 use super::prefs::Prefs;
 use crate::domain::access::Permission;
+use crate::ui::glyph::Glyph;
 
 /// A page in the navigation.
 pub(crate) struct NavPage {

@@ -1,8 +1,10 @@
-//! Query strings of pages: serialized from the API's query types, so that fields are declared once.
+//! Query strings and addresses of pages: serialized from the API's query types, so that fields are declared once.
 
 use leptos_router::params::ParamsMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::protocol::jobs::JobsQuery;
 
 /// Parameters with a time, which users may type in UTC without seconds and zone.
 const TIMES: [&str; 3] = ["since", "until", "ended_since"];
@@ -14,6 +16,11 @@ pub(crate) fn query_string(query: &impl Serialize) -> String {
     // An equals sign of a value is encoded.
     let pairs: Vec<_> = pairs.split('&').filter(|pair| !pair.is_empty() && !pair.ends_with('=')).collect();
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// The address of the list of jobs with these filters.
+pub(crate) fn jobs_url(query: &JobsQuery) -> String {
+    format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
 }
 
 /// Reads the query from a page's address. Empty, unknown and invalid parameters are ignored.
@@ -45,7 +52,7 @@ mod tests {
     use crate::protocol::audit::{AuditFilters, AuditQuery};
     use crate::protocol::gpus::GpusQuery;
     use crate::protocol::gpus::history::{HistoryQuery, HistoryRange};
-    use crate::protocol::jobs::{AttemptQuery, JobLiveQuery, JobsQuery};
+    use crate::protocol::jobs::{AttemptQuery, JobLiveQuery};
     use crate::protocol::logs::{LogLinesQuery, LogQuery, LogSearchQuery};
     use crate::protocol::search::SearchQuery;
     use crate::protocol::status::{GpuState, JobPhase, WorkerStatus};

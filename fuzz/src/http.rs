@@ -1,3 +1,3 @@
 //! The server's modules, where they look for each other.
 
-pub(crate) use crate::{http_access as access, http_edge as edge};
+pub(crate) use crate::{http_edge as edge, http_guards as guards};

@@ -38,8 +38,8 @@ mod secret;
 mod supervisor;
 
 mod http;
-mod http_access;
 mod http_edge;
+mod http_guards;
 #[path = "../../src/server/text.rs"]
 mod text;
 mod tls;

@@ -74,11 +74,6 @@ pub(crate) fn set_theme(theme: Theme) {
     });
 }
 
-/// The translated texts that are embedded in the page.
-pub(crate) fn embedded_strings() -> String {
-    document().get_element_by_id("words").and_then(|element| element.get_attribute("data-words")).unwrap_or_default()
-}
-
 /// The horizontal position of the pointer in the element that listens, from 0 (left edge) to 1 (right edge).
 pub(crate) fn pointer_fraction(event: &leptos::ev::PointerEvent) -> f64 {
     let element = event.current_target().and_then(|target| target.dyn_into::<Element>().ok());

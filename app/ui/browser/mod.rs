@@ -15,9 +15,9 @@ mod selection;
 mod visibility;
 #[cfg(feature = "hydrate")]
 pub(crate) use dom::{
-    check_session, copy_to_clipboard, embedded_strings, focused_node, load_notifications, now, origin, path,
-    path_and_query, pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form,
-    subscribe, time_zone, top_and_height, utc_offset_minutes,
+    check_session, copy_to_clipboard, focused_node, load_notifications, now, origin, path, path_and_query,
+    pointer_fraction, post_form, restore_focus, save_notifications, set_theme, submit_enclosing_form, subscribe,
+    time_zone, top_and_height, utc_offset_minutes,
 };
 #[cfg(feature = "hydrate")]
 pub(crate) use fragments::{

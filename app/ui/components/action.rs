@@ -8,11 +8,12 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::hooks::use_query_map;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::domain::access::Permission;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormResponse, Undo};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::notifications::use_notifications;
 use crate::ui::prefs::Prefs;

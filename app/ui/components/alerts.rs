@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::match_summary::summary_text;
 use super::time::RelativeTime;
 use crate::protocol::jobs::JobsQuery;
@@ -11,10 +11,11 @@ use crate::protocol::overview::{AlertCode, AlertView, OverviewView, Severity};
 use crate::protocol::status::JobPhase;
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::OverviewAlerts;
-use crate::ui::pages::jobs::jobs_url;
+use crate::ui::page_query::jobs_url;
 
 /// The list of alerts, or a message that there are none.
 #[component]

@@ -3,10 +3,11 @@
 use leptos::prelude::*;
 
 use super::copy::CopyButton;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::time::RelativeTime;
 use crate::protocol::artifacts::ArtifactView;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 

@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::problem_panel::use_login_url;
 use crate::domain::time::Millis;
 use crate::ui::browser;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::{Staleness, StreamStatus, use_live};
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::schedule::after;
 

@@ -7,13 +7,13 @@ use leptos::prelude::*;
 
 use super::action::{ActionButton, ConfirmedAction, OptimisticUpdate};
 use super::field::Field;
-use super::icon::Glyph;
 use crate::domain::text::escape;
 use crate::protocol::status::{WorkerStatus, WorkerType};
 use crate::protocol::workers::WorkerView;
 use crate::ui::browser;
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::schedule::on_next_frame;

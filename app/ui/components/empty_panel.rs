@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
+use crate::ui::glyph::Glyph;
 
 use crate::ui::erase::Erase;
 

@@ -2,11 +2,12 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::domain::text::{escape, escape_lines};
 use crate::protocol::audit::AuditLogEvent;
 use crate::ui::clock::use_clock;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// How an event is described.

@@ -2,10 +2,11 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::domain::text::split_headline;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::logs::view_state::LogViewState;
 

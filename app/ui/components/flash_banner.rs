@@ -6,10 +6,11 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::action::{OptimisticUpdate, UndoButton};
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::problem_panel::ProblemNotice;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, FormName, Undo};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::notifications::Notifications;
 

@@ -3,8 +3,9 @@
 use leptos::prelude::*;
 
 use super::action::ButtonLink;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// The steps; those that are known to be completed have a check mark.

@@ -11,13 +11,13 @@ use crate::domain::ids::{JobId, WorkerId};
 use crate::protocol::gpus::history::{FleetHistory, GpuHistory, GpuSeries, HistoryRange};
 use crate::protocol::topic::Topic;
 use crate::ui::axis;
-use crate::ui::backend::BackendFuture;
+use crate::ui::backend::{BackendFuture, use_backend};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::live::live_signal;
-use crate::ui::pages::{Skeleton, use_backend};
 use crate::ui::view_scope::ViewScope;
 
 /// Maximum number of GPUs for which peaks are drawn: more would hide each other.

@@ -1,9 +1,9 @@
 //! How the state of a GPU is displayed: the same in tables, tiles, squares and filters.
 
-use super::icon::Glyph;
-use super::status::StatusStyle;
 use crate::protocol::status::GpuState;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::status_style::StatusStyle;
 
 /// Returns the class of the border of a tile or a square.
 pub(crate) const fn edge_class(state: GpuState) -> &'static str {

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::chart::sparkline::Sparkline;
 use super::gpu_state::gpu_state_style;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::progress_bar::ProgressBar;
 use super::status::StatusBadge;
 use super::time::RelativeTime;
@@ -12,6 +12,7 @@ use crate::protocol::gpu::GpuView;
 use crate::protocol::status::WorkerStatus;
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::{format, gpu_readings};
 

@@ -10,11 +10,12 @@ use super::problem_panel::ProblemPanel;
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::protocol::gpus::history::{JobMetrics, MetricSeries};
 use crate::ui::axis::{AxisRange, smooth};
+use crate::ui::backend::use_backend;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
-use crate::ui::pages::{Skeleton, use_backend};
 use crate::ui::view_scope::ViewScope;
 
 /// The weights of previous values in smoothing, with their values in the URL; the first is the default.

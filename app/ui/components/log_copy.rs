@@ -6,12 +6,13 @@ use std::time::Duration;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::log_reader::LogReader;
 use crate::domain::log_text::plain_text;
 use crate::protocol::problem::Problem;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::logs::view_state::LogViewState;
 use crate::ui::notifications::use_notifications;

@@ -3,11 +3,12 @@
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::log_line::StyledText;
 use crate::domain::ids::JobId;
 use crate::protocol::jobs::LogChunk;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::use_job_feed;
 use crate::ui::logs::{LineContent, TailBuffer, TailLine};

@@ -4,11 +4,12 @@ use leptos::ev::{Event, KeyboardEvent, SubmitEvent, keydown};
 use leptos::html::Input;
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::log_copy::CopySelected;
 use super::log_reader::LogReader;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::logs::search::LogSearchState;
 use crate::ui::logs::view_state::{LogSearchTerms, LogViewState};

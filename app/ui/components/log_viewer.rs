@@ -4,12 +4,13 @@ use leptos::ev::{KeyboardEvent, MouseEvent, WheelEvent, resize};
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::log_line::LogLineText;
 use super::log_reader::{LogReader, RenderedLine, pixels};
 use super::problem_panel::RequestIdText;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::logs::viewport::LogViewport;
 use crate::ui::schedule::on_next_frame;

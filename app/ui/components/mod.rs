@@ -34,6 +34,7 @@ pub(crate) mod job_request;
 pub(crate) mod job_table;
 pub(crate) mod keyboard;
 pub(crate) mod labels;
+pub(crate) mod last_seen;
 pub(crate) mod latest_events;
 pub(crate) mod layout;
 pub(crate) mod list_controls;
@@ -53,8 +54,10 @@ pub(crate) mod progress_bar;
 #[cfg(feature = "ssr")]
 pub(crate) mod qr;
 pub(crate) mod row_selection;
+pub(crate) mod sample_tile;
 pub(crate) mod sample_viewer;
 pub(crate) mod samples;
+pub(crate) mod skeleton;
 pub(crate) mod stable_rows;
 #[cfg(feature = "ssr")]
 pub(crate) mod stat_tile;
@@ -71,6 +74,7 @@ pub(crate) mod timeline;
 pub(crate) mod toasts;
 #[cfg(feature = "ssr")]
 pub(crate) mod usage_charts;
+pub(crate) mod worker_badge;
 pub(crate) mod worker_connect;
 pub(crate) mod worker_link;
 pub(crate) mod worker_table;

@@ -4,9 +4,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::copy::CopyButton;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::protocol::problem::Problem;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::http_status::set_status;
 use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;

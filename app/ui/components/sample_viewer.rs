@@ -3,10 +3,11 @@
 
 use leptos::prelude::*;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::modal::use_modal;
-use super::samples::{SampleTile, caption};
+use super::sample_tile::{SampleTile, caption};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::safe_url::SafeUrl;
 use crate::ui::samples::{Direction, SampleImage, neighbor};

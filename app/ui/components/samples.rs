@@ -1,15 +1,15 @@
-//! Samples as tiles, and the newest samples of a job.
+//! The newest samples of a job.
 
 use leptos::prelude::*;
 
 use super::action::MoreLink;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::sample_viewer::{SampleViewer, sample_tile};
 use crate::domain::ids::JobId;
 use crate::protocol::artifacts::ArtifactsPage;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
-use crate::ui::safe_url::SafeUrl;
 use crate::ui::samples::{SampleImage, samples};
 
 /// The maximum number of samples of the newest step that are shown.
@@ -47,35 +47,4 @@ pub(crate) fn NewestSamples(id: JobId, files: Memo<ArtifactsPage>, empty: Signal
 fn newest_step_samples(all: &[SampleImage]) -> Vec<SampleImage> {
     let step = all.last().and_then(|sample| sample.step);
     all.iter().filter(|sample| sample.step == step).take(MAX_SHOWN).cloned().collect()
-}
-
-/// A sample with its step. A click opens the file, unless `open` prevents the default action.
-#[component]
-pub(crate) fn SampleTile(
-    sample: SampleImage,
-    #[prop(optional)] open: Option<Callback<leptos::ev::MouseEvent>>,
-) -> impl IntoView {
-    let url = SafeUrl::from_data(&sample.file.url).into_string();
-    let source = url.clone();
-    let alt = t().job.sample_alt.of(&sample.file.path);
-    let on_click = move |event| {
-        if let Some(open) = open {
-            open.run(event);
-        }
-    };
-    view! {
-        <a href=url rel="external" target="_blank" on:click=on_click>
-            <img src=source alt=alt loading="lazy" width="256" height="256"/>
-            <span class="gallery-caption">{caption(&sample)}</span>
-        </a>
-    }
-    .into_erased()
-}
-
-/// Returns a short caption: the step and the key of the sample.
-pub(crate) fn caption(sample: &SampleImage) -> String {
-    match sample.step {
-        Some(step) => format!("{} · {}", t().job.samples_step.of(t().format_integer(step)), sample.key),
-        None => sample.key.clone(),
-    }
 }

@@ -3,24 +3,16 @@
 
 use leptos::prelude::*;
 
-use super::gpu_table::UnavailableBadge;
-use super::icon::{Glyph, Icon};
-use super::worker_token::TokenBadges;
+use super::icon::Icon;
 use crate::protocol::status::{ArtifactKind, JobStatus, Target, WorkerStatus, WorkerType};
 use crate::protocol::workers::WorkerView;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::job_status::job_status_style;
 use crate::ui::locales::sentence::Text;
 use crate::ui::locales::words::Status as StatusWords;
-
-/// The style of a status. Class names are literals, because the style sheet is generated from the words in the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StatusStyle {
-    pub class: &'static str,
-    pub glyph: Glyph,
-    pub label: Text,
-}
+use crate::ui::status_style::StatusStyle;
 
 /// Returns the style of a worker's status; `was_here` distinguishes an offline worker from one that never connected.
 pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was_here: bool) -> StatusStyle {
@@ -36,7 +28,7 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
 }
 
 /// Returns the style of a worker's status, with its own label if the connection was lost.
-fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
+pub(super) fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
     let style = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
     match worker.status {
         // Its job may still run, but nothing is heard of it.
@@ -100,43 +92,6 @@ pub(crate) fn StatusBadge(style: StatusStyle) -> impl IntoView {
 #[component]
 pub(crate) fn JobBadge(status: JobStatus) -> impl IntoView {
     view! { <StatusBadge style=job_status_style(&t().status, status)/> }.into_erased()
-}
-
-/// A worker's status, with badges for a requested drain, an agent that does not verify the server's certificate, an
-/// unhealthy host, unavailable GPUs, and problems of the token.
-#[component]
-pub(crate) fn WorkerBadge(worker: WorkerView) -> impl IntoView {
-    let unverified = worker.tls_verify == Some(false);
-    let hidden_drain = worker.draining && worker.status != WorkerStatus::Draining;
-    view! {
-        <StatusBadge style=worker_style(&t().status, &worker)/>
-        {hidden_drain.then(|| view! { <span class="chip">{t().worker.draining}</span> })}
-        {unverified.then(|| view! {
-            <span class="status status-warn" title=t().worker.unverified_hint>
-                <Icon glyph=Glyph::Warning/>
-                <span>{t().worker.unverified}</span>
-            </span>
-        })}
-        <HostHealthBadge worker=worker.clone()/>
-        <UnavailableBadge worker=worker.clone()/>
-        <TokenBadges worker=worker/>
-    }
-    .into_erased()
-}
-
-/// A badge for an unhealthy host of a worker that is not offline.
-#[component]
-fn HostHealthBadge(worker: WorkerView) -> impl IntoView {
-    let why = worker.unhealthy_reason.filter(|_| worker.status != WorkerStatus::Offline);
-    let badge = why.map(|why| {
-        view! {
-            <span class="status status-warn" title=t().worker.unhealthy_because.of(&why)>
-                <Icon glyph=Glyph::Warning/>
-                <span>{t().worker.unhealthy}</span>
-            </span>
-        }
-    });
-    badge.into_erased()
 }
 
 #[cfg(test)]

@@ -4,16 +4,18 @@ use leptos::prelude::*;
 
 use super::blocker_text::{describe_blocker, suggest_fix};
 use super::copy::Command;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::match_summary::summary_text;
 use super::problem_panel::ProblemNotice;
-use super::status::{StatusBadge, StatusStyle};
+use super::status::StatusBadge;
 use crate::protocol::jobs::explain::{ExplanationView, VerdictCode, WorkerExplanationView};
 use crate::protocol::jobs::submit::SubmitPreviewResponse;
 use crate::protocol::problem::Problem;
 use crate::ui::backend::{DraftPreview, SubmitCommands};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::status_style::StatusStyle;
 
 /// The maximum number of workers that are listed.
 const MAX_WORKERS: usize = 30;

@@ -3,9 +3,10 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::prefs::{Prefs, Theme};
 

@@ -3,13 +3,13 @@
 
 use leptos::prelude::*;
 
-use super::icon::Glyph;
 use super::status::outcome_style;
 use crate::domain::time::Timestamp;
 use crate::protocol::jobs::JobView;
 use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::timeline::{JobTimeline, TimelineLane, TimelinePhase, TimelineSegment, axis_marks, coarse_now};
 

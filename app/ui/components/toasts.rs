@@ -5,10 +5,11 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::action::{OptimisticUpdate, UndoButton};
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::problem_panel::RequestIdText;
 use super::time::RelativeTime;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::notifications::{Notification, Notifications, Toast, use_notifications};
 

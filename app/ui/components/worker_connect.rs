@@ -6,12 +6,13 @@ use leptos::prelude::*;
 
 use super::action::ButtonLink;
 use super::copy::CopyBlock;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
 use super::time::RelativeTime;
 use super::worker_table::describe_gpus;
 use crate::protocol::workers::{RejectedAgentView, WorkerView, uses_loopback_address};
 use crate::ui::erase::Erase;
 use crate::ui::flash::{StartMethod, StartMethodKind};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
 use crate::ui::prefs::Prefs;

@@ -4,11 +4,12 @@ use leptos::prelude::*;
 
 use super::drain::drained_notes;
 use super::labels::{LabelChips, MAX_IN_ROW};
+use super::last_seen::LastSeen;
 use super::progress_bar::ProgressBar;
 use super::row_selection::{row_checkbox, select_all_checkbox};
 use super::stable_rows::stable_rows;
-use super::status::{WorkerBadge, worker_type_label};
-use super::time::RelativeTime;
+use super::status::worker_type_label;
+use super::worker_badge::WorkerBadge;
 use crate::domain::access::Permission;
 use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
@@ -121,15 +122,6 @@ pub(crate) fn describe_gpus(words: &Workers, worker: &WorkerView) -> String {
         (0, _) => words.no_gpu.to_owned(),
         (count, true) => some(count, worker.gpu_name.as_deref().unwrap_or("GPU")),
         (_, false) => parts.join(", "),
-    }
-}
-
-/// The time of the worker's last heartbeat.
-#[component]
-pub(crate) fn LastSeen(worker: WorkerView) -> impl IntoView {
-    match worker.last_heartbeat {
-        Some(at) => view! { <RelativeTime at=at/> }.into_erased(),
-        None => t().time.never.into_erased(),
     }
 }
 

@@ -4,13 +4,14 @@
 use leptos::prelude::*;
 
 use super::field::Field;
-use super::icon::{Glyph, Icon};
+use super::icon::Icon;
+use super::last_seen::LastSeen;
 use super::time::RelativeTime;
-use super::worker_table::LastSeen;
 use crate::domain::time::Millis;
 use crate::protocol::workers::WorkerView;
 use crate::ui::clock::{PageClock, use_clock};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// An alert that two agents use the token, with a button that resolves it.

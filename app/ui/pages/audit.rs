@@ -3,19 +3,22 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::{Skeleton, TimeZoneInput, input_timestamp, use_page_backend};
+use super::{TimeZoneInput, input_timestamp};
 use crate::domain::text::{escape, escape_lines};
 use crate::protocol::audit::{AuditEntry, AuditFilters, AuditPage as Page, AuditQuery};
 use crate::ui::audit_actions::{action_sentence, action_sentences};
+use crate::ui::backend::use_page_backend;
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::pager::Pager;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::subject_link::subject_link;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::page_query::{from_params, query_string};
 

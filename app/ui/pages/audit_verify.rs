@@ -2,13 +2,15 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_page_backend};
 use crate::domain::text::escape;
 use crate::protocol::audit::{AuditFault, AuditVerification};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::backend::use_page_backend;
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 #[component]

@@ -2,16 +2,18 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_page_backend};
 use crate::domain::access::Permission;
 use crate::protocol::configs::{ConfigView, ConfigsPage};
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::format::config_url;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
 use crate::ui::prefs::Prefs;

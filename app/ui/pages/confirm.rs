@@ -4,11 +4,12 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
 use super::passkeys::{PasskeyError, PasskeyScript};
-use super::{Skeleton, use_page_backend};
 use crate::domain::second_factor::AvailableFactors;
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::field::Field;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::i18n::t;

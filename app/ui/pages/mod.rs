@@ -47,6 +47,8 @@ pub(crate) mod train;
 #[cfg(feature = "ssr")]
 mod train_changes;
 #[cfg(feature = "ssr")]
+mod train_form_fields;
+#[cfg(feature = "ssr")]
 pub(crate) mod usage;
 #[cfg(feature = "ssr")]
 pub(crate) mod user;
@@ -64,22 +66,8 @@ pub(crate) mod workers;
 use leptos::prelude::*;
 
 use crate::domain::time::Timestamp;
-use crate::ui::backend::SharedBackend;
-#[cfg(feature = "ssr")]
-use crate::ui::backend::SharedServerPageBackend;
 use crate::ui::clock::PageClock;
 use crate::ui::erase::Erase;
-
-/// The backend of all pages. Its context exists on every page, but not while routes are listed.
-pub(crate) fn use_backend() -> SharedBackend {
-    expect_context::<SharedBackend>()
-}
-
-/// The backend of pages that are rendered on the server only.
-#[cfg(feature = "ssr")]
-fn use_page_backend() -> SharedServerPageBackend {
-    expect_context::<SharedServerPageBackend>()
-}
 
 /// The value of a date-time field, in the user's time zone.
 fn input_timestamp(moment: Option<&String>, clock: PageClock) -> Option<String> {
@@ -94,10 +82,4 @@ fn TimeZoneInput(clock: PageClock) -> impl IntoView {
     let zone = untrack(|| clock.zone_name());
     let is_utc = zone == "UTC";
     view! { <input type="hidden" name="time_zone" value=zone disabled=is_utc/> }.into_erased()
-}
-
-/// A placeholder while data is loading; never part of a response, because the server waits for the data.
-#[component]
-pub(crate) fn Skeleton() -> impl IntoView {
-    view! { <div class="skeleton-panel" aria-hidden="true"></div> }.into_erased()
 }

@@ -3,8 +3,6 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::jobs::jobs_url;
-use super::{Skeleton, use_backend};
 use crate::domain::access::Permission;
 use crate::domain::time::Millis;
 use crate::protocol::audit::AuditPage;
@@ -14,7 +12,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::protocol::topic::Topic;
 use crate::protocol::workers::WorkerCounts;
-use crate::ui::backend::{BackendFuture, SharedBackend};
+use crate::ui::backend::{BackendFuture, SharedBackend, use_backend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::{MoreLink, TrainLink};
 use crate::ui::components::alerts::Alerts;
@@ -22,18 +20,21 @@ use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::getting_started::GettingStarted;
 use crate::ui::components::gpu_charts::{FleetChart, FleetGpus};
-use crate::ui::components::icon::Glyph;
 use crate::ui::components::job_table::{JobProgress, JobTable};
 use crate::ui::components::latest_events::LatestEvents;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
-use crate::ui::components::status::{JobBadge, WorkerBadge};
+use crate::ui::components::skeleton::Skeleton;
+use crate::ui::components::status::JobBadge;
 use crate::ui::components::time::Elapsed;
+use crate::ui::components::worker_badge::WorkerBadge;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::components::worker_table::describe_gpus;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
+use crate::ui::page_query::jobs_url;
 use crate::ui::prefs::Prefs;
 
 /// The data of the page, requested together.

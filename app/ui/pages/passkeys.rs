@@ -4,18 +4,20 @@
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
 
-use super::{Skeleton, use_page_backend};
 use crate::domain::passkey::{MAX_NAME_CHARS, PasskeyOrigin, PasskeyOriginError};
 use crate::protocol::access::factors::{PasskeyEnrollment, PasskeyView};
+use crate::ui::backend::use_page_backend;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::field::Field;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::prefs::Prefs;
 

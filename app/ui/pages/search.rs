@@ -3,16 +3,18 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use super::{Skeleton, use_backend};
 use crate::protocol::search::SearchPage as Answer;
+use crate::ui::backend::use_backend;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::palette::entries::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::page_query::query_string;
-use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 
 #[component]

@@ -4,18 +4,20 @@
 use leptos::prelude::*;
 
 use super::passkeys::{AddPasskey, PasskeyRows};
-use super::{Skeleton, use_page_backend};
 use crate::protocol::access::factors::{FactorsView, RecoveryCodes, TotpEnrollment};
+use crate::ui::backend::use_page_backend;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::copy::CopyBlock;
 use crate::ui::components::field::Field;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
 use crate::ui::components::qr::Qr;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{CurrentFlash, Flash, FormName, form_problem};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// The section of the account page.

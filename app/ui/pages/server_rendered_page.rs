@@ -7,9 +7,9 @@ use leptos_router::hooks::use_params_map;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Skeleton;
 use super::not_found::not_found_problem;
 use crate::protocol::problem::Problem;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 
 /// A page about the resource whose id is in the address: `fetch` requests it, `show` renders it, and `unknown` renders an

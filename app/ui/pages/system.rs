@@ -2,18 +2,20 @@
 
 use leptos::prelude::*;
 
-use super::{Skeleton, use_page_backend};
 use crate::domain::text::escape;
 use crate::domain::time::Millis;
 use crate::protocol::system::{CheckView, EffectiveLimitsView, ServerView, SettingView, SystemView};
+use crate::ui::backend::use_page_backend;
 use crate::ui::clock::use_clock;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::progress_bar::ProgressBar;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::format::to_f64;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// A smaller difference between two clocks is not shown.

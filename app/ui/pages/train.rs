@@ -4,28 +4,27 @@
 //! linked, and its check button works without JavaScript; with JavaScript ([`crate::ui::browser`]), the preview is
 //! updated while the user types.
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
 use super::configs::NoConfigs;
 use super::train_changes::{OverrideFields, RevisionChoice, UnseenChanges};
-use super::{Skeleton, use_backend, use_page_backend};
+use super::train_form_fields::TrainFormFields;
 use crate::protocol::configs::{ConfigDetail, ConfigView, ConfigsPage};
 use crate::protocol::jobs::JobsQuery;
 use crate::protocol::problem::Problem;
 use crate::protocol::secrets::SecretsPage;
 use crate::protocol::status::Target;
 use crate::protocol::workers::FleetLabels;
-use crate::ui::backend::SubmitDraft;
+use crate::ui::backend::{SubmitDraft, use_backend, use_page_backend};
 use crate::ui::components::code::FileText;
 use crate::ui::components::disk_full::DiskFull;
 use crate::ui::components::field::Choice;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::labels::{LabelInputs, LabelSuggestions};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::submit_control::submit_control;
 use crate::ui::components::submit_preview::{SubmitPreview, ViewFilesLink};
 use crate::ui::components::time::RelativeTime;
@@ -33,6 +32,7 @@ use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::FormErrors;
 use crate::ui::format::config_url;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::submit_form::{Section, SubmitField, fields_of, fields_with_errors};
 
@@ -116,26 +116,6 @@ pub(crate) fn TrainPage() -> impl IntoView {
         <Suspense fallback=Skeleton>{shown}</Suspense>
     }
     .into_erased()
-}
-
-/// The values of the form.
-#[derive(Clone)]
-pub(super) struct TrainFormFields(BTreeMap<String, String>);
-
-impl TrainFormFields {
-    pub(super) fn text(&self, name: &str) -> String {
-        self.0.get(name).cloned().unwrap_or_default()
-    }
-
-    fn text_or(&self, name: &str, usual: &str) -> String {
-        self.0.get(name).filter(|text| !text.is_empty()).map_or_else(|| usual.to_owned(), Clone::clone)
-    }
-
-    /// Whether a field differs from its default.
-    fn is_changed(&self, field: &SubmitField) -> bool {
-        let usual = field.default_text();
-        self.text_or(field.name, &usual) != usual
-    }
 }
 
 #[component]

@@ -3,13 +3,14 @@
 use leptos::prelude::*;
 
 use super::config::RevisionDiff;
-use super::train::TrainFormFields;
+use super::train_form_fields::TrainFormFields;
 use crate::protocol::configs::ConfigDetail;
 use crate::ui::backend::UnseenChange;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::labels::LabelInputs;
 use crate::ui::erase::Erase;
 use crate::ui::form_errors::FormErrors;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// The changes by others since the user's last run, to be reviewed before the submit.

@@ -6,18 +6,19 @@ use leptos_router::hooks::use_params_map;
 use super::account::{SessionList, TokenList};
 use super::second_factor::UserFactors;
 use super::users::RoleSelect;
-use super::{Skeleton, use_page_backend};
 use crate::domain::ids::UserId;
 use crate::domain::password::MIN_CHARS;
 use crate::protocol::access::{UserDetail, UserView};
 use crate::protocol::problem::Problem;
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::action::ConfirmedForm;
 use crate::ui::components::field::Field;
-use crate::ui::components::icon::Glyph;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 #[component]

@@ -4,22 +4,24 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
 
-use super::{Skeleton, use_page_backend};
 use crate::domain::access::Role;
 use crate::domain::password::MIN_CHARS;
 use crate::protocol::access::{ListedUser, UserCounts, UsersPage, UsersQuery};
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::field::Field;
 use crate::ui::components::filters::{FilterBar, FilterLink};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::list_controls::ListSearch;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::pager::Pager;
 use crate::ui::components::problem_panel::{ProblemNotice, ProblemPanel};
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::page_query::{from_params, query_string};
 

@@ -3,14 +3,15 @@
 use leptos::prelude::*;
 
 use super::server_rendered_page::server_rendered_page;
-use super::use_page_backend;
 use super::worker::{deletion_blocker, worker_error};
 use crate::domain::ids::WorkerId;
 use crate::protocol::workers::WorkerView;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::backend::use_page_backend;
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
-use crate::ui::components::status::WorkerBadge;
+use crate::ui::components::worker_badge::WorkerBadge;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 #[component]

@@ -4,15 +4,15 @@
 use leptos::prelude::*;
 
 use super::server_rendered_page::server_rendered_page;
-use super::use_page_backend;
 use super::worker::worker_error;
 use super::worker_new::WORKER_FIELDS;
 use crate::domain::ids::WorkerId;
 use crate::domain::labels::Labels;
 use crate::protocol::status::WorkerType;
 use crate::protocol::workers::{FleetLabels, WorkerView};
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::field::{Choice, Field};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::labels::{LabelChips, LabelInputs, LabelSuggestions};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemNotice;
@@ -20,6 +20,7 @@ use crate::ui::components::status::worker_type_label;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::FormErrors;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::worker_edit_form::{form_fields, form_url};
 

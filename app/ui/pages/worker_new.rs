@@ -3,17 +3,19 @@
 use leptos::prelude::*;
 
 use super::worker::worker_error;
-use super::{Skeleton, use_page_backend};
 use crate::protocol::status::WorkerType;
 use crate::protocol::workers::FleetLabels;
+use crate::ui::backend::use_page_backend;
 use crate::ui::components::field::{Choice, Field};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::labels::{LabelInputs, LabelSuggestions};
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemNotice;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::erase::Erase;
 use crate::ui::flash::{FormName, form_problem};
 use crate::ui::form_errors::{FieldAliases, FormErrors};
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 /// The fields of the forms that create and edit a worker, in their order.

@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::http::access::session_cookie;
 use crate::http::edge::client_addr::{ClientAddress, Scheme, resolve_client};
 use crate::http::edge::headers::{bearer_token, cookie, is_loopback};
+use crate::http::guards::session_cookie;
 use crate::prefs::{Prefs, Theme};
 use crate::safe_url::SafeUrl;
 use crate::text::{local_path, percent_escaped, shell_quoted};

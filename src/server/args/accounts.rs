@@ -6,7 +6,8 @@ use app::domain::second_factor::SecondFactorPolicy;
 use app::domain::time::Millis;
 use clap::{Args, value_parser};
 
-use crate::service::access::{AccountPolicy, Blocklist};
+use crate::service::access::Blocklist;
+use crate::service::policy::accounts::AccountPolicy;
 
 #[derive(Debug, Clone, Args)]
 pub struct AccountArgs {

@@ -6,7 +6,7 @@ use clap::{Args, value_parser};
 
 use super::ops::parse_size;
 use crate::flashes::FlashLimits;
-use crate::service::usage::limits::UsageLimits;
+use crate::service::policy::usage_limits::UsageLimits;
 use crate::store::jobs::attempts::PointLimit;
 
 #[derive(Debug, Clone, Args)]

@@ -8,7 +8,7 @@ use app::logging::LogLineFormat;
 use clap::Args;
 
 use crate::audit_shipping::destination::AuditDestination;
-use crate::service::jobs::retention::JobRetention;
+use crate::service::policy::job_retention::JobRetention;
 
 #[derive(Debug, Clone, Args)]
 pub struct OpsArgs {

@@ -37,12 +37,11 @@ use crate::disk::PathDisk;
 use crate::exit::ExitError;
 use crate::files::audit_checkpoints::AuditCheckpointFile;
 use crate::flashes::Flashes;
-use crate::http::access::AuthMode;
-use crate::http::state::{AppParts, AppState};
-use crate::http::ui::render_limiter::RenderLimiter;
+use crate::http::render_limiter::RenderLimiter;
+use crate::http::state::{AppParts, AppState, AuthMode};
 use crate::random::{OsRandom, Random};
 use crate::service::access::Blocklist;
-use crate::service::system::disk_space::DiskSpaceGuard;
+use crate::service::context::disk_space::DiskSpaceGuard;
 use crate::service::{ServerPolicy, ServiceParts, Services, access};
 use crate::store::Store;
 use crate::store::postgres::PostgresStore;
@@ -85,7 +84,7 @@ fn start_logging(verbose: bool, format: LogLineFormat) {
     let fallback = if verbose { "simpletuner=debug,info" } else { "info,sqlx=warn" };
     let filter = log_filter(std::env::var("SIMPLETUNER_LOG").ok().as_deref(), fallback);
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let lines = LogFormatter { format, with_target: true, context: crate::http::edge::request::log_context };
+    let lines = LogFormatter { format, with_target: true, context: crate::http::request_context::log_context };
     // A log line that cannot be written is dropped. By default the error goes to stderr and would panic the caller.
     let log = tracing_subscriber::fmt().log_internal_errors(false);
     let log = log.with_ansi(ansi && format == LogLineFormat::Text).event_format(lines);

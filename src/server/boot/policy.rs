@@ -5,7 +5,7 @@ use app::domain::time::Millis;
 
 use crate::args::ServerArgs;
 use crate::service::ServerPolicy;
-use crate::service::access::rate_limits::RateQuotas;
+use crate::service::policy::rate_quotas::RateQuotas;
 
 /// Returns the policy that the flags set.
 pub fn from_args(args: &ServerArgs) -> ServerPolicy {

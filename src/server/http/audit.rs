@@ -9,11 +9,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 
-use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc, schema_of};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
 use crate::http::edge::extractors::Query;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc, schema_of};
 use crate::http::state::AppState;
 use crate::service::access::Requirement;
 use crate::service::audit::entries;

@@ -10,12 +10,13 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use futures_util::future::BoxFuture;
 
-use super::openapi::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::edge::headers::idempotency_key;
 use crate::http::edge::json::Json as Body;
-use crate::http::edge::request::{caller_from_principal, current_locale};
-use crate::http::jobs::idempotency_key;
+use crate::http::edge::request::caller_from_principal;
+use crate::http::operation::doc::{IDEMPOTENCY_KEY_HEADER, OperationDoc};
+use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest, bulk_requirement};

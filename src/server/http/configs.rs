@@ -6,7 +6,6 @@ use app::protocol::configs::{ConfigBundle, ConfigDetail, ConfigView, ConfigsPage
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfMatch, IfNoneMatch, IfNoneMatchAny, TaggedResponse};
@@ -14,6 +13,7 @@ use crate::http::edge::extractors::Path;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::configs::ConfigPrecondition;

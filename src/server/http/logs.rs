@@ -4,9 +4,8 @@ use app::protocol::logs::{LogLines, LogLinesQuery, LogMatches, LogSearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use crate::http::edge::extractors::{Path, Query};
-use crate::http::jobs::job_id;
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::extractors::{Path, Query, job_id};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::access::Principal;

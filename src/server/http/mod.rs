@@ -1,10 +1,10 @@
 //! The HTTP layer: routes, authorization, and error responses.
 //!
-//! Every route belongs to exactly one group, and each group has one guard: [`agents`] routes take a worker's or a job's token,
+//! Every route belongs to exactly one group, and each group has one guard ([`guards`]): [`agents`] routes take a worker's or a job's token,
 //! [`user_routes`] take a user's session or API token and the permission that each route names ([`routes`]), pages take a
 //! browser's session. There are no routes outside of a group.
 
-pub mod access;
+mod access;
 mod agents;
 mod audit;
 pub mod bulk;
@@ -12,11 +12,15 @@ mod configs;
 mod docs;
 pub mod edge;
 mod events;
+pub mod guards;
 mod jobs;
 pub(super) mod logs;
 pub mod openapi;
+mod operation;
 mod overview;
 pub mod problem;
+pub mod render_limiter;
+pub mod request_context;
 pub mod routes;
 mod search;
 mod secrets;
@@ -43,9 +47,9 @@ use problem::{cross_site, no_such_route, panicked};
 
 /// Returns the router of the whole server.
 pub fn router(app: AppState) -> Router {
-    let description = Arc::new(ApiDescription::new(declared_routes(&app)));
+    let description = Arc::new(ApiDescription::new(declared_routes(&app), docs::render_page));
     let api = Router::new()
-        .merge(user_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), access::require_principal)))
+        .merge(user_routes(&app).into_router().route_layer(from_fn_with_state(app.clone(), guards::require_principal)))
         .merge(agents::routes(&app).into_router())
         .merge(openapi::with_description(openapi::routes(&app), &description))
         .method_not_allowed_fallback(method_not_allowed)
@@ -56,7 +60,7 @@ pub fn router(app: AppState) -> Router {
         .merge(openapi::with_description(docs::routes(&app), &description))
         .merge(ui::routes(&app))
         .layer(CsrfLayer::new().with_rejection_response(|_| cross_site().into_response()))
-        .layer(from_fn_with_state(app.clone(), access::require_known_host))
+        .layer(from_fn_with_state(app.clone(), guards::require_known_host))
         .layer(from_fn(edge::min_transfer_rate::enforce_transfer_rate))
         .layer(CatchPanicLayer::custom(|_| panicked().into_response()))
         .layer(from_fn_with_state(app.clone(), ui::error_page::render_problems))

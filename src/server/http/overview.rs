@@ -7,9 +7,9 @@ use axum::extract::State;
 use axum::{Extension, Json};
 
 use super::edge::language::ClientLanguage;
-use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 

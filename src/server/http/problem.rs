@@ -17,7 +17,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use crate::http::edge::request::{current_id, current_locale};
+use crate::http::request_context::{current_id, current_locale};
 use crate::service::error::{IdKind, ServiceError, UploadRejection};
 use crate::store::StoreError;
 
@@ -283,18 +283,18 @@ fn upload_problem(why: UploadRejection, kept: u64) -> ApiError {
     let is_too_large = matches!(why, UploadRejection::TooLarge { .. });
     let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
     let sentence = match (why, kept) {
-        (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRefusedSize { limit: limit.to_string() },
-        (UploadRejection::DigestMismatch { announced, found }, _) => Sentence::UploadRefusedDigest { found, announced },
+        (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRejectedSize { limit: limit.to_string() },
+        (UploadRejection::DigestMismatch { announced, found }, _) => Sentence::UploadRejectedDigest { found, announced },
         (UploadRejection::MoreThanAnnounced { announced }, 0) => {
-            Sentence::UploadRefusedAnnouncement { announced: announced.to_string() }
+            Sentence::UploadRejectedAnnouncement { announced: announced.to_string() }
         }
         (UploadRejection::MoreThanAnnounced { announced }, kept) => {
             let (announced, kept) = (announced.to_string(), kept.to_string());
-            Sentence::UploadRefusedAnnouncementInPart { announced, kept }
+            Sentence::UploadRejectedAnnouncementInPart { announced, kept }
         }
-        (UploadRejection::Interrupted(why), 0) => Sentence::UploadRefusedInterruption { why },
+        (UploadRejection::Interrupted(why), 0) => Sentence::UploadRejectedInterruption { why },
         (UploadRejection::Interrupted(why), kept) => {
-            Sentence::UploadRefusedInterruptionInPart { why, kept: kept.to_string() }
+            Sentence::UploadRejectedInterruptionInPart { why, kept: kept.to_string() }
         }
     };
     ApiError::new(status, sentence)

@@ -6,17 +6,16 @@ use axum::Router;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::handler::Handler;
-use axum::http::Method;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use serde_json::json;
 
-use super::access;
-use super::openapi::doc::OperationDoc;
-use super::openapi::signature::{HandlerSignature, Signature};
+use super::guards;
+use super::operation::doc::OperationDoc;
+use super::operation::signature::{HandlerSignature, Signature};
 use super::problem::ApiError;
-use super::ui::forms;
 use crate::http::edge::request::{Peer, caller_from_principal};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
@@ -44,10 +43,14 @@ impl From<Requirement> for RouteAccess {
     }
 }
 
+/// The response to a caller without the permission that a route requires.
+pub type DeniedResponse = fn(&AppState, &HeaderMap, ServiceError) -> Response;
+
 /// Routes of one area, with their declarations.
 pub struct Routes {
     app: AppState,
     tag: &'static str,
+    denied: DeniedResponse,
     router: Router<AppState>,
     declared: Vec<DeclaredRoute>,
     forms: Vec<String>,
@@ -98,7 +101,14 @@ macro_rules! methods {
 impl Routes {
     /// Creates an empty set of routes of this area.
     pub fn new(app: &AppState, tag: &'static str) -> Self {
-        Self { app: app.clone(), tag, router: Router::new(), declared: Vec::new(), forms: Vec::new() }
+        let denied: DeniedResponse = |_, _, error| ApiError::from(error).into_response();
+        Self { app: app.clone(), tag, denied, router: Router::new(), declared: Vec::new(), forms: Vec::new() }
+    }
+
+    /// Denies the routes that are added next with this response, instead of a problem document.
+    #[must_use]
+    pub fn deny_with(self, denied: DeniedResponse) -> Self {
+        Self { denied, ..self }
     }
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
@@ -116,7 +126,8 @@ impl Routes {
         H: Handler<T, AppState> + HandlerSignature<T>,
         T: 'static,
     {
-        self.router = self.router.route(path, apply_guard(&self.app, access, on(filter, handler)));
+        let guarded = self.apply_guard(access, on(filter, handler));
+        self.router = self.router.route(path, guarded);
         let (path, tag, signature) = (path.to_owned(), self.tag, H::signature());
         self.declared.push(DeclaredRoute { method, path, access, tag, doc, signature });
         self
@@ -129,7 +140,8 @@ impl Routes {
         H: Handler<T, AppState>,
         T: 'static,
     {
-        self.router = self.router.route(path, apply_guard(&self.app, access.into(), on(MethodFilter::POST, handler)));
+        let guarded = self.apply_guard(access.into(), on(MethodFilter::POST, handler));
+        self.router = self.router.route(path, guarded);
         self.forms.push(path.to_owned());
         self
     }
@@ -167,24 +179,25 @@ impl Routes {
     pub fn into_router(self) -> Router<AppState> {
         self.router
     }
-}
 
-/// Adds the guard that checks the access of a route.
-fn apply_guard(app: &AppState, access: RouteAccess, methods: MethodRouter<AppState>) -> MethodRouter<AppState> {
-    match access {
-        RouteAccess::Anyone => methods,
-        RouteAccess::Principal(needs) => {
-            methods.route_layer(from_fn_with_state((app.clone(), needs), check_permission))
+    /// Adds the guard that checks the access of a route.
+    fn apply_guard(&self, access: RouteAccess, methods: MethodRouter<AppState>) -> MethodRouter<AppState> {
+        let app = self.app.clone();
+        match access {
+            RouteAccess::Anyone => methods,
+            RouteAccess::Principal(needs) => {
+                methods.route_layer(from_fn_with_state((app, needs, self.denied), check_permission))
+            }
+            RouteAccess::Registration => methods.route_layer(from_fn_with_state(app, guards::require_registration)),
+            RouteAccess::Worker(to) => methods.route_layer(from_fn_with_state((app, to), guards::require_worker)),
+            RouteAccess::Job => methods.route_layer(from_fn_with_state(app, guards::require_job)),
         }
-        RouteAccess::Registration => methods.route_layer(from_fn_with_state(app.clone(), access::require_registration)),
-        RouteAccess::Worker(to) => methods.route_layer(from_fn_with_state((app.clone(), to), access::require_worker)),
-        RouteAccess::Job => methods.route_layer(from_fn_with_state(app.clone(), access::require_job)),
     }
 }
 
 /// Checks the permission that the route requires.
 async fn check_permission(
-    State((app, needs)): State<(AppState, Requirement)>,
+    State((app, needs, denied)): State<(AppState, Requirement, DeniedResponse)>,
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
@@ -195,7 +208,7 @@ async fn check_permission(
     };
     let permitted = app.services.access.authorize(principal, needs, job.as_ref()).await;
     if let Err(ServiceError::PermissionDenied(permission)) = &permitted {
-        let wanted = access::request_target(&request);
+        let wanted = guards::request_target(&request);
         let peer = request.extensions().get::<Peer>().map(|Peer(host)| *host);
         let detail = json!({"reason": "permission_denied", "permission": permission});
         app.services
@@ -205,9 +218,6 @@ async fn check_permission(
     }
     match permitted {
         Ok(()) => next.run(request).await,
-        Err(error) if request.uri().path().starts_with("/ui/") => {
-            forms::redirect_denied(&app, request.headers(), error)
-        }
-        Err(error) => ApiError::from(error).into_response(),
+        Err(error) => denied(&app, request.headers(), error),
     }
 }

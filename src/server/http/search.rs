@@ -5,10 +5,10 @@ use app::protocol::search::{SearchPage, SearchQuery};
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::extractors::Query;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 

@@ -6,13 +6,13 @@ use app::protocol::secrets::{PutSecret, SecretQuery, SecretView, SecretsPage};
 use axum::extract::State;
 use axum::{Extension, Json};
 
-use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 

@@ -12,8 +12,7 @@ use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
 use crate::flashes::Flashes;
-use crate::http::access::AuthMode;
-use crate::http::ui::render_limiter::RenderLimiter;
+use crate::http::render_limiter::RenderLimiter;
 use crate::service::Services;
 use crate::tls::Tls;
 
@@ -44,6 +43,15 @@ pub struct AppParts {
     pub settings: Vec<SettingView>,
     /// How pages refer to their scripts and styles.
     pub leptos_options: LeptosOptions,
+}
+
+/// How users and scripts authenticate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthMode {
+    /// API tokens and sessions.
+    Accounts,
+    /// Anyone on the loopback address (`--single-user`).
+    SingleUser,
 }
 
 impl AppState {

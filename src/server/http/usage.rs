@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::{Extension, Json};
 
-use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::csv;
 use crate::http::edge::extractors::Query;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 

@@ -12,7 +12,6 @@ use app::domain::worker::credential::TokenRejection;
 use app::domain::worker_search::query::QueryParseError;
 use app::domain::{job, worker};
 
-use crate::service::access::rate_limits::RateLimitKind;
 use crate::store::StoreError;
 use crate::vault::VaultError;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
@@ -186,6 +185,37 @@ pub enum FactorError {
     /// The passkey is already registered.
     PasskeyExists,
     PasskeyNotFound,
+}
+
+/// Kinds of rate limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimitKind {
+    /// Requests of an authenticated caller.
+    Caller,
+    /// Unauthenticated requests of a network.
+    Unauthenticated,
+    /// Invalid tokens of a network.
+    WrongTokens,
+    /// Wrong passwords or codes of a network or for a name.
+    WrongPasswords,
+    /// Changes of a worker's own state.
+    WorkerChanges,
+}
+
+impl RateLimitKind {
+    pub const ALL: [Self; 5] =
+        [Self::Caller, Self::Unauthenticated, Self::WrongTokens, Self::WrongPasswords, Self::WorkerChanges];
+
+    /// The word in the audit log and in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Unauthenticated => "unauthenticated",
+            Self::WrongTokens => "wrong_tokens",
+            Self::WrongPasswords => "wrong_passwords",
+            Self::WorkerChanges => "worker_changes",
+        }
+    }
 }
 
 /// A usage limit.

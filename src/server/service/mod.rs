@@ -5,7 +5,9 @@
 pub mod access;
 pub mod agents;
 pub mod artifacts;
+pub mod attempt_ref;
 pub mod audit;
+pub mod auth_grant;
 pub mod bulk;
 pub mod configs;
 pub mod context;
@@ -13,6 +15,7 @@ pub mod error;
 pub mod gpus;
 pub mod jobs;
 pub mod logs;
+mod names;
 pub mod policy;
 pub mod search;
 pub mod secrets;
@@ -24,10 +27,9 @@ pub mod workers;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use self::access::per_user_limit::PerUserLimiter;
 use self::access::{AccessService, Authenticator, Blocklist};
 use self::agents::AgentService;
-use self::agents::presence::Presence;
-use self::agents::token_conflict::TakeoverTracker;
 use self::artifacts::ArtifactService;
 use self::artifacts::file_usage::FileUsageCache;
 use self::artifacts::upload_finalizer::UploadFinalizer;
@@ -37,19 +39,23 @@ use self::audit::rejections::AuditRateLimiter;
 use self::bulk::BulkService;
 use self::configs::ConfigService;
 pub use self::context::ServiceContext;
+use self::context::disk_space::DiskSpaceGuard;
+use self::context::leadership::Leadership;
+use self::context::presence::Presence;
+use self::gpus::GpuService;
 use self::gpus::history::GpuHistoryStore;
-use self::gpus::{GpuReadings, GpuService};
 use self::jobs::JobService;
 use self::jobs::dispatch::store_hooks;
 use self::logs::LogService;
+use self::logs::searches::LogSearchLimiter;
 pub use self::policy::ServerPolicy;
 use self::search::SearchService;
 use self::secrets::SecretService;
 use self::system::SystemService;
-use self::system::disk_space::DiskSpaceGuard;
-use self::system::leadership::Leadership;
 use self::usage::UsageService;
 use self::workers::WorkerService;
+use self::workers::gpu_readings::GpuReadings;
+use self::workers::token_conflict::TakeoverTracker;
 use crate::change_notifier::ChangeNotifier;
 use crate::clock::Clock;
 use crate::files::artifacts::ArtifactStore;
@@ -123,7 +129,7 @@ impl Services {
     /// When a directory of files cannot be created.
     pub fn open(parts: ServiceParts, data: &Path) -> anyhow::Result<Self> {
         let (context, blocklist, checkpoints) = parts.into_context();
-        let policy = &context.policy;
+        let limits = &context.policy.usage_limits;
         context.store.set_hooks(store_hooks(&context));
         let logs = Arc::new(LogStore::open(data.join("logs"))?);
         let artifacts = Arc::new(ArtifactStore::open(&data.join("artifacts"))?);
@@ -132,7 +138,7 @@ impl Services {
 
         let access = Arc::new(AccessService {
             authenticator: Authenticator::new(blocklist),
-            event_streams: policy.usage_limits.new_event_streams(),
+            event_streams: PerUserLimiter::new(limits.event_streams_per_user),
             context: Arc::clone(&context),
         });
         let audit = Arc::new(AuditService {
@@ -180,7 +186,7 @@ impl Services {
             }),
             logs: Arc::new(LogService {
                 files: Arc::clone(&logs),
-                searches: policy.usage_limits.new_log_searches(),
+                searches: LogSearchLimiter::new(limits.log_searches, limits.log_searches_per_user),
                 agents: Arc::clone(&agents),
                 jobs: Arc::clone(&jobs),
                 context: Arc::clone(&context),

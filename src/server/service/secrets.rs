@@ -15,7 +15,7 @@ use super::access::Principal;
 use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
-use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::attempt_ref::AttemptRef;
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
 use app::domain::allowed_values::{AllowedValues, LimitedItems};

@@ -13,7 +13,7 @@ use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::access::AuthGrant;
+use super::auth_grant::AuthGrant;
 use super::error::ServiceError;
 use crate::metrics::dispatch::DispatchStep;
 use crate::service::ServiceContext;

@@ -7,14 +7,15 @@ use super::header::job_error;
 use crate::domain::ids::JobId;
 use crate::protocol::jobs::JobView;
 use crate::protocol::status::JobPhase;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::backend::use_backend;
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::use_backend;
 use crate::ui::safe_url::SafeUrl;
 
 #[component]

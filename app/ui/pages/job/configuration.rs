@@ -7,6 +7,7 @@ use super::tabs::JobTab;
 use crate::domain::ids::JobId;
 use crate::protocol::configs::ConfigDetail;
 use crate::protocol::jobs::JobView;
+use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::components::code::FileText;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::time::RelativeTime;
@@ -14,7 +15,6 @@ use crate::ui::erase::Erase;
 use crate::ui::format::config_url;
 use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::{use_backend, use_page_backend};
 
 #[component]
 pub(crate) fn JobConfigurationPage() -> impl IntoView {

@@ -12,15 +12,15 @@ use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
 use crate::protocol::audit::{AuditLogEvent, JobEvents};
 use crate::protocol::jobs::JobView;
+use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
-use crate::ui::components::icon::Glyph;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::{use_backend, use_page_backend};
 
 #[component]
 pub(crate) fn JobEventsPage() -> impl IntoView {

@@ -12,14 +12,15 @@ use crate::ui::backend::SharedBackend;
 use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::blocker_text::{blocker_reasons, describe_blocker, suggest_fix};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::match_summary::summary_text;
 use crate::ui::components::problem_panel::ProblemPanel;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::components::worker_link::WorkerNameLink;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::live::live_signal;
-use crate::ui::pages::Skeleton;
 use crate::ui::prefs::Prefs;
 
 /// Maximum number of workers that are shown before the user requests all.

@@ -6,11 +6,12 @@ use crate::protocol::artifacts::{ArtifactView, ArtifactsPage, ResumePointView};
 use crate::protocol::status::ArtifactKind;
 use crate::ui::checkpoints::{CheckpointFiles, group_checkpoints};
 use crate::ui::components::artifacts::FileTable;
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::status::artifact_kind_label;
 use crate::ui::components::time::RelativeTime;
 use crate::ui::empty_state::{JobPanel, JobStage, checkpoint_note, empty_text};
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 
 #[component]

@@ -21,11 +21,11 @@ use crate::ui::components::job_progress_panel::JobProgressPanel;
 use crate::ui::components::log_tail::{LogTailPanel, TAIL_BYTES};
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::samples::NewestSamples;
+use crate::ui::components::skeleton::Skeleton;
 use crate::ui::empty_state::{JobPanel, JobStage, empty_text, empty_text_signal};
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::job_feed::JobFeed;
-use crate::ui::pages::Skeleton;
 use crate::ui::view_scope::ViewScope;
 
 #[component]

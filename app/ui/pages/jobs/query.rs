@@ -3,7 +3,7 @@
 use leptos_router::params::ParamsMap;
 
 use crate::protocol::jobs::JobsQuery;
-use crate::ui::page_query::{from_params, query_string};
+use crate::ui::page_query::{from_params, jobs_url};
 
 /// Number of jobs per page.
 const PAGE_SIZE: u32 = 50;
@@ -11,11 +11,6 @@ const PAGE_SIZE: u32 = 50;
 /// The filters in the address of the page.
 pub(super) fn query_from_params(params: &ParamsMap) -> JobsQuery {
     JobsQuery { limit: Some(PAGE_SIZE), ..from_params(params) }
-}
-
-/// The address of the list with these filters.
-pub(crate) fn jobs_url(query: &JobsQuery) -> String {
-    format!("/jobs{}", query_string(&JobsQuery { limit: None, ..query.clone() }))
 }
 
 /// Whether any filter is set.

@@ -10,7 +10,7 @@ use crate::domain::time::Millis;
 use crate::protocol::jobs::{JobView, JobsPage, JobsQuery};
 use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::bulk_action::{BulkTarget, permitted_actions};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::job_request::ResourceRequest;
 use crate::ui::components::job_table::{JobProgress, status_remark};
 use crate::ui::components::row_selection::{row_checkbox, select_all_checkbox};
@@ -20,12 +20,11 @@ use crate::ui::components::time::{Elapsed, RelativeTime};
 use crate::ui::components::worker_link::WorkerLink;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::locales::sentence::Text;
-use crate::ui::page_query::query_string;
+use crate::ui::page_query::{jobs_url, query_string};
 use crate::ui::permissions::{can_cancel, has_permission};
-
-use super::query::jobs_url;
 
 /// By how much the menu raises the priority of a job.
 const PRIORITY_STEP: u8 = 5;

@@ -16,16 +16,16 @@ use crate::protocol::audit::AuditLogEvent;
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::history::{PageQuery, WorkerEvents};
 use crate::ui::audit_actions::action_sentence;
+use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
-use crate::ui::components::icon::Glyph;
 use crate::ui::components::pager::Pager;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::{use_backend, use_page_backend};
 use crate::ui::prefs::Prefs;
 
 #[component]

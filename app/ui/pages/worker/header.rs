@@ -12,11 +12,12 @@ use crate::ui::clock::use_clock;
 use crate::ui::components::action::ButtonLink;
 use crate::ui::components::copy::IdText;
 use crate::ui::components::drain::{DrainButton, describe_drain};
-use crate::ui::components::icon::{Glyph, Icon};
+use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
 use crate::ui::components::problem_panel::ProblemPanel;
-use crate::ui::components::status::WorkerBadge;
+use crate::ui::components::worker_badge::WorkerBadge;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::permissions::has_permission;
 

@@ -10,21 +10,20 @@ use crate::domain::time::Timestamp;
 use crate::protocol::jobs::JobsQuery;
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts};
+use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::components::action::MoreLink;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::failure_reason::FailureReasonLine;
-use crate::ui::components::icon::Glyph;
 use crate::ui::components::pager::Pager;
 use crate::ui::components::stat_tile::StatTile;
 use crate::ui::components::status::{StatusBadge, outcome_style};
 use crate::ui::components::time::{Elapsed, RelativeTime};
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
-use crate::ui::page_query::{from_params, query_string};
-use crate::ui::pages::jobs::jobs_url;
+use crate::ui::page_query::{from_params, jobs_url, query_string};
 use crate::ui::pages::server_rendered_page::server_rendered_page;
-use crate::ui::pages::{use_backend, use_page_backend};
 
 /// Number of attempts or events per page.
 const PAGE_SIZE: u32 = 50;

@@ -12,7 +12,6 @@ use crate::ui::components::action::MoreLink;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::gpu_table::gpu_entries;
 use crate::ui::components::gpu_tile::GpuTiles;
-use crate::ui::components::icon::Glyph;
 use crate::ui::components::progress_bar::ProgressBar;
 use crate::ui::components::status::JobBadge;
 use crate::ui::components::worker_connect::{FirstContact, NewTokenPanel};
@@ -21,6 +20,7 @@ use crate::ui::empty_state::no_jobs_text;
 use crate::ui::erase::Erase;
 use crate::ui::flash::StartMethod;
 use crate::ui::format;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
 use crate::ui::permissions::has_permission;
 

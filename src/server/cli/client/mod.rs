@@ -21,7 +21,7 @@ use self::credential::ApiCredential;
 pub use self::error::ClientError;
 use crate::args::SecretString;
 use crate::exit::ExitError;
-use crate::http::access::OPERATOR_HEADER;
+use crate::http::guards::OPERATOR_HEADER;
 
 /// Timeout of a short request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

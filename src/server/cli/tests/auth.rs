@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 
 use super::harness::{CliHarness, mask_ids};
-use crate::http::access::AuthMode;
+use crate::http::state::AuthMode;
 use crate::service::access::BrowserInfo;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cli::jobs::JobsCommand;
 use crate::cli::{Cli, Command, ResourceCommand};
-use crate::http::access::session::ServerAddress;
+use crate::http::edge::server_address::ServerAddress;
 use crate::http::ui::submit_commands::submit_commands;
 
 /// Returns the arguments that a shell passes to a program of this name.

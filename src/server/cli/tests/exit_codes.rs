@@ -67,7 +67,7 @@ async fn redirect_does_not_leak_the_token() {
 
 #[tokio::test]
 async fn a_server_without_accounts_needs_no_token() {
-    let harness = CliHarness::with_server(TestServer::start_as(crate::http::access::AuthMode::SingleUser).await).await;
+    let harness = CliHarness::with_server(TestServer::start_as(crate::http::state::AuthMode::SingleUser).await).await;
     let anonymous = client(harness.address, None);
     let check = harness.run_as(&anonymous, &["auth", "login-check", "--json"]).await.json();
     assert_eq!(check["name"], "local-user");

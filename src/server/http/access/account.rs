@@ -7,15 +7,15 @@ use app::protocol::agents::ReportResponse;
 use axum::extract::State;
 use axum::{Extension, Json};
 
+use super::password_attempts::count_password_attempt;
 use crate::http::edge::extractors::Path;
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
 use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
-use crate::http::ui::forms::access::count_password_attempt;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::IdKind;
 

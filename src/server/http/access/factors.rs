@@ -12,13 +12,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
-use super::session;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::extractors::Path;
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::server_address::passkey_origin;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
@@ -122,7 +122,7 @@ async fn begin_passkey(
     Ok(CreatedJson(
         app.services
             .access
-            .begin_passkey(caller_from_principal(&principal), &principal, session::passkey_origin(scheme, &headers))
+            .begin_passkey(caller_from_principal(&principal), &principal, passkey_origin(scheme, &headers))
             .await?,
     ))
 }

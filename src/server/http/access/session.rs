@@ -1,25 +1,22 @@
 //! `GET /api/session`: the caller, and the address of the server.
 
-use app::domain::passkey::{PasskeyOrigin, PasskeyOriginError};
 use app::protocol::access::{Reauthenticate, SessionView};
 use app::protocol::agents::ReportResponse;
-use app::protocol::system::fingerprint::Fingerprint;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
-use crate::http::access::AuthMode;
+use super::password_attempts;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Json as Body;
 use crate::http::edge::request;
 use crate::http::edge::request::Peer;
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::server_address::{ServerAddress, server_address};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
-use crate::http::state::AppState;
-use crate::http::ui::forms;
+use crate::http::state::{AppState, AuthMode};
 use crate::service::access::{Principal, ReauthProof, Requirement};
-use crate::tls::Tls;
 
 pub fn routes(app: &AppState) -> Routes {
     Routes::new(app, "Account").get("/session", Requirement::Login, SHOW, show).post(
@@ -45,7 +42,7 @@ async fn reauthenticate(
     Body(proof): Body<Reauthenticate>,
 ) -> Result<Json<ReportResponse>, ApiError> {
     let proof = ReauthProof { secret: proof.password, code: proof.code, credential: None };
-    forms::access::reauthenticate(&app, &principal, request::peer_ip(peer), proof).await?;
+    password_attempts::reauthenticate(&app, &principal, request::peer_ip(peer), proof).await?;
     Ok(Json(ReportResponse { success: true }))
 }
 
@@ -73,29 +70,4 @@ pub fn session_view(app: &AppState, principal: &Principal, scheme: Scheme, heade
         base_url,
         fingerprint,
     }
-}
-
-/// The address of this server, for commands to copy.
-pub struct ServerAddress {
-    /// The URL that the caller used.
-    pub base_url: String,
-    /// The fingerprint that agents verify, where the certificate alone does not suffice.
-    pub fingerprint: Option<Fingerprint>,
-}
-
-/// Returns the address that the caller used.
-pub fn server_address(app: &AppState, scheme: Scheme, headers: &HeaderMap) -> ServerAddress {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    // A name that could break a command is not repeated.
-    let plain = |host: &&str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b));
-    let base_url = format!("{}://{}", scheme.as_str(), host.filter(plain).unwrap_or(&app.address));
-    // A proxy has its own certificate.
-    let fingerprint = app.tls.as_ref().filter(|_| scheme == Scheme::DirectHttps).and_then(Tls::pin);
-    ServerAddress { base_url, fingerprint }
-}
-
-/// Returns the origin that the caller's browser shows, if passkeys work there.
-pub fn passkey_origin(scheme: Scheme, headers: &HeaderMap) -> Result<PasskeyOrigin, PasskeyOriginError> {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    PasskeyOrigin::new(scheme.is_secure(), host)
 }

@@ -15,7 +15,7 @@ use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{CreatedJson, Json as Body};
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;

@@ -11,8 +11,8 @@ use axum::{Extension, Json};
 use serde_json::json;
 
 use crate::http::edge::json::{Json as Body, OptionalJson};
-use crate::http::edge::request::{Peer, caller_from_actor, peer_ip};
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::request::{Peer, caller_from_actor, peer_ip, worker_actor};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::workers::tokens::WorkerAuth;
@@ -91,9 +91,4 @@ pub async fn disconnect(
 ) -> Result<Json<ReportResponse>, ApiError> {
     app.services.agents.disconnect(caller_from_actor(worker_actor(&worker)), worker, request).await?;
     Ok(Json(ReportResponse { success: true }))
-}
-
-/// Returns a worker's name in the audit log.
-pub fn worker_actor(worker: &WorkerId) -> String {
-    format!("worker:{worker}")
 }

@@ -10,14 +10,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::agent::worker_actor;
 use super::job::{AttemptParams, FENCED};
-use crate::http::access::JobAuth;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::headers::text;
 use crate::http::edge::json::Json as Body;
-use crate::http::edge::request::caller_from_actor;
-use crate::http::openapi::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc};
+use crate::http::edge::request::{caller_from_actor, worker_actor};
+use crate::http::guards::JobAuth;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 

@@ -13,14 +13,13 @@ use futures_util::TryStreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent::worker_actor;
 use crate::files::logs::IncomingLogChunk;
-use crate::http::access::JobAuth;
 use crate::http::edge::extractors::{Path, Query};
 use crate::http::edge::json::{Json as Body, read_body};
 use crate::http::edge::min_transfer_rate::is_body_too_slow;
-use crate::http::edge::request::caller_from_actor;
-use crate::http::openapi::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
+use crate::http::edge::request::{caller_from_actor, worker_actor};
+use crate::http::guards::JobAuth;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, HeaderDoc, OperationDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::artifacts::UploadAnnouncement;

@@ -7,7 +7,6 @@ mod stream;
 
 use axum::extract::DefaultBodyLimit;
 
-pub use self::agent::worker_actor;
 use super::routes::{RouteAccess, Routes};
 use crate::http::edge::limits;
 use crate::http::state::AppState;

@@ -16,17 +16,16 @@ use futures_util::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent::worker_actor;
 use crate::clock::slightly_after;
 use crate::http::edge::extractors::Query;
-use crate::http::edge::request::caller_from_actor;
+use crate::http::edge::request::{caller_from_actor, worker_actor};
 use crate::http::events::{STREAM_HEADERS, shutdown_event};
-use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
+use crate::http::operation::doc::{AnswerDoc, OperationDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::agents::StreamState;
-use crate::service::agents::token_conflict::{host_of_peer, stream_name};
 use crate::service::unit_of_work::Caller;
+use crate::service::workers::token_conflict::{host_of_peer, stream_name};
 use crate::service::workers::tokens::WorkerAuth;
 
 /// The maximum time between two events, so that both ends can detect a dead stream.

@@ -13,9 +13,10 @@ use axum::response::{IntoResponse, Response};
 
 pub use self::page::render_page;
 use super::openapi::ApiDescription;
-use super::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use super::routes::{RouteAccess, Routes};
-use super::{site, ui};
+use super::site;
+use crate::http::edge::prefs::prefs_from_headers;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::http::state::AppState;
 
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; object-src 'none'; base-uri 'none'; \
@@ -35,7 +36,7 @@ async fn show(
     Extension(description): Extension<Arc<ApiDescription>>,
     headers: HeaderMap,
 ) -> Response {
-    let prefs = ui::prefs_from_headers(&headers, app.services.context.now());
+    let prefs = prefs_from_headers(&headers, app.services.context.now());
     let theme = prefs.theme.attribute().map(|theme| format!(" data-theme=\"{theme}\"")).unwrap_or_default();
     let top = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"{theme}><head><meta charset=\"utf-8\">\

@@ -21,11 +21,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::http::openapi::doc::{
+use crate::http::operation::doc::{
     AnswerDoc, ContentDoc, ETAG_HEADER, HeaderDoc, IF_MATCH_HEADER, IF_NEW_HEADER, IF_NONE_MATCH_HEADER, LINK_HEADER,
     schema_of,
 };
-use crate::http::openapi::signature::{DescribeInput, DescribeOutput, Signature};
+use crate::http::operation::signature::{DescribeInput, DescribeOutput, Signature};
 use crate::text::percent_escaped;
 use crate::tokens::hex;
 

@@ -23,6 +23,11 @@ pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     })
 }
 
+/// Returns the key by which a repeated request is recognized.
+pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
+}
+
 /// Returns whether a host, with or without a port, is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let bare = match host.rsplit_once(':') {

@@ -7,11 +7,14 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Form as RawForm, FromRequest, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::limits;
 use super::min_transfer_rate::is_body_too_slow;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, SchemaOf, schema_of};
+use crate::http::operation::signature::{DescribeInput, DescribeOutput, Signature};
 use crate::http::problem::ApiError;
 
 /// A required body.
@@ -102,4 +105,33 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 fn error_path<T: DeserializeOwned>(bytes: &[u8]) -> String {
     let read = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
     read.err().map_or_else(|| ".".to_owned(), |error| error.path().to_string())
+}
+
+impl<T> DescribeInput for Form<T> {
+    fn describe(signature: &mut Signature) {
+        signature.problems.extend(["incomplete_body", "body_too_slow", "body_too_large"]);
+    }
+}
+
+impl<T: JsonSchema> DescribeInput for Json<T> {
+    fn describe(signature: &mut Signature) {
+        describe_json_body(signature, schema_of::<T>, true);
+    }
+}
+
+impl<T: JsonSchema> DescribeInput for OptionalJson<T> {
+    fn describe(signature: &mut Signature) {
+        describe_json_body(signature, schema_of::<T>, false);
+    }
+}
+
+fn describe_json_body(signature: &mut Signature, schema: SchemaOf, required: bool) {
+    signature.body = Some((schema, required));
+    signature.problems.extend(["invalid_json", "incomplete_body", "body_too_slow", "body_too_large"]);
+}
+
+impl<T: JsonSchema> DescribeOutput for CreatedJson<T> {
+    fn describe(signature: &mut Signature) {
+        signature.answers.push(AnswerDoc::new(201, "Made.", ContentDoc::Json(schema_of::<T>)));
+    }
 }

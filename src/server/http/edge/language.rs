@@ -8,9 +8,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use crate::http::openapi::doc::ACCEPT_LANGUAGE_HEADER;
-use crate::http::openapi::signature::{DescribeInput, Signature};
-use crate::http::ui::prefs_from_headers;
+use super::prefs::prefs_from_headers;
+use crate::http::operation::doc::ACCEPT_LANGUAGE_HEADER;
+use crate::http::operation::signature::{DescribeInput, Signature};
 
 /// Returns the language of a user's preferences, or of `Accept-Language`; English by default. Agents send neither: their
 /// frequent requests parse nothing.

@@ -9,4 +9,6 @@ pub mod json;
 pub(super) mod language;
 pub(super) mod limits;
 pub(super) mod min_transfer_rate;
+pub(super) mod prefs;
 pub mod request;
+pub mod server_address;

@@ -1,25 +1,23 @@
 //! Gives every request an id for its response, log lines and audit entries, and adds security headers.
 
-use std::future::pending;
 use std::net::IpAddr;
-use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
+use app::domain::ids::WorkerId;
 use app::domain::trace_context::TraceContext;
-use app::ui::prefs::Locale;
 use axum::Extension;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::Entry;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use tokio::task::JoinError;
 
 use super::client_addr::{Scheme, resolve_client};
 use super::language::client_locale;
+use crate::http::request_context::{RequestContext, current_id, current_trace, with_context};
 use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
-use crate::service::access::{AuthGrant, Principal};
+use crate::service::access::Principal;
 use crate::service::unit_of_work::Caller;
 use crate::tls::Tls;
 use crate::tokens::hex;
@@ -30,21 +28,6 @@ const API_VERSION: &str = "1";
 const TRACEPARENT: &str = "traceparent";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-tokio::task_local! {
-    static CURRENT: RequestContext;
-    static CURRENT_USER: String;
-}
-
-/// What is available to everything that handles a request.
-#[derive(Clone)]
-struct RequestContext {
-    id: String,
-    /// Its `traceparent`, if valid.
-    trace: Option<TraceContext>,
-    /// The language of its problems.
-    locale: Locale,
-}
-
 /// The client's host: the peer of the connection, or the one that a trusted proxy reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
@@ -54,67 +37,20 @@ pub fn peer_ip(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
     peer.map(|Extension(Peer(address))| address)
 }
 
-/// Returns the id of the current request.
-pub fn current_id() -> Option<String> {
-    CURRENT.try_with(|current| current.id.clone()).ok()
-}
-
-/// Returns the language that the client of the current request asks for; English outside of requests.
-pub fn current_locale() -> Locale {
-    CURRENT.try_with(|current| current.locale).unwrap_or_default()
-}
-
-/// Handles a request of this user.
-pub async fn with_user<T>(name: String, work: impl Future<Output = T>) -> T {
-    CURRENT_USER.scope(name, work).await
-}
-
-/// Returns the user of the current request, if authenticated.
-pub fn current_user() -> Option<String> {
-    CURRENT_USER.try_with(String::clone).ok()
-}
-
-/// Returns the trace of the current request.
-fn current_trace() -> Option<TraceContext> {
-    CURRENT.try_with(|current| current.trace.clone()).ok().flatten()
-}
-
-/// Runs work of the current request to its end, even if the client disconnects.
-pub async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let task = match CURRENT.try_with(RequestContext::clone) {
-        Ok(current) => tokio::spawn(CURRENT.scope(current, work)),
-        Err(_) => tokio::spawn(work),
-    };
-    match task.await.map_err(JoinError::try_into_panic) {
-        Ok(done) => done,
-        Err(Ok(panic)) => resume_unwind(panic),
-        // The runtime shuts down.
-        Err(Err(_)) => pending().await,
-    }
-}
-
-/// Returns the log fields of the current request.
-pub fn log_context() -> Vec<(&'static str, String)> {
-    let fields = |current: &RequestContext| {
-        let trace = current.trace.as_ref().map(|trace| ("trace_id", trace.trace_id().to_owned()));
-        [("request_id", current.id.clone())].into_iter().chain(trace).collect()
-    };
-    CURRENT.try_with(fields).unwrap_or_default()
-}
-
 /// Returns a user as the caller of a change, with the request's id.
 pub fn caller_from_principal(principal: &Principal) -> Caller {
-    Caller {
-        owner: principal.name.clone(),
-        grant: AuthGrant::from_principal(principal),
-        ..caller_from_actor(principal.actor())
-    }
+    Caller { owner: principal.name.clone(), grant: principal.grant(), ..caller_from_actor(principal.actor()) }
 }
 
 /// Returns another actor as the caller of a change: an agent, or an unauthenticated client.
 pub fn caller_from_actor(actor: impl Into<String>) -> Caller {
     let actor = actor.into();
     Caller { owner: actor.clone(), actor, grant: None, request_id: current_id(), trace: current_trace() }
+}
+
+/// Returns a worker's name in the audit log.
+pub fn worker_actor(worker: &WorkerId) -> String {
+    format!("worker:{worker}")
 }
 
 /// Assigns the id, resolves the client, logs the end of the request, and adds the headers that every response has.
@@ -129,7 +65,7 @@ pub async fn with_request_context(State(app): State<AppState>, mut request: Requ
     let trace = request.headers().get(TRACEPARENT).and_then(|header| TraceContext::parse(header.to_str().ok()?));
     let trace_id = trace.as_ref().map(|trace| trace.trace_id().to_owned());
     let current = RequestContext { id: id.clone(), trace, locale: client_locale(request.headers()) };
-    let mut response = CURRENT.scope(current, next.run(request)).await;
+    let mut response = with_context(current, next.run(request)).await;
     let status = response.status().as_u16();
     app.services.context.metrics.http.record(&path, status, started.elapsed());
     if status == 401 {

@@ -19,15 +19,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::audience::Audience;
-use super::openapi::doc::{AnswerDoc, LAST_EVENT_ID_HEADER, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::change_notifier::ChangeSet;
 use crate::http::edge::extractors::Query;
+use crate::http::operation::doc::{AnswerDoc, LAST_EVENT_ID_HEADER, OperationDoc};
 use crate::http::state::AppState;
 use crate::random::{OsRandom, Random};
 use crate::service::access::per_user_limit::PerUserPermit;
-use crate::service::access::{AuthGrant, Principal, Requirement};
+use crate::service::access::{Principal, Requirement};
+use crate::service::auth_grant::AuthGrant;
 
 /// Keep proxies from buffering a stream.
 pub const STREAM_HEADERS: [(HeaderName, &str); 2] =

@@ -13,15 +13,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::follow::follow;
-use super::job_id;
-use crate::http::edge::extractors::{Path, Query};
-use crate::http::openapi::doc::{
+use crate::http::edge::extractors::{Path, Query, job_id};
+use crate::http::operation::doc::{
     AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, LAST_EVENT_ID_HEADER, OperationDoc,
 };
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
-use crate::service::access::{AuthGrant, Principal};
+use crate::service::access::Principal;
 use crate::service::artifacts::ArtifactDownload;
+use crate::service::auth_grant::AuthGrant;
 use crate::service::error::IdKind;
 
 /// Isolates files of a job from everything else in the browser.

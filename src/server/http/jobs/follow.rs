@@ -14,8 +14,8 @@ use futures_util::Stream;
 
 use crate::http::events::{STREAM_HEADERS, shutdown_event, until_revoked};
 use crate::http::state::AppState;
-use crate::service::access::AuthGrant;
 use crate::service::access::per_user_limit::PerUserPermit;
+use crate::service::auth_grant::AuthGrant;
 use crate::service::logs::MAX_READ_BYTES;
 
 /// Polls without a change notification: those of other servers do not arrive here.

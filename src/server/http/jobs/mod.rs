@@ -5,7 +5,6 @@ mod follow;
 mod series;
 
 use app::domain::access::Permission;
-use app::domain::ids::JobId;
 use app::domain::job::Job;
 use app::domain::priority::DEFAULT_PRIORITY;
 use app::domain::trace_context::TraceContext;
@@ -22,18 +21,20 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::bulk;
-use super::openapi::doc::{AnswerDoc, IDEMPOTENCY_KEY_HEADER, OperationDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER};
 use super::problem::ApiError;
 use super::routes::Routes;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse, TaggedResponse};
-use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::extractors::{Path, Query, job_id};
+use crate::http::edge::headers::idempotency_key;
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::language::ClientLanguage;
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::operation::doc::{
+    AnswerDoc, IDEMPOTENCY_KEY_HEADER, OperationDoc, TRACEPARENT_HEADER, TRACERESPONSE_HEADER,
+};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::service::error::IdKind;
 use crate::service::jobs::views::SubmitWarning;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -246,13 +247,4 @@ async fn cancel(
     let id = job_id(&id)?;
     app.services.jobs.cancel(caller_from_principal(&principal), id.clone()).await?;
     Ok(Json(app.services.jobs.job_view(&id).await?))
-}
-
-pub fn idempotency_key(headers: &HeaderMap) -> Option<String> {
-    headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())
-}
-
-/// Parses a job's id from a path.
-pub fn job_id(text: &str) -> Result<JobId, ApiError> {
-    JobId::parse(text).map_err(|_| ApiError::invalid_id(IdKind::Job))
 }

@@ -6,9 +6,8 @@ use app::protocol::jobs::{AttemptQuery, JobLive, JobLiveQuery, ProgressSeries};
 use axum::Json;
 use axum::extract::State;
 
-use super::job_id;
-use crate::http::edge::extractors::{Path, Query};
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::extractors::{Path, Query, job_id};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 

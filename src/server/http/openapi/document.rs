@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::doc::schema_of;
 use super::operation::describe_operation;
 use super::schemas::Schemas;
+use crate::http::operation::doc::schema_of;
 use crate::http::problem::codes::CODES;
 use crate::http::routes::DeclaredRoute;
 use app::protocol::problem::Problem;

@@ -1,13 +1,11 @@
 //! The `OpenAPI` document, generated from the declared routes ([`super::routes`]).
 //!
-//! A route cannot be declared without an [`doc::OperationDoc`]. Its parameters and responses come from its handler's types
-//! ([`signature`]), its access rules and their problems from its [`super::routes::RouteAccess`].
+//! A route cannot be declared without an [`OperationDoc`]. Its parameters and responses come from its handler's types
+//! ([`super::operation::signature`]), its access rules and their problems from its [`super::routes::RouteAccess`].
 
-pub mod doc;
 mod document;
 mod operation;
 mod schemas;
-pub mod signature;
 mod simplify;
 
 use std::sync::{Arc, LazyLock};
@@ -19,9 +17,8 @@ use axum::{Extension, Router};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use self::doc::{AnswerDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc};
 pub use self::document::OpenApiVersion;
-use super::docs;
+use super::operation::doc::{AnswerDoc, ContentDoc, ETAG_HEADER, IF_NONE_MATCH_HEADER, OperationDoc};
 use super::routes::{DeclaredRoute, RouteAccess, Routes};
 use crate::http::state::AppState;
 use crate::tokens::hex;
@@ -42,11 +39,11 @@ struct ServedDocument {
 }
 
 impl ApiDescription {
-    /// Creates the description of these routes.
-    pub fn new(routes: Vec<DeclaredRoute>) -> Self {
+    /// Creates the description of these routes. `render_page` writes a document as HTML.
+    pub fn new(routes: Vec<DeclaredRoute>, render_page: fn(&Value) -> String) -> Self {
         let routes = Arc::new(routes);
         let of_page = Arc::clone(&routes);
-        let page = Box::new(move || docs::render_page(&document::build_document(OpenApiVersion::V3_2, &of_page)));
+        let page = Box::new(move || render_page(&document::build_document(OpenApiVersion::V3_2, &of_page)));
         let written = |version: OpenApiVersion| -> BuildDocument {
             let routes = Arc::clone(&routes);
             Box::new(move || ServedDocument::new(&document::build_document(version, &routes)))
@@ -103,7 +100,7 @@ pub fn with_description(routes: Routes, description: &Arc<ApiDescription>) -> Ro
 
 const DOCUMENT_ANSWERS: &[AnswerDoc] = &[
     AnswerDoc { headers: &[ETAG_HEADER], ..AnswerDoc::json::<BTreeMap<String, Value>>(200, "The OpenAPI document.") },
-    AnswerDoc::new(304, "Not modified.", doc::ContentDoc::Empty),
+    AnswerDoc::new(304, "Not modified.", ContentDoc::Empty),
 ];
 
 const NEWEST: OperationDoc = OperationDoc {

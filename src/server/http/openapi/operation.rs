@@ -7,8 +7,8 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::OpenApiVersion;
-use super::doc::{AnswerDoc, ContentDoc, HeaderDoc};
 use super::schemas::Schemas;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, HeaderDoc};
 use crate::http::problem::codes::ProblemCode;
 use crate::http::routes::{DeclaredRoute, RouteAccess};
 use crate::service::access::Requirement;

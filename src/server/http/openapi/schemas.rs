@@ -9,8 +9,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::doc::SchemaOf;
 use super::simplify::simplify;
+use crate::http::operation::doc::SchemaOf;
 
 /// Prefix of references to schemas.
 const SCHEMA_PREFIX: &str = "#/components/schemas/";

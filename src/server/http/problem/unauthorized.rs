@@ -6,8 +6,7 @@ use app::domain::worker::credential::TokenRejection;
 use axum::http::StatusCode;
 
 use super::{ApiError, Sentence};
-use crate::service::access::rate_limits::RateLimitKind;
-use crate::service::error::ResourceLimit;
+use crate::service::error::{RateLimitKind, ResourceLimit};
 
 /// The name of the parameter with the number of seconds to wait.
 pub const RETRY_AFTER: &str = "retry_after_seconds";

@@ -11,9 +11,9 @@ use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
 use super::metrics::{METRICS, metrics};
-use crate::http::access;
 use crate::http::edge::request;
-use crate::http::openapi::doc::{AnswerDoc, OperationDoc};
+use crate::http::guards;
+use crate::http::operation::doc::{AnswerDoc, OperationDoc};
 use crate::http::routes::{RouteAccess, Routes};
 use crate::http::state::AppState;
 use crate::service::access::Requirement;
@@ -28,7 +28,7 @@ pub fn routes(app: &AppState) -> Routes {
 }
 
 fn metrics_routes(app: &AppState) -> Routes {
-    let known = from_fn_with_state(app.clone(), access::require_principal);
+    let known = from_fn_with_state(app.clone(), guards::require_principal);
     let routes =
         Routes::new(app, "Health").get("/metrics", Requirement::Permission(Permission::OpsMetrics), METRICS, metrics);
     routes.layer(|router| router.route_layer(known))
@@ -46,7 +46,7 @@ fn probe_routes(app: &AppState) -> Routes {
 
 /// Rate-limited, as it queries the database.
 fn readiness_route(app: &AppState, path: &str, doc: OperationDoc) -> Routes {
-    let limited = from_fn_with_state(app.clone(), access::limit_anonymous);
+    let limited = from_fn_with_state(app.clone(), guards::limit_anonymous);
     let routes = Routes::new(app, "Health").get(path, RouteAccess::Anyone, doc, readyz);
     routes.layer(|router| router.route_layer(limited))
 }

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::http::state::AppState;
 use crate::metrics::Metrics;
 use crate::metrics::page::{CONTENT_TYPE, MetricLabels, MetricsPage, PLAIN_CONTENT_TYPE};

@@ -11,9 +11,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::openapi::doc::{AnswerDoc, OperationDoc};
 use super::problem::ApiError;
 use super::routes::Routes;
+use crate::http::operation::doc::{AnswerDoc, OperationDoc};
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 use crate::service::error::ServiceError;

@@ -36,9 +36,9 @@ use axum::http::Uri;
 
 use super::forms::{self, FormFields, merge_fields};
 use super::submit_commands::submit_commands;
-use crate::http::access::session::ServerAddress;
-use crate::http::edge::request::current_id;
+use crate::http::edge::server_address::ServerAddress;
 use crate::http::problem::ApiError;
+use crate::http::request_context::current_id;
 use crate::http::search::SEARCH_PERMISSIONS;
 use crate::http::state::AppState;
 use crate::http::system;

@@ -15,10 +15,11 @@ use leptos_axum::render_app_async_with_context;
 use serde_json::Value;
 
 use super::{ScriptPolicy, provide_page_context};
-use crate::http::access;
 use crate::http::edge::client_addr::Scheme;
-use crate::http::edge::request::{Peer, current_locale};
+use crate::http::edge::request::Peer;
+use crate::http::guards;
 use crate::http::problem::method_not_allowed;
+use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::text::local_path;
 
@@ -72,7 +73,7 @@ fn parse_problem(document: &[u8]) -> Option<Problem> {
 async fn render_page(app: &AppState, mut page_request: Parts, problem: Problem, answer: Response) -> Response {
     let peer = page_request.extensions.get::<Peer>().map(|Peer(host)| *host);
     let scheme = Scheme::from_extensions(&page_request.extensions);
-    if let Ok(principal) = access::identify(app, &page_request.headers, scheme, peer).await {
+    if let Ok(principal) = guards::identify(app, &page_request.headers, scheme, peer).await {
         page_request.extensions.insert(principal);
     }
     page_request.method = Method::GET;

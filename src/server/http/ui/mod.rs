@@ -4,7 +4,6 @@ mod audit_words;
 mod backend;
 pub mod error_page;
 pub mod forms;
-pub mod render_limiter;
 pub mod start_methods;
 pub mod submit_commands;
 mod utc_redirect;
@@ -14,18 +13,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use app::domain::access::Permission;
-use app::domain::time::Timestamp;
 use app::ui::FRAGMENTS_HEADER;
 use app::ui::backend::{SharedBackend, SharedServerPageBackend};
 use app::ui::flash::{Flash, FormName};
 use app::ui::pending::SecondFactorPrompt;
-use app::ui::prefs::{Prefs, Zone};
-use app::ui::time_zone::{TIME_ZONE_COOKIE, TimeZone};
 use app::ui::{App as Dashboard, ServerRenderedApp, login_shell, server_rendered_shell, shell};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use leptos::nonce::use_nonce;
@@ -33,7 +29,7 @@ use leptos::prelude::{IntoView, LeptosOptions, provide_context, use_context};
 use leptos_axum::{AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list};
 
 use self::backend::InProcessBackend;
-use super::access::{self, ExpiredSession};
+use super::guards::{self, ExpiredSession};
 use super::problem::{ApiError, no_such_route};
 use super::routes::{RouteAccess, Routes};
 use super::site;
@@ -42,7 +38,9 @@ use crate::http::access::session;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::headers::cookie;
 use crate::http::edge::limits;
-use crate::http::edge::request::{Peer, current_locale};
+use crate::http::edge::prefs::prefs_from_headers;
+use crate::http::edge::request::Peer;
+use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
 
@@ -76,13 +74,13 @@ enum ScriptPolicy {
 pub fn routes(app: &AppState) -> Router<AppState> {
     let (login, server_pages): (Vec<_>, Vec<_>) =
         PAGE_ROUTES.server_rendered.iter().cloned().partition(|route| route.path().starts_with("/login"));
-    let guard = || from_fn_with_state(app.clone(), access::require_page_session);
+    let guard = || from_fn_with_state(app.clone(), guards::require_page_session);
     let scripts = from_fn_with_state(app.clone(), forms::script_response::answer_scripts);
     let forms = form_routes(app).into_router().route_layer(scripts).route_layer(guard());
-    let limited = || from_fn_with_state(app.clone(), access::limit_anonymous);
+    let limited = || from_fn_with_state(app.clone(), guards::limit_anonymous);
     let open = login_routes(app).into_router();
     let login = page_routes(app, login, ScriptPolicy::None, login_shell)
-        .route_layer(from_fn_with_state(app.clone(), access::detect_expired_session));
+        .route_layer(from_fn_with_state(app.clone(), guards::detect_expired_session));
     let routes = page_routes(app, PAGE_ROUTES.client_rendered.clone(), ScriptPolicy::Bundle, shell)
         .merge(page_routes(app, server_pages, ScriptPolicy::Bundle, server_rendered_shell))
         .route_layer(from_fn(utc_redirect::redirect_to_utc))
@@ -114,7 +112,7 @@ pub fn form_routes(app: &AppState) -> Routes {
     );
     let (submits, edits) =
         (Requirement::Permission(Permission::JobSubmit), Requirement::Permission(Permission::ConfigEdit));
-    Routes::new(app, "Login")
+    forms::empty_routes(app)
         .form("/ui/logout", Requirement::Login, forms::access::log_out)
         .form("/ui/account/password", own, forms::account::change_password)
         .form("/ui/confirm", Requirement::Login, forms::access::confirm)
@@ -205,15 +203,6 @@ fn provide_page_context(app: &AppState, scripts: ScriptPolicy) {
 fn session_expired_flash() -> Flash {
     let problem = ApiError::not_authenticated().to_problem(current_locale());
     Flash::Problem { form: FormName::Login, problem, fields: BTreeMap::new() }
-}
-
-/// Reads the preferences from the headers of a request.
-pub fn prefs_from_headers(headers: &HeaderMap, now: Timestamp) -> Prefs {
-    let header_text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mac = header_text(header::USER_AGENT).contains("Macintosh");
-    let prefs = Prefs::from_headers(header_text(header::COOKIE), header_text(header::ACCEPT_LANGUAGE), now);
-    let own = cookie(headers, TIME_ZONE_COOKIE).filter(|_| prefs.zone == Zone::Local).and_then(TimeZone::from_name);
-    Prefs { mac, time_zone: own.map(|own| own.name().to_owned()), ..prefs }
 }
 
 fn set_page_headers(response: &ResponseOptions, scripts: ScriptPolicy, flash_taken: bool) {

@@ -4,7 +4,7 @@
 use app::protocol::workers::CreatedWorker;
 use app::ui::flash::{StartMethod, StartMethodKind};
 
-use crate::http::access::session::ServerAddress;
+use crate::http::edge::server_address::ServerAddress;
 
 const SYSTEMD_UNIT: &str = include_str!("../../../../deploy/systemd/simpletuner-worker.service");
 const COMMON_SCRIPT: &str = include_str!("../../../../deploy/start/common.sh");

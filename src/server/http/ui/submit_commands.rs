@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::http::access::session::ServerAddress;
+use crate::http::edge::server_address::ServerAddress;
 use crate::text::shell_quoted;
 
 /// Returns both commands.

@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::http::edge::csv;
 use crate::http::edge::csv::csv_field;
 use crate::http::edge::extractors::Query;
-use crate::http::openapi::doc::{AnswerDoc, ContentDoc, OperationDoc};
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, OperationDoc};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::service::access::Principal;

@@ -3,10 +3,9 @@
 use app::protocol::workers::history::{PageQuery, WorkerAttempts, WorkerEvents};
 use axum::extract::State;
 
-use super::worker_id;
 use crate::http::edge::conditional::{IfNoneMatch, ListResponse};
-use crate::http::edge::extractors::{Path, Query};
-use crate::http::openapi::doc::OperationDoc;
+use crate::http::edge::extractors::{Path, Query, worker_id};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 

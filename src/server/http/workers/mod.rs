@@ -4,7 +4,6 @@ pub(super) mod export;
 pub(super) mod history;
 
 use app::domain::access::Permission;
-use app::domain::ids::WorkerId;
 use app::protocol::agents::ReportResponse;
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery};
 use app::protocol::gpus::{GpusPage, GpusQuery};
@@ -17,19 +16,18 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 
 use super::bulk;
-use super::openapi::doc::OperationDoc;
 use super::problem::ApiError;
 use super::routes::Routes;
-use crate::http::access::session::{ServerAddress, server_address};
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::conditional::{IfMatch, IfNoneMatch, ListResponse, TaggedResponse};
-use crate::http::edge::extractors::{Path, Query};
+use crate::http::edge::extractors::{Path, Query, worker_id};
 use crate::http::edge::json::{CreatedJson, Json as Body, OptionalJson};
 use crate::http::edge::limits;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::server_address::{ServerAddress, server_address};
+use crate::http::operation::doc::OperationDoc;
 use crate::http::state::AppState;
 use crate::service::access::{Principal, Requirement};
-use crate::service::error::IdKind;
 use crate::text::shell_quoted;
 
 pub fn routes(app: &AppState) -> Routes {
@@ -238,11 +236,6 @@ async fn rotate(
 ) -> Result<Json<CreatedWorker>, ApiError> {
     let rotated = app.services.workers.rotate_token(caller_from_principal(&principal), worker_id(&id)?, rotate).await?;
     Ok(Json(created_worker_view(&server_address(&app, scheme, &headers), rotated)))
-}
-
-/// Parses a worker's id from a path.
-pub fn worker_id(text: &str) -> Result<WorkerId, ApiError> {
-    WorkerId::parse(text).map_err(|_| ApiError::invalid_id(IdKind::Worker))
 }
 
 /// Returns a new worker with the command that starts its agent.

@@ -12,9 +12,10 @@ use serde_json::json;
 
 use super::factors::has_factor;
 use super::notices::record_login;
-use super::{DEVICE_LIFETIME, PENDING_LOGIN_LIFETIME, effective_permissions};
+use super::{DEVICE_LIFETIME, PENDING_LOGIN_LIFETIME};
 use crate::service::access::AccessService;
 use crate::service::access::rate_limits::KnownBrowser;
+use crate::service::auth_grant::effective_permissions;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::Tx;

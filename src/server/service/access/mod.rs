@@ -1,7 +1,5 @@
 //! Authentication and authorization.
 
-mod account_policy;
-mod auth_grant;
 mod blocklist;
 mod factors;
 mod login;
@@ -12,6 +10,7 @@ mod passkeys;
 mod passwords;
 pub mod per_user_limit;
 pub mod rate_limits;
+mod revocation;
 mod sessions;
 mod setup;
 pub mod tokens;
@@ -26,17 +25,16 @@ use app::domain::ids::{JobId, SessionId, TokenId, UserId};
 use app::domain::time::{Millis, Timestamp};
 use tokio::sync::Semaphore;
 
-pub use self::account_policy::AccountPolicy;
-pub use self::auth_grant::{AuthGrant, Credential};
 pub use self::blocklist::Blocklist;
 pub use self::login::{BrowserInfo, LoginOutcome, NewSession, PendingLogin};
 use self::per_user_limit::PerUserLimiter;
 use self::rate_limits::RateLimits;
 pub use self::sessions::ReauthProof;
 pub use self::setup::load_token_signing_key;
+use super::auth_grant::{AuthGrant, Credential, effective_permissions};
 use super::error::ServiceError;
 use crate::service::ServiceContext;
-use crate::store::access::{LastUsed, ResolvedCredential, StoredSession};
+use crate::store::access::{LastUsed, ResolvedCredential};
 
 /// How long a browser counts as known after a login.
 pub const DEVICE_LIFETIME: Millis = Millis::from_secs(365 * 24 * 3_600);
@@ -123,6 +121,15 @@ impl Principal {
             AuthMethod::Token { name, .. } => format!("{}/{name}", self.name),
             AuthMethod::Loopback | AuthMethod::Session(_) | AuthMethod::Host => self.name.clone(),
         }
+    }
+
+    /// What the caller is granted; `None` for a caller without an account.
+    pub fn grant(&self) -> Option<AuthGrant> {
+        Some(AuthGrant {
+            credential: self.credential.clone()?,
+            user: self.user.clone()?,
+            permissions: self.permissions,
+        })
     }
 
     /// The API token of the caller.
@@ -305,16 +312,4 @@ impl AccessService {
     fn record_use(&self, key: &str, used: LastUsed) {
         self.authenticator.last_used.lock().expect("no panic while it is held").insert(key.to_owned(), used);
     }
-}
-
-/// Returns the current permissions of a credential; `None` if it is no longer valid.
-fn effective_permissions(opened: &ResolvedCredential, now: Timestamp, idle: Millis) -> Option<Permissions> {
-    let over = |session: &StoredSession| session.expires_at <= now || session.last_used_at + idle <= now;
-    let expired = opened.token.as_ref().and_then(|token| token.expires_at).is_some_and(|end| end <= now);
-    if opened.user.disabled_at.is_some() || expired || opened.session.as_deref().is_some_and(over) {
-        return None;
-    }
-    let scopes = opened.token.as_ref().and_then(|token| token.scopes);
-    let role = opened.user.role.permissions();
-    Some(scopes.map_or(role, |scopes| role.intersection(scopes)))
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
-use app::domain::ids::{AttemptNumber, JobId, WorkerId};
+use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
 use app::domain::reconcile::has_lost_place;
 use app::domain::text::{escape, escape_lines};
@@ -17,6 +17,7 @@ use serde_json::{Map, json};
 use super::host_health::{apply_host_health, checked_reason};
 use super::unassigned_runs::apply_claim;
 use crate::service::agents::AgentService;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::configs::StoredConfig;
@@ -35,15 +36,6 @@ const MAX_ERROR_CHARS: usize = 4_000;
 
 /// The field with the step from which an attempt resumes.
 const RESUMED_FIELD: &str = "resumed_from_step";
-
-/// An attempt as named by a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttemptRef {
-    pub worker: WorkerId,
-    pub job: JobId,
-    /// `None`: the attempt that the worker holds.
-    pub attempt: Option<AttemptNumber>,
-}
 
 impl AgentService {
     /// Records a status report.

@@ -1,14 +1,15 @@
 //! The desired state of a worker's host: in responses to heartbeats and long polls, and as events of its stream.
 
 use app::domain::config_files::CONFIG_FILE;
-use app::domain::job::{AttemptOrder, CheckpointUploads, Job, Lease, StopCause};
-use app::protocol::agents::dispatch::{BundleRef, CheckpointPolicy, JobOffer};
+use app::domain::job::{AttemptOrder, Job, Lease, StopCause};
+use app::protocol::agents::dispatch::{BundleRef, JobOffer};
 use app::protocol::agents::{DesiredState, RunningAttempt, StopAttempt, StopReason};
 use serde_json::Map;
 
 use crate::service::ServiceContext;
 use crate::service::configs::{data_loader_file, json_file, json_object};
 use crate::service::error::ServiceError;
+use crate::service::jobs::fields::checkpoint_policy;
 use crate::service::jobs::overrides as job_overrides;
 use crate::store::Tx;
 use crate::store::workers::StoredWorker;
@@ -93,15 +94,6 @@ async fn job_offer(
         sandbox: job.spec.demand.sandbox,
         traceparent: job.trace.as_ref().map(ToString::to_string),
     })
-}
-
-/// Converts to the wire type.
-pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPolicy {
-    match checkpoints {
-        CheckpointUploads::None => CheckpointPolicy::None,
-        CheckpointUploads::Last => CheckpointPolicy::Last,
-        CheckpointUploads::All => CheckpointPolicy::All,
-    }
 }
 
 /// Older agents run without the token if it cannot be decrypted.

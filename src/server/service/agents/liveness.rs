@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
-use app::domain::liveness::{self, LivenessVerdict};
+use app::domain::liveness::LivenessVerdict;
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use super::presence::last_seen;
-use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
+use crate::service::context::presence::last_seen;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
+use crate::service::workers::liveness::liveness_verdict;
 use crate::service::workers::{lose_leases, remove_worker};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
@@ -29,29 +29,6 @@ pub struct HealthPass {
     pub removed: usize,
     /// Workers that could not be judged; the log has the reason.
     pub failed: usize,
-}
-
-/// The leader's verdict on a worker; `None` if this server is not the leader.
-pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
-    context.leadership.held_since()?;
-    let (seen, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
-    liveness::judge_liveness(&stored.worker, seen, serving_since(context), timeout, now)
-}
-
-/// When a silent worker counts as offline.
-pub fn offline_at(context: &ServiceContext, stored: &StoredWorker) -> Timestamp {
-    liveness::offline_at(
-        &stored.worker,
-        last_seen(context, stored),
-        serving_since(context),
-        context.policy.heartbeat_timeout,
-    )
-}
-
-/// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
-fn serving_since(context: &ServiceContext) -> Timestamp {
-    let unbroken = context.clock.continuous_since();
-    context.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
 }
 
 impl AgentService {

@@ -5,9 +5,7 @@ mod claims;
 pub mod desired;
 pub(super) mod host_health;
 pub mod liveness;
-pub mod presence;
 pub mod registration;
-pub mod token_conflict;
 pub(super) mod unassigned_runs;
 
 use std::sync::Arc;
@@ -29,20 +27,20 @@ use serde_json::json;
 use self::claims::{accept_claims, heartbeat_claims, registration_claims};
 use self::desired::load_desired;
 use self::host_health::apply_host_health;
-use self::registration::{MAX_GPUS, parse_capability};
-use self::token_conflict::TakeoverTracker;
-use self::token_conflict::{host_of_peer, host_of_stream};
+use self::registration::parse_capability;
 use self::unassigned_runs::{apply_heartbeat_claim, legacy_claim};
 use super::error::{InvalidInput, ServiceError};
-use super::gpus::{self, apply_gpu_reports, check_telemetry, unavailable_details};
+use super::gpus::{self, MAX_GPUS, apply_gpu_reports, check_telemetry, unavailable_details};
 use super::unit_of_work::{Caller, UnitOfWork};
 use super::workers::withdraw_offers;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
-use crate::service::gpus::GpuReadings;
 use crate::service::gpus::GpuService;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
+use crate::service::workers::gpu_readings::GpuReadings;
+use crate::service::workers::liveness::liveness_verdict;
+use crate::service::workers::token_conflict::{TakeoverTracker, host_of_peer, host_of_stream};
 use crate::service::workers::tokens::{WorkerAuth, activate_token};
 use crate::store::TransactionWork;
 use crate::store::cache::state::FleetState;
@@ -112,7 +110,7 @@ impl AgentService {
         let held = self.context.read_recent().await?.leased_jobs(Some(&auth.worker)).await?;
         let comes_back = claims.iter().any(|claim| held.iter().any(|job| job.id == claim.job));
         let host = comes_back.then(|| host_of_peer(auth.peer));
-        self.check_takeover(&auth.worker, host.as_deref()).await
+        self.workers.check_takeover(&auth.worker, host.as_deref()).await
     }
 
     /// Records that a worker's stream was opened, or that it polls.
@@ -125,7 +123,7 @@ impl AgentService {
         stream: String,
     ) -> Result<(), ServiceError> {
         if let Some(host) = host_of_stream(&stream)
-            && let Err(error) = self.check_takeover(&worker, Some(host)).await
+            && let Err(error) = self.workers.check_takeover(&worker, Some(host)).await
         {
             if matches!(error, ServiceError::WorkerTransition(WorkerTransitionError::TokenInUse)) {
                 self.workers.record_token_conflict(caller, &worker, Some(host)).await;
@@ -355,7 +353,7 @@ async fn register_in(
     let stored = unit.worker(worker).await?;
     // The token may have been rotated since the request was authenticated.
     auth.check(&stored, unit.now).map_err(|closed| ServiceError::WorkerTokenRejected(closed, worker.clone()))?;
-    let alive = self::liveness::liveness_verdict(unit.context, &stored, unit.now).is_none();
+    let alive = liveness_verdict(unit.context, &stored, unit.now).is_none();
     let before = stored.worker.clone();
     before.check_registration(capability, alive, unit.tx.leased_jobs(Some(worker)).await?.len())?;
     let displaces = capability.is_older_agent() && before.stream_id().is_some();

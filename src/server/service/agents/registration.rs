@@ -10,11 +10,9 @@ use app::protocol::agents::RegisterRequest;
 
 use super::host_health;
 use crate::service::error::{InvalidInput, ServiceError};
-use crate::service::gpus::gpu_from_wire;
+use crate::service::gpus::{MAX_GPUS, gpu_from_wire};
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
-/// The maximum number of GPUs of a host, and of concurrent jobs.
-pub const MAX_GPUS: u32 = 64;
 /// The maximum number of directories that a worker offers to jobs.
 const MAX_PATHS: usize = 100;
 /// The maximum length of a text in a registration, in characters.

@@ -1,14 +1,12 @@
 //! Checkpoints: an attempt uploads them, and a later one on another host resumes from the newest.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use app::domain::ids::{AttemptNumber, JobId};
-use app::domain::job::{AttemptReport, Job, StartPoint};
+use app::domain::job::AttemptReport;
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
-use app::protocol::artifacts::ResumePointView;
 use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::topic::Topic;
 use bytes::Bytes;
@@ -16,19 +14,17 @@ use futures_util::stream::BoxStream;
 
 use super::checkpoint_pruning::{self, prune_superseded};
 use crate::files::artifacts::ArtifactStore;
-use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::artifacts::ArtifactService;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::error::{InvalidInput, ServiceError};
+use crate::service::jobs::resume_points::{FoundCheckpoint, first_missing_file, newest_checkpoint};
 use crate::service::unit_of_work::Caller;
-use crate::store::Tx;
 use crate::store::artifacts::checkpoints::StoredCheckpoint;
 use crate::text::is_plain_path;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of files of one checkpoint.
 pub const MAX_FILES: usize = 4_096;
-/// The maximum number of jobs to follow in a chain of retries.
-const MAX_RETRY_CHAIN: usize = 100;
 
 /// A file of an earlier checkpoint.
 pub struct ResumeFile {
@@ -36,14 +32,6 @@ pub struct ResumeFile {
     pub file: CheckpointFile,
     location: (JobId, AttemptNumber),
     artifacts: Arc<ArtifactStore>,
-}
-
-/// A checkpoint and its job and attempt.
-struct FoundCheckpoint {
-    job: JobId,
-    attempt: AttemptNumber,
-    name: String,
-    files: Vec<CheckpointFile>,
 }
 
 impl ArtifactService {
@@ -135,111 +123,6 @@ impl ResumeFile {
             error => ServiceError::FilesUnavailable(error.to_string()),
         })
     }
-}
-
-/// Returns where the next attempt of a job would resume.
-pub async fn resume_point(tx: &mut dyn Tx, job: &Job) -> Result<Option<ResumePointView>, ServiceError> {
-    let found = newest_checkpoint(tx, job, AttemptNumber(job.attempt.0 + 1)).await?;
-    Ok(found.map(|FoundCheckpoint { job, attempt, name, .. }| ResumePointView { job_id: job, attempt, name }))
-}
-
-/// Returns the checkpoints that the owner of an ended job can resume from, newest first, at most `max`. Each name is listed
-/// once.
-pub async fn resumable_checkpoints(
-    tx: &mut dyn Tx,
-    ended: &Job,
-    max: usize,
-) -> Result<Vec<ResumePointView>, ServiceError> {
-    let mut points = Vec::new();
-    for (job, checkpoint) in known_checkpoints(tx, ended, ended.attempt.next()).await? {
-        if points.len() == max {
-            break;
-        }
-        if points.iter().any(|point: &ResumePointView| point.name == checkpoint.name) {
-            continue;
-        }
-        let found = complete_checkpoint(tx, job, checkpoint).await?;
-        points.extend(found.map(|FoundCheckpoint { job, attempt, name, .. }| ResumePointView {
-            job_id: job,
-            attempt,
-            name,
-        }));
-    }
-    Ok(points)
-}
-
-/// Returns the checkpoint with the highest step that an attempt of this job may resume from.
-async fn newest_checkpoint(
-    tx: &mut dyn Tx,
-    job: &Job,
-    before: AttemptNumber,
-) -> Result<Option<FoundCheckpoint>, ServiceError> {
-    for (job, checkpoint) in known_checkpoints(tx, job, before).await? {
-        if let Some(found) = complete_checkpoint(tx, job, checkpoint).await? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns the checkpoints of the job's earlier attempts and of the jobs that it retries, highest step first. The chain ends at
-/// a job that started from scratch or from a named checkpoint, and at another user's job.
-async fn known_checkpoints(
-    tx: &mut dyn Tx,
-    job: &Job,
-    before: AttemptNumber,
-) -> Result<Vec<(JobId, StoredCheckpoint)>, ServiceError> {
-    let own = tx.checkpoints(&job.id).await?.into_iter().filter(|checkpoint| checkpoint.attempt < before);
-    let mut found: Vec<(JobId, StoredCheckpoint)> = own.map(|checkpoint| (job.id.clone(), checkpoint)).collect();
-    let (mut start, mut next) = (job.spec.start.clone(), job.retry_of.clone());
-    for _ in 0..MAX_RETRY_CHAIN {
-        match &start {
-            StartPoint::NewestCheckpoint => {}
-            StartPoint::Scratch => break,
-            StartPoint::Checkpoint(saved) => {
-                let is_it = |checkpoint: &StoredCheckpoint| {
-                    checkpoint.attempt == saved.attempt && checkpoint.name == saved.name
-                };
-                let made = tx.checkpoints(&saved.job).await?.into_iter().filter(is_it);
-                found.extend(made.map(|checkpoint| (saved.job.clone(), checkpoint)));
-                break;
-            }
-        }
-        let Some(id) = next else { break };
-        let Some(tried) = tx.job(&id).await?.filter(|tried| tried.submitted_by == job.submitted_by) else { break };
-        found.extend(tx.checkpoints(&id).await?.into_iter().map(|checkpoint| (id.clone(), checkpoint)));
-        (start, next) = (tried.spec.start, tried.retry_of);
-    }
-    // For one step, the job's own checkpoint comes first, then those of the jobs it retries; the sort is stable.
-    found.sort_by_key(|(_, checkpoint)| Reverse(checkpoint.step));
-    Ok(found)
-}
-
-/// Returns a checkpoint if all its files are stored.
-async fn complete_checkpoint(
-    tx: &mut dyn Tx,
-    job: JobId,
-    checkpoint: StoredCheckpoint,
-) -> Result<Option<FoundCheckpoint>, ServiceError> {
-    let files: Vec<CheckpointFile> = serde_json::from_str(&checkpoint.files).unwrap_or_default();
-    let is_whole = !files.is_empty() && first_missing_file(tx, &job, checkpoint.attempt, &files).await?.is_none();
-    Ok(is_whole.then_some(FoundCheckpoint { job, attempt: checkpoint.attempt, name: checkpoint.name, files }))
-}
-
-/// Returns the first of these files that the attempt has not uploaded as described.
-async fn first_missing_file(
-    tx: &mut dyn Tx,
-    job: &JobId,
-    attempt: AttemptNumber,
-    files: &[CheckpointFile],
-) -> Result<Option<String>, ServiceError> {
-    let sent = tx.attempt_artifacts(job, attempt).await?;
-    let sent: BTreeMap<_, _> = sent.iter().map(|sent| (&sent.path, (sent.size, sent.sha256.as_str()))).collect();
-    let is_there = |file: &&CheckpointFile| {
-        let digest = file.sha256.to_ascii_lowercase();
-        sent.get(&file.path) == Some(&(file.size_bytes, digest.as_str()))
-    };
-    Ok(files.iter().find(|file| !is_there(file)).map(|file| file.path.clone()))
 }
 
 /// Validates the step of a checkpoint.

@@ -26,7 +26,7 @@ use crate::files::artifacts::{StoredFile, UploadError};
 use crate::files::uploads::UploadStore;
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
-use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::jobs::JobService;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::jobs::retention::RemovedFiles;

@@ -11,9 +11,9 @@ use futures_util::{Stream, StreamExt};
 
 use crate::files::artifacts::{StoredFile, UploadError};
 use crate::files::uploads::{PartialUpload, UploadTarget};
-use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::artifacts::ArtifactService;
 use crate::service::artifacts::{UploadAnnouncement, upload_error};
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::error::{InvalidInput, ServiceError, UploadRejection};
 use crate::service::unit_of_work::Caller;
 use crate::store::artifacts::StoredArtifact;

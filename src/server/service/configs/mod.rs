@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::error::{InvalidField, InvalidInput, ResourceLimit, ServiceError, require_valid};
+use super::names::checked_name;
 use super::unit_of_work::{Caller, UnitOfWork};
-use super::workers::checked_name;
 use crate::service::ServiceContext;
 use crate::store::Tx;
 use crate::store::configs::StoredConfig;

@@ -6,8 +6,7 @@
 pub mod history;
 pub mod views;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
 use app::domain::gpu::{
@@ -16,11 +15,10 @@ use app::domain::gpu::{
 use app::domain::ids::WorkerId;
 use app::domain::job::Job;
 use app::domain::text::is_control_or_invisible;
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Timestamp;
 use app::domain::worker::Worker;
 use app::protocol::gpu as wire;
 use app::protocol::gpu::{GpuReading, GpuReadingView, GpuTelemetry};
-use app::protocol::topic::Topic;
 use serde_json::{Value, json};
 
 use self::history::GpuHistoryStore;
@@ -28,124 +26,16 @@ use super::error::{InvalidInput, ServiceError};
 use super::unit_of_work::UnitOfWork;
 use crate::service::ServiceContext;
 use crate::service::access::AccessService;
-use crate::service::agents::registration::MAX_GPUS;
 use crate::service::workers::WorkerService;
+use crate::service::workers::gpu_readings::GpuReadings;
 use crate::store::cache::state::FleetState;
 use app::domain::allowed_values::LimitedItems;
 
+/// The maximum number of GPUs of a host, and of concurrent jobs.
+pub const MAX_GPUS: u32 = 64;
 const MAX_SAMPLES: usize = 12;
 /// The maximum length of the reason for withholding a GPU, in characters; the rest is cut.
 const MAX_DETAIL: usize = 256;
-/// The minimum interval between notifications of new readings to viewers of a worker.
-const NOTIFY_INTERVAL: Millis = Millis::from_secs(5);
-/// The minimum interval between writes of a changed reason only.
-const DETAIL_INTERVAL: Millis = Millis::from_secs(60);
-/// How long a request for a worker makes the client a viewer. Agents send readings every 30 s at most.
-const VIEWER_TTL: Millis = Millis::from_secs(90);
-
-/// The newest readings of the workers whose agents use this server, and their viewers.
-#[derive(Default)]
-pub struct GpuReadings(Mutex<ReadingsState>);
-
-#[derive(Default)]
-struct ReadingsState {
-    workers: HashMap<WorkerId, WorkerReadings>,
-    /// Viewers of all workers.
-    all_viewers: Viewers,
-}
-
-#[derive(Default)]
-struct WorkerReadings {
-    readings: Vec<(String, GpuReadingView)>,
-    viewers: Viewers,
-    detail_updated_at: Timestamp,
-}
-
-/// Whether there are viewers, and when they were last notified.
-#[derive(Default)]
-struct Viewers {
-    last_viewed_at: Timestamp,
-    notified_at: Timestamp,
-}
-
-impl Viewers {
-    /// Returns whether to notify now.
-    fn should_notify(&mut self, now: Timestamp) -> bool {
-        let rings = now - self.last_viewed_at <= VIEWER_TTL && now - self.notified_at >= NOTIFY_INTERVAL;
-        if rings {
-            self.notified_at = now;
-        }
-        rings
-    }
-}
-
-impl GpuReadings {
-    fn lock(&self) -> std::sync::MutexGuard<'_, ReadingsState> {
-        self.0.lock().expect("no panic while it is held")
-    }
-
-    /// Replaces the readings of a worker; returns the topics to notify.
-    fn record(&self, worker: &WorkerId, readings: Vec<(String, GpuReadingView)>, now: Timestamp) -> Vec<Topic> {
-        let mut state = self.lock();
-        let all = state.all_viewers.should_notify(now).then_some(Topic::Gpus);
-        let kept = state.workers.entry(worker.clone()).or_default();
-        kept.readings = readings;
-        let one = kept.viewers.should_notify(now).then(|| Topic::Worker(worker.clone()));
-        one.into_iter().chain(all).collect()
-    }
-
-    /// Returns the newest reading of each GPU of a worker, by id, and marks the worker as viewed.
-    pub fn view_worker(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
-        let mut state = self.lock();
-        let kept = state.workers.entry(worker.clone()).or_default();
-        kept.viewers.last_viewed_at = now;
-        kept.readings.iter().cloned().collect()
-    }
-
-    pub(super) fn mark_all_viewed(&self, now: Timestamp) {
-        self.lock().all_viewers.last_viewed_at = now;
-    }
-
-    /// Returns the readings of a worker for a list of all; marks all as viewed.
-    pub fn view_in_list(&self, worker: &WorkerId, now: Timestamp) -> HashMap<String, GpuReadingView> {
-        let mut state = self.lock();
-        state.all_viewers.last_viewed_at = now;
-        state.workers.get(worker).map(|kept| kept.readings.iter().cloned().collect()).unwrap_or_default()
-    }
-
-    /// The number of the worker's GPUs that report their utilization.
-    pub(super) fn measured_count(&self, worker: &WorkerId) -> u64 {
-        let state = self.lock();
-        let readings = state.workers.get(worker).map_or(&[][..], |kept| &kept.readings);
-        readings.iter().filter(|(_, reading)| reading.utilization_percent.is_some()).count() as u64
-    }
-
-    /// Returns whether a changed reason for withholding is to be written now.
-    pub(super) fn may_update_detail(&self, worker: &WorkerId, now: Timestamp) -> bool {
-        let mut state = self.lock();
-        let kept = state.workers.entry(worker.clone()).or_default();
-        let may = now - kept.detail_updated_at >= DETAIL_INTERVAL;
-        if may {
-            kept.detail_updated_at = now;
-        }
-        may
-    }
-
-    /// Forgets the workers that are not among these.
-    pub fn retain(&self, living: &HashSet<WorkerId>) {
-        self.lock().workers.retain(|worker, _| living.contains(worker));
-    }
-
-    /// The number of workers with readings.
-    #[cfg(test)]
-    pub fn worker_count(&self) -> usize {
-        self.lock().workers.len()
-    }
-
-    pub fn forget(&self, worker: &WorkerId) {
-        self.lock().workers.remove(worker);
-    }
-}
 
 /// Validates a heartbeat's telemetry.
 pub fn check_telemetry(telemetry: &[GpuTelemetry]) -> Result<(), ServiceError> {
@@ -299,28 +189,6 @@ pub fn gpu_from_wire(gpu: &wire::Gpu) -> Gpu {
         }),
         part_of: gpu.part_of.clone(),
         unavailable: unavailable_from_wire(gpu.unavailable.as_ref()),
-    }
-}
-
-/// Converts to the wire type.
-pub fn gpu_to_wire(gpu: &Gpu) -> wire::Gpu {
-    wire::Gpu {
-        index: gpu.index,
-        uuid: gpu.uuid.clone(),
-        name: gpu.name.clone(),
-        vram_gb: gpu.vram_gb,
-        memory_kind: gpu.memory.map(|kind| match kind {
-            MemoryKind::Dedicated => wire::MemoryKind::Dedicated,
-            MemoryKind::Unified => wire::MemoryKind::Unified,
-        }),
-        part_of: gpu.part_of.clone(),
-        unavailable: gpu.unavailable.as_ref().map(|unavailable| wire::Unavailable {
-            reason: match unavailable.reason {
-                UnavailableReason::Quarantined => wire::UnavailableReason::Quarantined,
-                UnavailableReason::InUse => wire::UnavailableReason::InUse,
-            },
-            detail: unavailable.detail.clone(),
-        }),
     }
 }
 

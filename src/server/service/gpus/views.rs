@@ -1,15 +1,11 @@
-//! Views of GPUs: the state of each, and the fleet's GPUs by worker.
+//! The fleet's GPUs by worker.
 
-use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use app::domain::gpu::{Gpu, GpuAvailability, UnavailableReason};
 use app::domain::job::Job;
-use app::domain::worker::Worker;
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition};
 use app::domain::worker_search::query::WorkerSearchQuery;
-use app::protocol::gpu::{GpuReadingView, GpuView};
 use app::protocol::gpus::{GpuCounts, GpuGroup, GpusPage, GpusQuery};
 use app::protocol::status::GpuState;
 use app::protocol::workers::WorkerView;
@@ -17,7 +13,7 @@ use app::protocol::workers::WorkerView;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::GpuService;
-use crate::service::gpus::gpu_to_wire;
+use crate::service::workers::gpu_views::{gpu_states, gpu_views};
 use crate::service::workers::list::{PageRange, WorkerListRow};
 use crate::service::workers::views::{HeldJobs, load_held_jobs};
 use app::domain::allowed_values::AllowedValues;
@@ -121,46 +117,4 @@ fn sort_position(grouped: bool, value: Option<&str>, name: &str) -> String {
 
 fn matches_query(query: &GpusQuery, state: GpuState) -> bool {
     query.state.is_none_or(|asked| asked == state)
-}
-
-/// A worker's GPUs, each with its state given the leases on the worker.
-pub fn gpu_states<'w, J: Borrow<Job>>(worker: &'w Worker, leased: &[J]) -> impl Iterator<Item = (&'w Gpu, GpuState)> {
-    let is_connected = worker.check_heartbeat().is_ok();
-    let gpus = worker.capability().map(|capability| capability.gpus.as_slice()).unwrap_or_default();
-    gpus.iter().map(move |gpu| (gpu, gpu_state(gpu.availability(is_connected, gpu_holder(gpu, leased).is_some()))))
-}
-
-/// A worker's GPUs with their readings and holders.
-pub(in crate::service) fn gpu_views<J: Borrow<Job>>(
-    worker: &Worker,
-    leased: &[J],
-    mut readings: HashMap<String, GpuReadingView>,
-) -> Vec<GpuView> {
-    if worker.check_heartbeat().is_err() {
-        readings.clear();
-    }
-    let view = |(gpu, state): (&Gpu, GpuState)| GpuView {
-        gpu: gpu_to_wire(gpu),
-        state,
-        job_id: gpu_holder(gpu, leased).map(|job| job.id.clone()),
-        reading: readings.remove(&gpu.uuid),
-        lately: Vec::new(),
-    };
-    gpu_states(worker, leased).map(view).collect()
-}
-
-/// Returns the job that holds a GPU, among those with leases on the worker.
-fn gpu_holder<'j, J: Borrow<Job>>(gpu: &Gpu, leased: &'j [J]) -> Option<&'j Job> {
-    let holds = |job: &&Job| job.active_lease().is_some_and(|lease| lease.gpus.contains(&gpu.uuid));
-    leased.iter().map(Borrow::borrow).find(holds)
-}
-
-const fn gpu_state(availability: GpuAvailability) -> GpuState {
-    match availability {
-        GpuAvailability::Busy => GpuState::Busy,
-        GpuAvailability::Free => GpuState::Free,
-        GpuAvailability::Unavailable(UnavailableReason::InUse) => GpuState::InUse,
-        GpuAvailability::Unavailable(UnavailableReason::Quarantined) => GpuState::Quarantined,
-        GpuAvailability::NotConnected => GpuState::NotConnected,
-    }
 }

@@ -9,7 +9,7 @@ use app::domain::job::{AttemptReport, Job};
 use app::protocol::topic::Topic;
 use serde_json::json;
 
-use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
 use crate::service::unit_of_work::{Caller, UnitOfWork};

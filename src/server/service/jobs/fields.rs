@@ -14,7 +14,6 @@ use app::protocol::status::Target;
 
 use super::overrides;
 use crate::service::access::Principal;
-use crate::service::agents::desired::checkpoint_policy;
 use crate::service::configs::{named_files, named_paths, num_processes};
 use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_moment};
 use crate::store::configs::StoredConfig;
@@ -107,6 +106,15 @@ pub(super) fn build_spec(
         overrides,
         start: StartPoint::NewestCheckpoint,
     })
+}
+
+/// Converts to the wire type.
+pub const fn checkpoint_policy(checkpoints: CheckpointUploads) -> CheckpointPolicy {
+    match checkpoints {
+        CheckpointUploads::None => CheckpointPolicy::None,
+        CheckpointUploads::Last => CheckpointPolicy::Last,
+        CheckpointUploads::All => CheckpointPolicy::All,
+    }
 }
 
 /// Describes a job by itself; its caller adds the queue, attempts and workers.

@@ -7,11 +7,11 @@ use app::protocol::configs::ConfigDetail;
 use app::protocol::status::ArtifactKind;
 
 use crate::service::access::Principal;
-use crate::service::artifacts::checkpoints::resume_point;
 use crate::service::configs::config_detail;
 use crate::service::error::ServiceError;
 use crate::service::jobs::JobService;
 use crate::service::jobs::overrides as job_overrides;
+use crate::service::jobs::resume_points::resume_point;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::audit::StoredAuditEntry;
 use crate::text::percent_escaped;

@@ -10,6 +10,7 @@ mod live;
 pub(super) mod match_summary;
 mod metrics;
 pub mod overrides;
+pub(super) mod resume_points;
 pub mod retention;
 pub(super) mod retries;
 pub mod views;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::JobId;
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Timestamp;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -16,19 +16,6 @@ use crate::store::jobs::retention::{RemovedFiles, RetainedKind};
 
 /// The maximum number of jobs per transaction, so that other writers are not blocked.
 const BATCH: u32 = 50;
-
-/// How long data of jobs is kept; `None`: for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct JobRetention {
-    /// Ended jobs with all their data.
-    pub jobs: Option<Millis>,
-    /// Their logs.
-    pub logs: Option<Millis>,
-    /// Their files.
-    pub artifacts: Option<Millis>,
-    /// The maximum total size of files in bytes; those of the jobs that ended first are removed first.
-    pub artifact_bytes: Option<u64>,
-}
 
 impl RetainedKind {
     const fn as_str(self) -> &'static str {

@@ -9,11 +9,11 @@ use app::protocol::jobs::overrides::to_values;
 use app::protocol::jobs::submit::RetryJob;
 use serde_json::json;
 
-use crate::service::artifacts::checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
 use crate::service::jobs::fields::{check_secret_count, secret_variables};
 use crate::service::jobs::overrides as job_overrides;
+use crate::service::jobs::resume_points::resumable_checkpoints;
 use crate::service::jobs::{check_key, find_by_key, highest_priority, insert_job, remember_key};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::{configs, secrets};
@@ -76,7 +76,7 @@ async fn start_point(unit: &mut UnitOfWork<'_>, ended: &Job, asked: Option<&str>
     if ended.submitted_by != unit.owner() {
         return Err(unknown().into());
     }
-    let points = checkpoints::resumable_checkpoints(unit.tx, ended, MAX_CHECKPOINTS_SEARCHED).await?;
+    let points = resumable_checkpoints(unit.tx, ended, MAX_CHECKPOINTS_SEARCHED).await?;
     let point = points.into_iter().find(|point| point.name == name).ok_or_else(unknown)?;
     Ok(StartPoint::Checkpoint(CheckpointRef { job: point.job_id, attempt: point.attempt, name: point.name }))
 }

@@ -13,13 +13,13 @@ use app::protocol::jobs::{JobCounts, JobView, JobsPage, JobsQuery, ProgressView}
 use app::protocol::status::{JobPhase, JobStatus};
 
 use crate::service::access::Principal;
-use crate::service::artifacts::checkpoints::resumable_checkpoints;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::jobs::JobService;
 use crate::service::jobs::attempts::{attempt_times, attempt_view};
 use crate::service::jobs::fields::{parse_filter, submitted_view};
 use crate::service::jobs::match_summary;
 use crate::service::jobs::overrides::to_diff;
+use crate::service::jobs::resume_points::resumable_checkpoints;
 use crate::service::unit_of_work::{describe_failure, describe_loss};
 use crate::store::Tx;
 use crate::store::cache::state::FleetState;

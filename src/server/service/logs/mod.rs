@@ -19,7 +19,7 @@ use crate::files::logs::LogStore;
 use crate::files::logs::{IncomingLogChunk, LogAppendResult};
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
-use crate::service::agents::attempt_reports::AttemptRef;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::jobs::JobService;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 

@@ -7,10 +7,10 @@ use app::domain::time::Millis;
 use app::protocol::status::{GpuState, JobStatus, WorkerStatus};
 
 use crate::service::ServiceContext;
-use crate::service::agents::presence::last_seen;
+use crate::service::context::presence::last_seen;
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
-use crate::service::{gpus, workers};
+use crate::service::workers;
 use crate::store::cache::state::FleetState;
 use crate::store::commit_group::GroupResult;
 
@@ -76,7 +76,7 @@ impl SystemService {
             if worker.check_heartbeat().is_err() {
                 continue;
             }
-            for (_, state) in gpus::views::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
+            for (_, state) in workers::gpu_views::gpu_states(worker, &fleet_state.leased_jobs(Some(&worker.id))) {
                 *measured.gpus.entry(state).or_default() += 1;
             }
             if let Some(seen) = last_seen(&self.context, stored) {

@@ -2,43 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use app::domain::time::Timestamp;
-
 use crate::service::error::ServiceError;
 use crate::service::system::SystemService;
 use crate::store::TransactionWork;
-
-/// Since when this server is leader, and since when the database has not answered.
-#[derive(Default)]
-pub struct Leadership {
-    since: Mutex<Option<Timestamp>>,
-    database_away: Mutex<Option<Timestamp>>,
-}
-
-impl Leadership {
-    /// Since when this server is leader.
-    pub fn held_since(&self) -> Option<Timestamp> {
-        *self.since.lock().expect("no panic while it is held")
-    }
-
-    /// Since when the database has not answered.
-    pub fn database_away_since(&self) -> Option<Timestamp> {
-        *self.database_away.lock().expect("no panic while it is held")
-    }
-
-    fn record_database(&self, answers: bool, now: Timestamp) {
-        let mut away = self.database_away.lock().expect("no panic while it is held");
-        *away = if answers { None } else { away.or(Some(now)) };
-    }
-
-    fn set_leads(&self, leads: bool, now: Timestamp) {
-        let mut since = self.since.lock().expect("no panic while it is held");
-        if leads != since.is_some() {
-            tracing::info!(leads, "leadership changed");
-            *since = leads.then_some(now);
-        }
-    }
-}
 
 impl SystemService {
     /// Records that this server is alive, renews or acquires the leadership, and, as leader, clears the streams of servers that

@@ -1,5 +1,4 @@
 pub(super) mod clock_sync;
-pub mod disk_space;
 mod external_changes;
 pub mod fleet_metrics;
 pub mod leadership;
@@ -18,9 +17,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::files::logs::LogStore;
 use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
-use crate::service::gpus::GpuReadings;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
+use crate::service::workers::gpu_readings::GpuReadings;
 
 /// The server itself: its state, its leadership, the overview.
 pub struct SystemService {

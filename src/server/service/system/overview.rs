@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use app::domain::alerts::{self, Alert, AlertKind, AlertSubject, Severity, WorkerContext};
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{AttemptLoss, Job};
-use app::domain::time::{Millis, Timestamp};
+use app::domain::time::Timestamp;
 use app::domain::worker::WorkerState;
 use app::protocol::gpus::GpuCounts;
 use app::protocol::overview::{self, AlertCode, AlertView, JobTotals, OverviewView, WaitingJob};
@@ -14,31 +14,19 @@ use app::protocol::workers::WorkerCounts;
 
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
-use crate::service::gpus::views::gpu_states;
 use crate::service::jobs::match_summary;
 use crate::service::system::SystemService;
+use crate::service::workers::gpu_views::gpu_states;
+use crate::service::workers::history::{DAY, failure_streak};
 use crate::service::workers::views::{load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
-use crate::store::usage::{FailingWorker, FailureStreakQuery};
+use crate::store::usage::FailingWorker;
 use crate::store::workers::StoredWorker;
 
 /// The maximum number of listed workers.
 const MAX_FLEET_WORKERS: usize = 12;
-/// Jobs that ended within this time count as recent.
-pub(in crate::service) const DAY: Millis = Millis::from_secs(86_400);
-/// An attempt that failed sooner than this after its start did not fail because of its training.
-const FAST_FAILURE_ALERT_WINDOW: Millis = Millis::from_secs(60);
 /// The number of such failures in a row that raises an alert.
 const MIN_FAILURE_STREAK: u64 = 3;
-/// The query for at least `least` recent, quick failures in a row.
-pub(in crate::service) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
-    FailureStreakQuery {
-        since: Timestamp(now.0 - DAY.0),
-        now,
-        quick_failure: FAST_FAILURE_ALERT_WINDOW,
-        min_failures: least,
-    }
-}
 
 /// The state of the fleet in one snapshot.
 struct FleetSurvey {

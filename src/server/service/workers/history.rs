@@ -6,15 +6,19 @@ use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
 use app::protocol::workers::history::{PageQuery, WorkerAttempt, WorkerAttemptStats, WorkerAttempts, WorkerEvents};
 
 use crate::service::error::{InvalidInput, ServiceError};
-use crate::service::system::overview::{DAY, failure_streak};
 use crate::service::workers::WorkerService;
 use crate::store::jobs::attempts::{AttemptCursor, StoredAttempt};
+use crate::store::usage::FailureStreakQuery;
 use app::domain::allowed_values::AllowedValues;
 
 /// Default number of attempts per page.
 const DEFAULT_PAGE: u32 = 100;
 /// Maximum number of attempts per page.
 const MAX_PAGE: u32 = 1_000;
+/// Jobs that ended within this time count as recent.
+pub(in crate::service) const DAY: Millis = Millis::from_secs(86_400);
+/// An attempt that failed sooner than this after its start did not fail because of its training.
+const FAST_FAILURE_ALERT_WINDOW: Millis = Millis::from_secs(60);
 /// Attempts offered within this time count as recent.
 const RECENT_PERIOD: Millis = Millis::from_secs(30 * 86_400);
 
@@ -54,6 +58,16 @@ impl WorkerService {
             detail: entry.detail,
         });
         Ok(WorkerEvents { events: events.collect(), next_cursor: page.next_cursor, server_time: page.server_time })
+    }
+}
+
+/// The query for at least `least` recent, quick failures in a row.
+pub(in crate::service) fn failure_streak(now: Timestamp, least: u64) -> FailureStreakQuery {
+    FailureStreakQuery {
+        since: Timestamp(now.0 - DAY.0),
+        now,
+        quick_failure: FAST_FAILURE_ALERT_WINDOW,
+        min_failures: least,
     }
 }
 

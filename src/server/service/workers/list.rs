@@ -15,7 +15,7 @@ use app::protocol::status::{FacetKind, WorkerStatus};
 use app::protocol::workers::{FleetLabels, WorkerCounts, WorkerFacet, WorkerView, WorkersPage, WorkersQuery};
 
 use crate::service::access::Principal;
-use crate::service::agents::presence::last_seen;
+use crate::service::context::presence::last_seen;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};

@@ -1,9 +1,13 @@
 //! Administration of workers.
 
-mod history;
+pub mod gpu_readings;
+pub(in crate::service) mod gpu_views;
+pub(in crate::service) mod history;
 pub mod list;
+pub mod liveness;
 pub mod local;
 mod redaction;
+pub mod token_conflict;
 pub mod tokens;
 pub mod views;
 
@@ -14,7 +18,6 @@ use app::domain::ids::WorkerId;
 use app::domain::job::AttemptLoss;
 use app::domain::labels::Labels;
 use app::domain::network::{MAX_NETWORKS, Network, NetworkParseError};
-use app::domain::text::is_plain;
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::WorkerCredential;
 use app::domain::worker::{Worker, WorkerEdit, WorkerKind};
@@ -24,19 +27,18 @@ use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use self::gpu_readings::GpuReadings;
+use self::liveness::offline_at;
+use self::token_conflict::TakeoverTracker;
 use super::error::{InvalidField, InvalidInput, ServiceError, require_valid};
+use super::names::checked_name;
 use super::unit_of_work::{Caller, UnitOfWork};
 use crate::service::ServiceContext;
-use crate::service::agents::liveness::offline_at;
-use crate::service::agents::token_conflict::TakeoverTracker;
 use crate::service::audit::AuditService;
-use crate::service::gpus::GpuReadings;
 use crate::store::StoreError;
 use crate::tokens::hex;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
-/// The maximum length of a worker's name, in characters.
-const MAX_NAME: usize = 64;
 /// The maximum length of a drain's reason, in characters.
 const MAX_REASON: usize = 500;
 /// The maximum drain deadline, in seconds: 30 days.
@@ -323,13 +325,6 @@ fn invalid_settings(name: Option<&str>, labels: Option<&Labels>, networks: Optio
     let networks = invalid_networks(networks.unwrap_or_default());
     let networks = networks.into_iter().map(|invalid| InvalidField::new("allowed_networks", invalid));
     name.into_iter().chain(labels).chain(networks).collect()
-}
-
-/// Trims and validates a name.
-pub fn checked_name(name: &str) -> Result<String, InvalidInput> {
-    let name = name.trim();
-    let usable = !name.is_empty() && is_plain(name, MAX_NAME);
-    if usable { Ok(name.to_owned()) } else { Err(InvalidInput::Name(name.chars().take(40).collect())) }
 }
 
 /// Returns the invalid ones of these networks.

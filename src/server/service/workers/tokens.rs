@@ -14,11 +14,11 @@ use app::protocol::workers::{RotateToken, TokenLifetime};
 use serde_json::json;
 
 use super::local::rotate_local_token;
-use crate::service::agents::token_conflict::{host_of_peer, listens_elsewhere};
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
+use crate::service::workers::token_conflict::{host_of_peer, listens_elsewhere};
 use crate::store::workers::{LastContact, StoredWorker};
 use crate::tokens;
 use app::domain::allowed_values::AllowedValues;

@@ -8,7 +8,6 @@ use app::domain::time::Timestamp;
 use async_trait::async_trait;
 
 use super::Result;
-pub use super::sql::rows::job::JobColumn;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFilter {
@@ -40,6 +39,13 @@ impl JobFilter {
         let equal = user.map(|user| (JobColumn::User, user)).into_iter().collect();
         Self { equal, ..Self::default() }
     }
+}
+
+/// A column by whose exact value lists are filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobColumn {
+    User,
+    Config,
 }
 
 /// A part of a job's name.

@@ -9,9 +9,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::store::ExternalChange;
+use crate::store::sql::group::CHANNEL;
 
-/// The channel for notifications between servers.
-pub const CHANNEL: &str = "simpletuner";
 /// Tests whether notifications arrive on the channel; all servers ignore it.
 const PROBE: &str = "NOTIFY simpletuner, 'listening'";
 /// The delay before another try to listen.

@@ -17,7 +17,6 @@ use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Executor};
 
-pub use self::listener::CHANNEL;
 use super::commit_group::GroupHooks;
 use super::sql::writer::{GroupEnding, WriteEngine, WriteGroup, WriterHandle};
 use super::sql::{DbConnection, LazyReader, SqlSession, StoreContext, store_error};

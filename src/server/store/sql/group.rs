@@ -4,8 +4,9 @@ use super::SqlSession;
 use super::statement::sql;
 use crate::store::Result;
 use crate::store::commit_group::CommitGroup;
-use crate::store::postgres::CHANNEL;
 
+/// The channel for notifications between servers.
+pub const CHANNEL: &str = "simpletuner";
 /// PostgreSQL's limit for one notification, in bytes, with a margin.
 const MAX_PAYLOAD_BYTES: usize = 7_900;
 

@@ -8,7 +8,7 @@ mod artifacts;
 mod audit;
 mod cached_state;
 mod configs;
-mod group;
+pub mod group;
 mod jobs;
 mod lazy_reader;
 pub mod rows;

@@ -5,8 +5,9 @@ use app::domain::time::Millis;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::http::access::AuthMode;
-use crate::service::access::{BrowserInfo, Credential, LoginOutcome};
+use crate::http::state::AuthMode;
+use crate::service::access::{BrowserInfo, LoginOutcome};
+use crate::service::auth_grant::Credential;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::tests::harness::{ADMIN, Actor, PASSWORD, TestServer};
@@ -149,9 +150,10 @@ async fn weak_passwords_are_rejected_everywhere() {
         }
     }
     let form = format!("old={PASSWORD}&new=password1234");
-    let back = server.call(&ada, "POST", "/ui/account/password", form).await;
-    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     let Actor::Cookie(session) = &ada else { panic!("a browser") };
+    let in_spanish = Actor::Cookie(format!("{session}; language=es"));
+    let back = server.call(&in_spanish, "POST", "/ui/account/password", form).await;
+    let flash = back.headers["set-cookie"].to_str().expect("ascii").split(';').next().expect("a pair").to_owned();
     let page = server.get(&Actor::Cookie(format!("{session}; {flash}; language=es")), "/account").await.text();
     assert!(page.contains("fácil de adivinar") && !page.contains("password1234"), "{page}");
     assert!(is_logged_in(&server, &ada).await && server.log_in("ada", PASSWORD).await.is_some());

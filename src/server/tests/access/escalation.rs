@@ -9,7 +9,8 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
-use crate::service::access::{BrowserInfo, Credential};
+use crate::service::access::BrowserInfo;
+use crate::service::auth_grant::Credential;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::tests::harness::{Actor, PASSWORD, TestServer};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::http::access::AuthMode;
+use crate::http::state::AuthMode;
 use crate::tests::harness::{Actor, PASSWORD, TestServer};
 use crate::tests::ui::pages::{log_in, page};
 use crate::text::percent_escaped;

@@ -8,7 +8,8 @@ use axum::http::{Request, header};
 use serde_json::json;
 
 use crate::http::edge::request::Peer;
-use crate::service::access::rate_limits::{RateLimitKind, RateQuotas};
+use crate::service::error::RateLimitKind;
+use crate::service::policy::rate_quotas::RateQuotas;
 use crate::tests::harness::{ADMIN, Actor, PASSWORD, TestResponse, TestServer, read_response};
 
 /// A request from an address, with this header.

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::json;
 
-use crate::http::access::AuthMode;
+use crate::http::state::AuthMode;
 use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
 use crate::tests::openapi::{as_reviewed, description, operations};
 

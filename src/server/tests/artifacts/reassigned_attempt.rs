@@ -11,8 +11,8 @@ use axum::body::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::service::agents::attempt_reports::AttemptRef;
 use crate::service::artifacts::UploadAnnouncement;
+use crate::service::attempt_ref::AttemptRef;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::Caller;
 use crate::tests::harness::{Actor, EventStreamReader, TestResponse, TestServer};

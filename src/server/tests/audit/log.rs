@@ -16,8 +16,8 @@ use sqlx::Connection;
 
 use self::provoke::{log_in, provoke};
 use crate::files::audit_checkpoints::{AuditCheckpointFile, SignedLines};
-use crate::http::access::AuthMode;
 use crate::http::edge::request::Peer;
+use crate::http::state::AuthMode;
 use crate::service::audit::verify::verify_audit_log;
 use crate::tests::harness::{Actor, PASSWORD, TestServer, read_response};
 

@@ -133,7 +133,7 @@ async fn api_problems_are_in_the_language_that_is_asked_for() {
 /// Requests with the problem that they get, and a part of its Japanese sentence.
 const IN_JAPANESE: [(&str, &str, &str, u16, &str, &str); 10] = [
     ("GET", "/api/queue/j_none", "", 404, "job_not_found", "ジョブ j_none が見つかりません"),
-    ("GET", "/api/queue/none", "", 404, "not_found", "ジョブIDが無効です"),
+    ("GET", "/api/queue/none", "", 404, "job_not_found", "ジョブ none が見つかりません"),
     ("GET", "/api/configs/none", "", 404, "config_not_found", "設定「none」が見つかりません"),
     ("GET", "/api/nowhere", "", 404, "no_such_route", "「/api/nowhere」が見つかりません"),
     ("PATCH", "/api/queue", "", 405, "method_not_allowed", "このルートはこのメソッドに対応していません"),

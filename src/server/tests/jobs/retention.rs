@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use app::domain::time::Millis;
 use serde_json::{Value, json};
 
-use crate::service::jobs::retention::JobRetention;
+use crate::service::policy::job_retention::JobRetention;
 use crate::store::jobs::retention::RetainedKind;
 use crate::tests::harness::{Actor, TestServer};
 

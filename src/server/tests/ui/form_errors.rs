@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::pages::{log_in, page, post};
-use crate::http::access::AuthMode;
+use crate::http::state::AuthMode;
 use crate::tests::harness::{Actor, PASSWORD, TestServer};
 use crate::text::percent_escaped;
 

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use app::domain::audit::rate_limit::RejectionKind;
 use app::domain::time::Millis;
 use app::ui::flash::{Flash, FlashNotice, FormName};
 use app::ui::pending::{CODE_FIELD, CREDENTIAL_FIELD};
@@ -11,20 +10,19 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use serde_json::json;
 
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::access::{session, session_cookie};
+use crate::http::access::password_attempts::{reauthenticate, record_failed_login};
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Form;
 use crate::http::edge::request::{Peer, caller_from_actor, caller_from_principal, peer_ip};
-use crate::http::openapi::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
+use crate::http::edge::server_address::passkey_origin;
+use crate::http::guards::session_cookie;
+use crate::http::operation::doc::{AnswerDoc, ContentDoc, LOCATION_HEADER, OperationDoc};
 use crate::http::state::AppState;
-use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{
-    AuthMethod, BrowserInfo, DEVICE_LIFETIME, LoginOutcome, NewSession, PENDING_LOGIN_LIFETIME, Principal, ReauthProof,
+    BrowserInfo, DEVICE_LIFETIME, LoginOutcome, NewSession, PENDING_LOGIN_LIFETIME, Principal, ReauthProof,
 };
-use crate::service::error::{FactorError, ServiceError};
 use crate::text::{local_path, percent_escaped};
 
 /// The maximum length in bytes of a value that a rejected form shows again: valid values are not longer,
@@ -154,44 +152,6 @@ pub fn second_factor_from(fields: &FormFields) -> ReauthProof {
     ReauthProof { secret: String::new(), code: given(CODE_FIELD), credential: given(CREDENTIAL_FIELD) }
 }
 
-/// Verifies the password again, and the second factor of a user who has one.
-pub async fn reauthenticate(
-    app: &AppState,
-    principal: &Principal,
-    peer: Option<IpAddr>,
-    proof: ReauthProof,
-) -> Result<(), ServiceError> {
-    let proved = app.services.access.reauthenticate(caller_from_principal(principal), principal, proof);
-    let Some(user) = &principal.user else { return count_password_attempt(app, principal, peer, proved).await };
-    let known = known_browser(principal);
-    count_password_attempt(app, principal, peer, app.services.access.try_code(user, known, proved)).await
-}
-
-/// Identifies the caller by their session or token, so that wrong passwords that others try for the
-/// same name do not lock them out.
-fn known_browser(principal: &Principal) -> Option<KnownBrowser> {
-    match &principal.via {
-        AuthMethod::Session(session) => Some(KnownBrowser(session.to_string())),
-        AuthMethod::Token { id, .. } => Some(KnownBrowser(id.to_string())),
-        AuthMethod::Loopback | AuthMethod::Host => None,
-    }
-}
-
-/// Counts a wrong password like one at the sign-in.
-pub async fn count_password_attempt(
-    app: &AppState,
-    principal: &Principal,
-    peer: Option<IpAddr>,
-    attempt: impl Future<Output = Result<(), ServiceError>>,
-) -> Result<(), ServiceError> {
-    let outcome =
-        app.services.access.try_password(peer, Some(&principal.name), known_browser(principal), attempt).await;
-    if let Err(error) = &outcome {
-        record_failed_login(app, peer, &principal.name, error).await;
-    }
-    outcome
-}
-
 /// `POST /ui/logout`
 pub async fn log_out(
     State(app): State<AppState>,
@@ -208,23 +168,6 @@ pub async fn log_out(
     // Cookies remain, because they contain the preferences and identify a known browser.
     response.headers_mut().insert("clear-site-data", HeaderValue::from_static("\"cache\", \"storage\""));
     response
-}
-
-/// Records a rejected sign-in in the audit log.
-pub(super) async fn record_failed_login(app: &AppState, peer: Option<IpAddr>, name: &str, error: &ServiceError) {
-    let reason = match error {
-        ServiceError::WrongToken => "wrong_token",
-        ServiceError::WrongPassword => "wrong_password",
-        ServiceError::Factor(FactorError::WrongCode) => "wrong_code",
-        ServiceError::Factor(FactorError::WrongPasskey) => "wrong_passkey",
-        ServiceError::Factor(FactorError::PasskeyCopied) => "passkey_copied",
-        ServiceError::RateLimited { .. } => "too_many_requests",
-        _ => return,
-    };
-    let by = caller_from_actor("unknown");
-    // Record only names of existing users: a password may have been typed into the wrong field.
-    let name = if app.services.access.user_exists(name).await { name } else { "" };
-    app.services.audit.record_rejection(by, RejectionKind::Login, peer, name, json!({"reason": reason})).await;
 }
 
 /// Redirects to the next page with a session, or to the next step of the sign-in.
@@ -263,7 +206,7 @@ pub(super) fn browser_from_request(host: Option<IpAddr>, scheme: Scheme, headers
         user_agent: agent.to_owned(),
         session: session_cookie::read_session(headers, scheme).map(str::to_owned),
         device: session_cookie::read_device(headers, scheme).map(str::to_owned),
-        origin: session::passkey_origin(scheme, headers).ok(),
+        origin: passkey_origin(scheme, headers).ok(),
     }
 }
 

@@ -8,8 +8,9 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::access::{count_password_attempt, echo_fields};
+use super::access::echo_fields;
 use super::{FormFields, FormParser, field, redirect_with_flash, redirect_with_problem};
+use crate::http::access::password_attempts::count_password_attempt;
 use crate::http::edge::request::{Peer, caller_from_principal, peer_ip};
 use crate::http::state::AppState;
 use crate::service::access::Principal;

@@ -15,12 +15,12 @@ use axum::{Extension, Form};
 use futures_util::future::BoxFuture;
 
 use super::workers::parse_drain_terms;
-use super::{FormFields, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use super::{FormFields, empty_routes, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use crate::http::edge::prefs::prefs_from_headers;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
-use crate::http::ui::prefs_from_headers;
 use crate::service::Services;
 use crate::service::access::Principal;
 use crate::service::bulk::{BulkItemEffect, BulkItemOutcome, BulkRequest, bulk_requirement};
@@ -32,7 +32,7 @@ type HandlerFuture = BoxFuture<'static, Response>;
 
 /// Returns the routes of all actions.
 pub fn routes(app: &AppState) -> Routes {
-    BulkAction::ALL.into_iter().fold(Routes::new(app, "Login"), |routes, action| {
+    BulkAction::ALL.into_iter().fold(empty_routes(app), |routes, action| {
         routes.form(&form_url(action), bulk_requirement(action), handler(action))
     })
 }

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form as PlainForm};
 
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::access::session::passkey_origin;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::server_address::passkey_origin;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::error::{FactorError, ServiceError};

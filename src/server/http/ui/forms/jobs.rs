@@ -12,9 +12,9 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Form};
 
-use super::{FormFields, FormParser, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use super::{FormFields, FormParser, empty_routes, field, merge_fields, redirect_with_flash, redirect_with_problem};
+use crate::http::edge::extractors::job_id;
 use crate::http::edge::request::caller_from_principal;
-use crate::http::jobs::job_id;
 use crate::http::problem::ApiError;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
@@ -24,7 +24,7 @@ use crate::service::jobs::fields::invalid_fields;
 use crate::text::local_path;
 
 pub fn routes(app: &AppState) -> Routes {
-    Routes::new(app, "Login")
+    empty_routes(app)
         .form("/ui/jobs", Requirement::Permission(Permission::JobSubmit), submit)
         .form("/ui/jobs/{id}/cancel", Requirement::CancelJob, cancel)
         .form("/ui/jobs/{id}/retry", Requirement::SeeJobAnd(Permission::JobSubmit), retry)

@@ -24,8 +24,9 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::FLASH_COOKIE;
-use crate::http::edge::request::{current_locale, current_user};
 use crate::http::problem::ApiError;
+use crate::http::request_context::{current_locale, current_user};
+use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::text::local_path;
@@ -68,8 +69,13 @@ pub fn redirect_with_problem(
     redirect_with_flash(app, to, Flash::Problem { form, problem, fields })
 }
 
+/// Creates an empty set of routes of forms, which redirect a caller without the permission.
+pub fn empty_routes(app: &AppState) -> Routes {
+    Routes::new(app, "Login").deny_with(redirect_denied)
+}
+
 /// Redirects to the previous page with the error of a missing permission, or asks for the password first.
-pub fn redirect_denied(app: &AppState, headers: &HeaderMap, error: ServiceError) -> Response {
+fn redirect_denied(app: &AppState, headers: &HeaderMap, error: ServiceError) -> Response {
     let from = headers.get(header::REFERER).and_then(|from| from.to_str().ok()?.parse::<Uri>().ok());
     let back = from.as_ref().and_then(Uri::path_and_query).map_or("/", PathAndQuery::as_str);
     let back = local_path(back);

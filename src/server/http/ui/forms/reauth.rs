@@ -15,10 +15,12 @@ use leptos::prelude::provide_context;
 use leptos_axum::render_app_async_with_context;
 
 use super::FormFields;
-use super::access::{reauthenticate, second_factor_from};
+use super::access::second_factor_from;
+use crate::http::access::password_attempts::reauthenticate;
 use crate::http::edge::json;
-use crate::http::edge::request::{Peer, current_locale};
+use crate::http::edge::request::Peer;
 use crate::http::problem::ApiError;
+use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::http::ui::{ScriptPolicy, provide_page_context};
 use crate::service::access::{Principal, ReauthProof};

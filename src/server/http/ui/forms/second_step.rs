@@ -10,12 +10,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::access::{browser_from_request, record_failed_login, with_cookies, with_session_cookies};
+use super::access::{browser_from_request, with_cookies, with_session_cookies};
 use super::{FormFields, field, redirect_with_flash, redirect_with_problem};
-use crate::http::access::session_cookie;
+use crate::http::access::password_attempts::record_failed_login;
 use crate::http::edge::client_addr::Scheme;
 use crate::http::edge::json::Form;
 use crate::http::edge::request::{Peer, caller_from_actor, peer_ip};
+use crate::http::guards::session_cookie;
 use crate::http::state::AppState;
 use crate::service::access::rate_limits::KnownBrowser;
 use crate::service::access::{NewSession, PendingLogin};

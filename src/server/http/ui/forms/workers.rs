@@ -14,13 +14,14 @@ use axum::{Extension, Form};
 use super::{
     FormFields, FormParser, LINES, LINES_OR_COMMAS, field, merge_fields, redirect_with_flash, redirect_with_problem,
 };
-use crate::http::access::session::{ServerAddress, server_address};
 use crate::http::edge::client_addr::Scheme;
+use crate::http::edge::extractors::worker_id;
 use crate::http::edge::request::caller_from_principal;
+use crate::http::edge::server_address::{ServerAddress, server_address};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 use crate::http::ui::start_methods::start_methods;
-use crate::http::workers::{created_worker_view, worker_id};
+use crate::http::workers::created_worker_view;
 use crate::service::access::Principal;
 use crate::service::error::ServiceError;
 use crate::service::workers::{WorkerWithToken, invalid_edit_fields, revision};

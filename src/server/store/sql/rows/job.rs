@@ -18,6 +18,7 @@ use super::super::SqlRow;
 use super::super::statement::SqlValue;
 use super::{NamedRow, to_json};
 use crate::store::Result;
+use crate::store::jobs::JobColumn;
 
 /// A failure as stored.
 #[derive(Serialize, Deserialize)]
@@ -59,12 +60,6 @@ pub const IMMUTABLE_COLUMNS: [&str; 24] = [
     "retry_of",
     "traceparent",
 ];
-/// A column by whose exact value lists are filtered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobColumn {
-    User,
-    Config,
-}
 
 impl JobColumn {
     /// Returns the condition that the column has a value.

@@ -5,7 +5,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use super::CheckpointScenario;
-use crate::service::jobs::retention::JobRetention;
+use crate::service::policy::job_retention::JobRetention;
 use crate::tests::harness::{Actor, TestServer};
 
 const DAY: Millis = Millis::from_secs(86_400);

@@ -1,19 +1,22 @@
 //! The command palette, a search dialog over any page. Without JavaScript, its button leads to the search page.
 
+pub(crate) mod entries;
+
 use std::time::Duration;
 
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::icon::{Glyph, Icon};
+use self::entries::{PaletteEntry, PaletteTarget, palette_entries, server_query};
+use super::icon::Icon;
 use super::modal::use_modal;
 use crate::protocol::search::SearchHit;
 use crate::ui::backend::SharedBackend;
 use crate::ui::browser;
 use crate::ui::erase::Erase;
+use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
-use crate::ui::palette::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::prefs::Prefs;
 use crate::ui::schedule::after;
 

@@ -1,13 +1,18 @@
 //! Settings of the server that use cases follow.
 
+pub mod accounts;
+pub mod job_retention;
+pub mod rate_quotas;
+pub mod usage_limits;
+
 use app::domain::plan::{ConcurrencyLimits, PlannerFleet};
 use app::domain::time::Millis;
 use app::domain::worker::Worker;
 
-use super::access::AccountPolicy;
-use super::access::rate_limits::RateQuotas;
-use super::jobs::retention::JobRetention;
-use super::usage::limits::UsageLimits;
+use self::accounts::AccountPolicy;
+use self::job_retention::JobRetention;
+use self::rate_quotas::RateQuotas;
+use self::usage_limits::UsageLimits;
 use crate::store::cache::state::FleetState;
 
 #[derive(Debug, Clone, Copy)]

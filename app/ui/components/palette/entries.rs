@@ -1,18 +1,19 @@
 //! Entries of the command palette: pages, preferences and actions that the page knows, and search results of the
 //! server. An action opens the page that confirms it.
 
-use super::components::icon::Glyph;
-use super::components::status::{StatusStyle, worker_status_style};
-use super::format::config_url;
-use super::job_status::job_status_style;
-use super::locales::Language;
-use super::locales::sentence::Text;
-use super::navigation::visible_pages;
-use super::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
 use crate::domain::access::Permission;
 use crate::domain::fuzzy::score;
 use crate::protocol::search::{SearchHit, SearchHitKind, SearchQuery};
 use crate::protocol::status::{JobStatus, WorkerStatus};
+use crate::ui::components::status::worker_status_style;
+use crate::ui::format::{config_url, short_id};
+use crate::ui::glyph::Glyph;
+use crate::ui::job_status::job_status_style;
+use crate::ui::locales::Language;
+use crate::ui::locales::sentence::Text;
+use crate::ui::navigation::visible_pages;
+use crate::ui::prefs::{Density, Keys, Locale, Prefs, Theme, Zone};
+use crate::ui::status_style::StatusStyle;
 
 /// The maximum number of entries from the page itself.
 const MAX_LOCAL_ENTRIES: usize = 7;
@@ -220,7 +221,7 @@ fn found_entry(words: &'static Language, verb: Option<PaletteAction>, found: &Se
         Some(verb) => words.shell.choice.with(&[&verb.label(words), &found.name]),
         None => found.name.clone(),
     };
-    let id = (found.kind == SearchHitKind::Job).then(|| super::format::short_id(&found.id));
+    let id = (found.kind == SearchHitKind::Job).then(|| short_id(&found.id));
     let note: Vec<String> = id.into_iter().chain(found.note.clone()).collect();
     let worker = found.worker_status.map(|status| worker_status_style(&words.status, status, found.note.is_some()));
     let job = |status: JobStatus| job_status_style(&words.status, status);

@@ -10,8 +10,8 @@ use app::domain::time::Timestamp;
 use app::domain::worker::takeovers::StreamTakeovers;
 use app::domain::worker::{Worker, WorkerTransitionError};
 
-use crate::service::agents::AgentService;
 use crate::service::error::ServiceError;
+use crate::service::workers::WorkerService;
 
 #[derive(Default)]
 pub struct TakeoverTracker(Mutex<HashMap<WorkerId, StreamTakeovers>>);
@@ -29,7 +29,7 @@ impl TakeoverTracker {
     }
 }
 
-impl AgentService {
+impl WorkerService {
     /// Lets an agent take over from a connected one, but not again and again. `host` is where it connects from; one that
     /// returns to its previous host takes nothing over. `None` where that is unknown: older agents register without saying
     /// which of two on a host they are.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::service::access::per_user_limit::PerUserLimiter;
-use crate::service::logs::searches::LogSearchLimiter;
 use crate::store::jobs::attempts::PointLimit;
 
 #[derive(Debug, Clone, Copy)]
@@ -47,17 +45,5 @@ impl Default for UsageLimits {
             file_bytes_per_job: 1 << 40,
             file_bytes_per_user: 4 << 40,
         }
-    }
-}
-
-impl UsageLimits {
-    /// Creates the limiter of log searches.
-    pub fn new_log_searches(&self) -> LogSearchLimiter {
-        LogSearchLimiter::new(self.log_searches, self.log_searches_per_user)
-    }
-
-    /// Creates the limiter of event streams.
-    pub fn new_event_streams(&self) -> PerUserLimiter {
-        PerUserLimiter::new(self.event_streams_per_user)
     }
 }

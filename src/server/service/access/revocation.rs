@@ -2,68 +2,19 @@
 
 use std::time::Duration;
 
-use app::domain::access::Permissions;
-use app::domain::ids::UserId;
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::topic::Topic;
 
-use super::{Principal, effective_permissions};
 use crate::clock::slightly_after;
 use crate::service::access::AccessService;
+use crate::service::auth_grant::{AuthGrant, Credential, effective_permissions};
 use crate::service::error::ServiceError;
-use crate::store::Tx;
 use crate::store::access::ResolvedCredential;
 
 /// Interval between re-checks without a change notification: an idle session expires without one.
 const RECHECK_INTERVAL: Duration = Duration::from_mins(1);
 /// Delay before the next try when the database did not answer.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Credential {
-    Token(String),
-    Cookie(String),
-}
-
-impl Credential {
-    /// Resolves the credential; `None` if it was revoked.
-    async fn resolve(&self, tx: &mut dyn Tx) -> Result<Option<ResolvedCredential>, ServiceError> {
-        Ok(match self {
-            Self::Token(digest) => tx.resolve_token(digest).await?,
-            Self::Cookie(digest) => tx.resolve_cookie(digest).await?,
-        })
-    }
-}
-
-/// An authenticated caller's user, credential and permissions, as of the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthGrant {
-    credential: Credential,
-    user: UserId,
-    permissions: Permissions,
-}
-
-impl AuthGrant {
-    /// Returns `None` for a caller without an account.
-    pub fn from_principal(principal: &Principal) -> Option<Self> {
-        Some(Self {
-            credential: principal.credential.clone()?,
-            user: principal.user.clone()?,
-            permissions: principal.permissions,
-        })
-    }
-
-    /// The permissions at the time of the request.
-    pub const fn permissions(&self) -> Permissions {
-        self.permissions
-    }
-
-    /// Returns whether the caller would still get the same permissions. `idle` is the idle timeout of sessions.
-    pub async fn is_valid(&self, tx: &mut dyn Tx, now: Timestamp, idle: Millis) -> Result<bool, ServiceError> {
-        let opened = self.credential.resolve(tx).await?;
-        Ok(opened.and_then(|opened| effective_permissions(&opened, now, idle)) == Some(self.permissions))
-    }
-}
 
 impl AccessService {
     /// Resolves a credential; `None` if it was revoked.

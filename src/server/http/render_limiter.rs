@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::http::edge::request::run_to_completion;
+use crate::http::request_context::run_to_completion;
 
 /// Clients that open pages and leave occupy at most this many renderings: a quarter of a second on two cores.
 const MAX_CONCURRENT: usize = 16;

@@ -1,15 +1,19 @@
 //! What every use case needs.
 
+pub mod disk_space;
+pub mod leadership;
+pub mod presence;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use app::domain::ids::{Entropy, JobId, next_unique};
 use app::domain::time::Timestamp;
 
-use super::agents::presence::Presence;
+use self::disk_space::DiskSpaceGuard;
+use self::leadership::Leadership;
+use self::presence::Presence;
 use super::error::ServiceError;
 use super::policy::ServerPolicy;
-use super::system::disk_space::DiskSpaceGuard;
-use super::system::leadership::Leadership;
 use crate::change_notifier::ChangeNotifier;
 use crate::clock::Clock;
 use crate::metrics::Metrics;

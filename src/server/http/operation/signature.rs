@@ -8,8 +8,6 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 
 use super::doc::{AnswerDoc, ContentDoc, HeaderDoc, SchemaOf, schema_of};
-use crate::http::edge::extractors::{Path, Query};
-use crate::http::edge::json::{CreatedJson, Form, Json as JsonBody, OptionalJson};
 use crate::http::problem::ApiError;
 use crate::http::state::AppState;
 
@@ -51,12 +49,6 @@ impl DescribeInput for HeaderMap {}
 impl DescribeInput for Request {}
 impl DescribeInput for Body {}
 impl<T> DescribeInput for Extension<T> {}
-impl<T> DescribeInput for Path<T> {}
-impl<T> DescribeInput for Form<T> {
-    fn describe(signature: &mut Signature) {
-        signature.problems.extend(["incomplete_body", "body_too_slow", "body_too_large"]);
-    }
-}
 
 impl<T: DescribeInput> DescribeInput for Option<T> {
     fn describe(signature: &mut Signature) {
@@ -70,39 +62,9 @@ impl<T: DescribeInput> DescribeInput for Result<T, ApiError> {
     }
 }
 
-impl<T: JsonSchema> DescribeInput for Query<T> {
-    fn describe(signature: &mut Signature) {
-        signature.query = Some(schema_of::<T>);
-        signature.problems.push("invalid_query");
-    }
-}
-
-impl<T: JsonSchema> DescribeInput for JsonBody<T> {
-    fn describe(signature: &mut Signature) {
-        describe_json_body(signature, schema_of::<T>, true);
-    }
-}
-
-impl<T: JsonSchema> DescribeInput for OptionalJson<T> {
-    fn describe(signature: &mut Signature) {
-        describe_json_body(signature, schema_of::<T>, false);
-    }
-}
-
-fn describe_json_body(signature: &mut Signature, schema: SchemaOf, required: bool) {
-    signature.body = Some((schema, required));
-    signature.problems.extend(["invalid_json", "incomplete_body", "body_too_slow", "body_too_large"]);
-}
-
 impl<T: JsonSchema> DescribeOutput for Json<T> {
     fn describe(signature: &mut Signature) {
         signature.answers.push(AnswerDoc::new(200, "Done.", ContentDoc::Json(schema_of::<T>)));
-    }
-}
-
-impl<T: JsonSchema> DescribeOutput for CreatedJson<T> {
-    fn describe(signature: &mut Signature) {
-        signature.answers.push(AnswerDoc::new(201, "Made.", ContentDoc::Json(schema_of::<T>)));
     }
 }
 

@@ -1,7 +1,5 @@
 //! Fleet usage in a period, computed on request.
 
-pub mod limits;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

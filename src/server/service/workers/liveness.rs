@@ -1,0 +1,31 @@
+//! Whether a worker counts as offline, by what this server knows.
+
+use app::domain::liveness::{self, LivenessVerdict};
+use app::domain::time::Timestamp;
+
+use crate::service::ServiceContext;
+use crate::service::context::presence::last_seen;
+use crate::store::workers::StoredWorker;
+
+/// The leader's verdict on a worker; `None` if this server is not the leader.
+pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {
+    context.leadership.held_since()?;
+    let (seen, timeout) = (last_seen(context, stored), context.policy.heartbeat_timeout);
+    liveness::judge_liveness(&stored.worker, seen, serving_since(context), timeout, now)
+}
+
+/// When a silent worker counts as offline.
+pub fn offline_at(context: &ServiceContext, stored: &StoredWorker) -> Timestamp {
+    liveness::offline_at(
+        &stored.worker,
+        last_seen(context, stored),
+        serving_since(context),
+        context.policy.heartbeat_timeout,
+    )
+}
+
+/// Since when agents could reach this server without interruption, and as its leader, if it is the leader.
+fn serving_since(context: &ServiceContext) -> Timestamp {
+    let unbroken = context.clock.continuous_since();
+    context.leadership.held_since().map_or(unbroken, |held| held.max(unbroken))
+}
