@@ -172,6 +172,17 @@ async fn changing_routes_reject_cross_site_forms() {
 }
 
 #[tokio::test]
+async fn denied_forms_lead_back_to_a_page() {
+    let server = TestServer::start().await;
+    let viewer = server.add_user("vic", "viewer").await;
+    let routes = form_routes(&server.app);
+    for path in routes.forms().iter().filter(|path| *path != "/ui/logout") {
+        let answer = server.call(&viewer, "POST", &path.replace(['{', '}'], ""), "").await;
+        assert!(answer.status != 403, "{path}: use forms::empty_routes, not Routes::new: {}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn responses_allow_no_other_origin() {
     let server = TestServer::start().await;
     for (method, path) in [
