@@ -110,7 +110,7 @@ pub fn matches_partial_id(id: &str, word: &str) -> bool {
     (is_prefix || word.chars().count() >= MIN_PARTIAL_CHARS) && (id.starts_with(word) || id.ends_with(word))
 }
 
-/// The number of an attempt of a job, from 1. It only increases; a newer attempt fences out all older ones (invariant
+/// The number of an attempt of a job, from 1. It only increases; a newer attempt makes all older ones stale (invariant
 /// I1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -136,7 +136,6 @@ fn is_well_formed(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-/// 48 bits of milliseconds and 80 random bits in Crockford's base 32, most significant first (the layout of a ULID).
 /// Returns the time and random bits of an ID that sorts after the previous one, even within one millisecond.
 pub fn next_unique((last, drawn): (Timestamp, Entropy), now: Timestamp, entropy: Entropy) -> (Timestamp, Entropy) {
     if now > last {
@@ -161,6 +160,7 @@ fn is_ulid(text: &str) -> bool {
     text.len() == ULID_LEN && text.bytes().all(|byte| CROCKFORD_BASE32.contains(&byte))
 }
 
+/// 48 bits of milliseconds and 80 random bits in Crockford's base 32, most significant first (the layout of a ULID).
 fn encode_ulid(now: Timestamp, entropy: Entropy) -> String {
     let millis = u128::from(now.0.max(0).unsigned_abs()) & 0xffff_ffff_ffff;
     let bits = entropy.iter().fold(millis, |bits, byte| (bits << 8) | u128::from(*byte));

@@ -11,8 +11,8 @@ pub const EPHEMERAL_RETENTION: Millis = Millis::from_secs(3_600);
 pub enum LivenessVerdict {
     /// It is marked offline; its attempts are lost.
     HeartbeatTimeout,
-    /// It disconnected and did not come back: attempts that it left running are lost.
-    Abandoned,
+    /// It is offline and still silent: attempts that it left running are lost.
+    NotReturned,
     /// It is removed; the history of its jobs remains.
     Removed,
 }
@@ -42,7 +42,7 @@ pub fn judge_liveness(
             let forgotten = listened && now - heard >= EPHEMERAL_RETENTION;
             match worker.kind {
                 Some(WorkerKind::Ephemeral) if forgotten => Some(LivenessVerdict::Removed),
-                _ => silent.then_some(LivenessVerdict::Abandoned),
+                _ => silent.then_some(LivenessVerdict::NotReturned),
             }
         }
         ConnectionState::NeverConnected => None,
@@ -63,7 +63,7 @@ fn last_contact(worker: &Worker, last_seen: Option<Timestamp>) -> Timestamp {
     let seen = last_seen.unwrap_or(worker.created_at);
     match &worker.connection {
         // The end of a dead connection is noticed long after the last byte, and an agent sends heartbeats besides.
-        ConnectionState::Connecting { lost: true, capability, .. } if !capability.is_older_agent() => seen,
+        ConnectionState::Connecting { connection_lost: true, capability, .. } if !capability.is_older_agent() => seen,
         _ => seen.max(worker.connection_since()),
     }
 }
@@ -145,22 +145,25 @@ mod tests {
     #[test]
     fn disconnected_and_silent_workers_have_the_same_timeout() {
         let gone = online_worker().went_offline(at(0), OfflineCause::Disconnected);
-        assert_eq!((verdict(&gone, 120), verdict(&gone, 121)), (None, Some(LivenessVerdict::Abandoned)));
+        assert_eq!((verdict(&gone, 120), verdict(&gone, 121)), (None, Some(LivenessVerdict::NotReturned)));
     }
 
     #[test]
     fn ephemeral_workers_are_removed_an_hour_after_last_contact() {
         let gone =
             |kind| Worker { kind: Some(kind), ..online_worker().went_offline(at(0), OfflineCause::Disconnected) };
-        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::Abandoned));
+        assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_599), Some(LivenessVerdict::NotReturned));
         assert_eq!(verdict(&gone(WorkerKind::Ephemeral), 3_600), Some(LivenessVerdict::Removed));
-        assert_eq!(verdict(&gone(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::Abandoned));
+        assert_eq!(verdict(&gone(WorkerKind::Persistent), 1_000_000), Some(LivenessVerdict::NotReturned));
         let by_one_since =
             |start, seconds| judge_liveness(&gone(WorkerKind::Ephemeral), None, at(start), TIMEOUT, at(seconds));
-        assert_eq!((by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)), (None, Some(LivenessVerdict::Abandoned)));
+        assert_eq!(
+            (by_one_since(3_000, 3_120), by_one_since(3_000, 3_121)),
+            (None, Some(LivenessVerdict::NotReturned))
+        );
         assert_eq!(
             (by_one_since(3_000, 3_599), by_one_since(3_000, 3_600)),
-            (Some(LivenessVerdict::Abandoned), Some(LivenessVerdict::Removed))
+            (Some(LivenessVerdict::NotReturned), Some(LivenessVerdict::Removed))
         );
         assert_eq!((by_one_since(9_000, 9_120), by_one_since(9_000, 9_121)), (None, Some(LivenessVerdict::Removed)));
         assert_eq!(verdict(&Worker { kind: Some(WorkerKind::Ephemeral), ..new_worker() }, 1_000_000), None);

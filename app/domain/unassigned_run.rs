@@ -9,16 +9,16 @@ use super::job::{AttemptReport, Job, JobState};
 use super::time::{Millis, Timestamp};
 use super::worker::Worker;
 
-/// What an agent claims in a heartbeat or a report.
+/// What an older agent claims in a heartbeat or a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentClaim {
+pub enum OlderAgentClaim {
     /// It runs nothing.
     Idle,
     /// It runs this job; older agents do not know the attempt.
     Running(JobId),
 }
 
-impl AgentClaim {
+impl OlderAgentClaim {
     /// Returns what a report on a job implies about the agent.
     pub fn from_report(job: &JobId, report: &AttemptReport) -> Self {
         match report {
@@ -38,8 +38,8 @@ impl AgentClaim {
 ///
 /// Current agents read responses and name attempts. A worker that has accepted a job runs that job: an older agent runs
 /// one at a time, and would stop whatever it runs.
-pub fn find_unassigned_run(worker: &Worker, held: &[Job], word: &AgentClaim) -> Option<JobId> {
-    let AgentClaim::Running(job) = word else { return None };
+pub fn find_unassigned_run(worker: &Worker, held: &[Job], claim: &OlderAgentClaim) -> Option<JobId> {
+    let OlderAgentClaim::Running(job) = claim else { return None };
     let runs_its_own = held.iter().any(|own| own.id == *job || !matches!(own.state, JobState::Offered { .. }));
     (worker.has_older_agent() && !runs_its_own).then(|| job.clone())
 }
@@ -76,14 +76,14 @@ fn parse_exit_signal(error: &str) -> Option<u8> {
 }
 
 /// Returns whether a claim changes the stored unassigned run.
-pub fn changes_unassigned_run(worker: &Worker, held: &[Job], word: &AgentClaim) -> bool {
-    find_unassigned_run(worker, held, word) != worker.unassigned_run
+pub fn changes_unassigned_run(worker: &Worker, held: &[Job], claim: &OlderAgentClaim) -> bool {
+    find_unassigned_run(worker, held, claim) != worker.unassigned_run
 }
 
 /// Returns the offered job that an older agent accepted, if it claims by a heartbeat that it runs the job. Its report
 /// of this may have been lost, and is sent only once.
-pub fn accepted_offer<'j>(worker: &Worker, held: &'j [Job], word: &AgentClaim) -> Option<&'j Job> {
-    let AgentClaim::Running(job) = word else { return None };
+pub fn accepted_offer<'j>(worker: &Worker, held: &'j [Job], claim: &OlderAgentClaim) -> Option<&'j Job> {
+    let OlderAgentClaim::Running(job) = claim else { return None };
     held.iter().find(|own| worker.has_older_agent() && own.id == *job && matches!(own.state, JobState::Offered { .. }))
 }
 
@@ -108,8 +108,8 @@ mod tests {
         offered(n).reported(NOW, &worker_id(1), offered(n).attempt, report).expect("current")
     }
 
-    fn runs(n: u16) -> AgentClaim {
-        AgentClaim::Running(job_id(n))
+    fn runs(n: u16) -> OlderAgentClaim {
+        OlderAgentClaim::Running(job_id(n))
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let cancelling = after(8, AttemptReport::Running).cancelled(NOW).expect("running");
         let rows = [
             (older(), vec![], runs(9), Some(job_id(9))),
-            (older(), vec![], AgentClaim::Idle, None),
+            (older(), vec![], OlderAgentClaim::Idle, None),
             (worker(1, &[], 1), vec![], runs(9), None),
             (unseen_worker(1), vec![], runs(9), None),
             (older(), vec![offered(9)], runs(9), None),
@@ -127,16 +127,16 @@ mod tests {
             (older(), vec![after(8, AttemptReport::Running)], runs(9), None),
             (older(), vec![cancelling], runs(9), None),
         ];
-        for (n, (worker, held, word, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(find_unassigned_run(&worker, &held, &word), expected, "row {n}");
+        for (n, (worker, held, claim, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(find_unassigned_run(&worker, &held, &claim), expected, "row {n}");
         }
     }
 
     #[test]
     fn repeated_claim_changes_nothing() {
         let running_unassigned = Worker { unassigned_run: Some(job_id(9)), ..older() };
-        let changes = |word| changes_unassigned_run(&running_unassigned, &[], &word);
-        assert_eq!((changes(runs(9)), changes(runs(8)), changes(AgentClaim::Idle)), (false, true, true));
+        let changes = |claim| changes_unassigned_run(&running_unassigned, &[], &claim);
+        assert_eq!((changes(runs(9)), changes(runs(8)), changes(OlderAgentClaim::Idle)), (false, true, true));
     }
 
     #[test]
@@ -144,12 +144,12 @@ mod tests {
         let rows = [
             (older(), offered(9), runs(9), true),
             (older(), offered(9), runs(8), false),
-            (older(), offered(9), AgentClaim::Idle, false),
+            (older(), offered(9), OlderAgentClaim::Idle, false),
             (worker(1, &[], 1), offered(9), runs(9), false),
             (older(), after(9, AttemptReport::Running), runs(9), false),
         ];
-        for (n, (worker, job, word, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(accepted_offer(&worker, &[job], &word).is_some(), expected, "row {n}");
+        for (n, (worker, job, claim, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(accepted_offer(&worker, &[job], &claim).is_some(), expected, "row {n}");
         }
     }
 
@@ -178,10 +178,10 @@ mod tests {
         let failed = AttemptReport::Failed { exit_code: None, error: String::new() };
         let returned = AttemptReport::Requeue { error: String::new() };
         for report in [AttemptReport::Starting, AttemptReport::Running] {
-            assert_eq!(AgentClaim::from_report(&job_id(9), &report), runs(9));
+            assert_eq!(OlderAgentClaim::from_report(&job_id(9), &report), runs(9));
         }
         for report in [AttemptReport::Completed, failed, AttemptReport::Cancelled, returned, AttemptReport::Evicted] {
-            assert_eq!(AgentClaim::from_report(&job_id(9), &report), AgentClaim::Idle);
+            assert_eq!(OlderAgentClaim::from_report(&job_id(9), &report), OlderAgentClaim::Idle);
         }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::{JobId, UserId, WorkerId};
 
 /// A topic, as text: `workers`, `worker:w_…`, `jobs`, `job:j_…`, `progress:j_…`, `log:j_…`, `configs`, `gpus`,
-/// `secrets`, `account`, `audit`.
+/// `secrets`, `account`, `audit`, `access:u_…`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// The list of workers.

@@ -76,8 +76,7 @@ mod tests {
     }
 
     proptest! {
-        /// Sets all fields, so that new ones must be added here. Without percent signs, because `ParamsMap` decodes
-        /// values that are already decoded.
+        /// The text has no percent signs, because `ParamsMap` decodes values that are already decoded.
         #[test]
         fn each_field_survives_the_way_to_the_server_and_back(text in "[^\\s%]([^%]*[^\\s%])?", number in 1_u32.., flag: bool) {
             let some = || Some(text.clone());

@@ -203,5 +203,5 @@ test('lines do not move while the page is still loading', async ({ page, server,
   await expect(row(page, 600)).toBeInViewport();
   await expectNoShift(page, 'log');
   proxy.close();
-  removeExpected(complaints, /Failed to load resource/);
+  removeExpected(complaints, /Failed to (load resource|fetch dynamically imported module)/);
 });

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use app::domain::crash_guard::{AttemptEvidence, CrashGuard};
+use app::domain::host_failure_guard::{AttemptEvidence, HostFailureGuard};
 use app::domain::time::Timestamp;
 use tokio::sync::{Notify, mpsc};
 
@@ -24,7 +24,7 @@ pub struct HostHealth {
 #[derive(Debug, Default)]
 struct HealthState {
     missing: Option<MissingTrainer>,
-    crash_guard: CrashGuard,
+    host_failure_guard: HostFailureGuard,
 }
 
 impl HealthState {
@@ -32,7 +32,7 @@ impl HealthState {
         let advice = "install it on this host, or set another with --trainer";
         let missing = self.missing.as_ref();
         let missing = missing.map(|missing| format!("the trainer is missing: {missing} ({advice})"));
-        missing.or_else(|| self.crash_guard.block_reason(now))
+        missing.or_else(|| self.host_failure_guard.block_reason(now))
     }
 }
 
@@ -70,12 +70,14 @@ impl HostHealth {
 
     /// Records the end of an attempt.
     pub fn record_exit(&self, evidence: AttemptEvidence<'_>) {
-        self.update(|known| known.crash_guard = std::mem::take(&mut known.crash_guard).record(clock::now(), evidence));
+        self.update(|known| {
+            known.host_failure_guard = std::mem::take(&mut known.host_failure_guard).record(clock::now(), evidence);
+        });
     }
 
     /// Resets the failures after a user has checked the host.
     pub fn reset(&self) {
-        self.update(|known| known.crash_guard = CrashGuard::default());
+        self.update(|known| known.host_failure_guard = HostFailureGuard::default());
     }
 
     /// Why no new jobs are accepted, if so.

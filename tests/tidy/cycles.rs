@@ -1,4 +1,5 @@
-//! No cycle of imports crosses the folders and files of a part: each can be read with only those that it imports.
+//! No cycle of imports crosses the folders and files of a part: so each can be understood from itself and its
+//! imports.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

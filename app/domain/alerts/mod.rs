@@ -22,7 +22,7 @@ const LONG_DRAIN: Millis = Millis::from_secs(3_600);
 const TOKEN_EXPIRY_NOTICE: Millis = Millis::from_secs(7 * 86_400);
 /// A token that is older should be rotated.
 const MAX_TOKEN_AGE: Millis = Millis::from_secs(90 * 86_400);
-/// Notes of the same kind name at most this many workers; more become one alert.
+/// Informational alerts of the same kind name at most this many workers; more become one alert.
 const MAX_NAMED_WORKERS: usize = 3;
 
 /// The severity, the most severe first.
@@ -50,7 +50,7 @@ pub enum AlertKind {
     },
     /// The worker's token has expired.
     TokenExpired,
-    /// The worker went offline while it had this job, which is pending or being cancelled since.
+    /// The worker is offline; this job still has a lease of it, or was lost with it and is pending.
     OfflineWithJob {
         /// The job.
         job: JobId,
@@ -68,7 +68,7 @@ pub enum AlertKind {
         summary: Option<FitSummary>,
     },
     /// Jobs with other requirements are stuck too.
-    OtherStuck {
+    MoreStuck {
         /// Number of jobs.
         jobs: u64,
     },
@@ -96,14 +96,14 @@ pub enum AlertKind {
     /// The worker's agent does not verify the server's certificate.
     TlsUnverified,
     /// The worker has been draining for a long time.
-    LongDrain,
+    DrainLong,
     /// The worker's agent is older than the server.
     AgentOutdated {
         /// The agent's version.
         version: String,
     },
     /// The worker's token is old.
-    StaleToken,
+    TokenOld,
 }
 
 /// The subject of an alert.
@@ -150,13 +150,13 @@ impl AlertKind {
             | Self::FastFailures { .. } => Severity::Critical,
             Self::AuditNotShipped
             | Self::Stuck { .. }
-            | Self::OtherStuck { .. }
+            | Self::MoreStuck { .. }
             | Self::GpusUnavailable { .. }
             | Self::HostUnhealthy { .. }
             | Self::DrainOverdue
             | Self::TokenExpiring { .. }
             | Self::TlsUnverified => Severity::Warning,
-            Self::LongDrain | Self::AgentOutdated { .. } | Self::StaleToken => Severity::Info,
+            Self::DrainLong | Self::AgentOutdated { .. } | Self::TokenOld => Severity::Info,
         }
     }
 }
@@ -175,15 +175,12 @@ pub struct WorkerContext<'w> {
 /// Returns the alerts of a worker. `newest` is the server's own version.
 pub fn worker_alerts(subject: WorkerContext<'_>, newest: &str, now: Timestamp) -> Vec<Alert> {
     let worker = subject.worker;
-    let entry = |concern, since| Alert {
-        kind: concern,
-        subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()),
-        since,
-    };
+    let alert =
+        |kind, since| Alert { kind, subject: AlertSubject::Worker(worker.id.clone(), worker.name.clone()), since };
     let found =
         [offline_alert(subject), token_conflict_alert(worker), token_alert(subject, now), drain_alert(subject, now)];
     let found = found.into_iter().flatten().chain(capability_alerts(worker, newest));
-    found.map(|(concern, since)| entry(concern, since)).collect()
+    found.map(|(kind, since)| alert(kind, since)).collect()
 }
 
 type DatedAlertKind = (AlertKind, Option<Timestamp>);
@@ -207,7 +204,7 @@ fn token_alert(WorkerContext { worker, credential, .. }: WorkerContext<'_>, now:
     match credential.expires_at {
         Some(end) if end <= now => Some((AlertKind::TokenExpired, Some(end))),
         Some(at) if at - now < TOKEN_EXPIRY_NOTICE => Some((AlertKind::TokenExpiring { at }, None)),
-        _ => old().map(|made| (AlertKind::StaleToken, Some(made))),
+        _ => old().map(|made| (AlertKind::TokenOld, Some(made))),
     }
 }
 
@@ -217,7 +214,7 @@ fn drain_alert(WorkerContext { worker, job, .. }: WorkerContext<'_>, now: Timest
     let drain = worker.drain.as_ref()?;
     match drain.deadline {
         Some(deadline) if deadline <= now && job.is_some() => Some((AlertKind::DrainOverdue, Some(deadline))),
-        _ => (now - drain.since > LONG_DRAIN).then_some((AlertKind::LongDrain, Some(drain.since))),
+        _ => (now - drain.since > LONG_DRAIN).then_some((AlertKind::DrainLong, Some(drain.since))),
     }
 }
 
@@ -240,7 +237,7 @@ fn capability_alerts(worker: &Worker, newest: &str) -> Vec<DatedAlertKind> {
     let unverified = (capability.tls_verify == Some(false)).then_some(AlertKind::TlsUnverified);
     let behind = version.map(|version| AlertKind::AgentOutdated { version: version.clone() });
     let found = [unavailable_gpus_alert(&capability.gpus), unhealthy, unverified, behind];
-    found.into_iter().flatten().map(|concern| (concern, None)).collect()
+    found.into_iter().flatten().map(|kind| (kind, None)).collect()
 }
 
 /// Quarantined GPUs only: use by another process is not an error.
@@ -264,13 +261,14 @@ fn is_older_version(version: &str, newest: &str) -> bool {
     matches!((numbers(version), numbers(newest)), (Some(version), Some(newest)) if version < newest)
 }
 
-/// Builds the list: sorted, with notes of the same kind on many workers combined, and at most [`MAX_ALERTS`] long.
-pub fn build_list(entries: Vec<Alert>) -> AlertList {
-    let mut entries = group_notes(entries);
-    entries.sort_by_key(|entry| (entry.kind.severity(), entry.since.is_none(), entry.since));
-    let more = entries.len().saturating_sub(MAX_ALERTS) as u64;
-    entries.truncate(MAX_ALERTS);
-    AlertList { alerts: entries, more }
+/// Builds the list: sorted, with informational alerts of the same kind on many workers combined, and at most
+/// [`MAX_ALERTS`] long.
+pub fn build_list(alerts: Vec<Alert>) -> AlertList {
+    let mut alerts = group_infos(alerts);
+    alerts.sort_by_key(|alert| (alert.kind.severity(), alert.since.is_none(), alert.since));
+    let more = alerts.len().saturating_sub(MAX_ALERTS) as u64;
+    alerts.truncate(MAX_ALERTS);
+    AlertList { alerts, more }
 }
 
 /// Returns whether two alerts differ only in the worker, so that they can be combined.
@@ -278,25 +276,25 @@ fn is_same_kind(a: &Alert, b: &Alert) -> bool {
     std::mem::discriminant(&a.kind) == std::mem::discriminant(&b.kind)
 }
 
-fn group_notes(entries: Vec<Alert>) -> Vec<Alert> {
-    let (notes, mut entries): (Vec<_>, Vec<_>) =
-        entries.into_iter().partition(|entry| entry.kind.severity() == Severity::Info);
+fn group_infos(alerts: Vec<Alert>) -> Vec<Alert> {
+    let (infos, mut alerts): (Vec<_>, Vec<_>) =
+        alerts.into_iter().partition(|alert| alert.kind.severity() == Severity::Info);
     let mut groups: Vec<Vec<Alert>> = Vec::new();
-    for note in notes {
-        match groups.iter_mut().find(|group| is_same_kind(&group[0], &note)) {
-            Some(group) => group.push(note),
-            None => groups.push(vec![note]),
+    for info in infos {
+        match groups.iter_mut().find(|group| is_same_kind(&group[0], &info)) {
+            Some(group) => group.push(info),
+            None => groups.push(vec![info]),
         }
     }
     for mut group in groups {
         let many = group.len();
         if many > MAX_NAMED_WORKERS {
             // The oldest alert represents the group.
-            group.sort_by_key(|entry| (entry.since.is_none(), entry.since));
+            group.sort_by_key(|alert| (alert.since.is_none(), alert.since));
             group.truncate(1);
             group[0].subject = AlertSubject::Workers(many as u64);
         }
-        entries.append(&mut group);
+        alerts.append(&mut group);
     }
-    entries
+    alerts
 }

@@ -40,11 +40,7 @@ pub fn stuck_job_alerts<'j>(
     };
     let mut entries: Vec<Alert> = demands.into_iter().map(entry).collect();
     if others > 0 {
-        entries.push(Alert {
-            kind: AlertKind::OtherStuck { jobs: others },
-            subject: AlertSubject::Server,
-            since: None,
-        });
+        entries.push(Alert { kind: AlertKind::MoreStuck { jobs: others }, subject: AlertSubject::Server, since: None });
     }
     entries
 }

@@ -55,7 +55,7 @@ fn long_or_overdue_drain_raises_an_alert() {
     let open = worker(1, &[80], 1).drained(NOW, None, None);
     let bounded = worker(1, &[80], 1).drained(NOW, None, Some(deadline));
     let (after, late) = (NOW + Millis::from_secs(61), NOW + HOUR + Millis::from_secs(1));
-    let long = || vec![(AlertKind::LongDrain, Some(NOW))];
+    let long = || vec![(AlertKind::DrainLong, Some(NOW))];
     assert_eq!((found_kinds(&open, None, NOW + HOUR), found_kinds(&open, None, late)), (vec![], long()));
     assert_eq!(found_kinds(&bounded, Some(&job), after), [(AlertKind::DrainOverdue, Some(deadline))]);
     assert_eq!((found_kinds(&bounded, None, after), found_kinds(&bounded, None, late)), (vec![], long()));
@@ -124,7 +124,7 @@ fn expired_expiring_or_old_token_raises_an_alert() {
     assert_eq!(tell(&there, Some(days(0)), None), [(AlertKind::TokenExpired, Some(NOW))]);
     assert_eq!(tell(&there, Some(days(6)), Some(days(91))), [(AlertKind::TokenExpiring { at: NOW + days(6) }, None)]);
     assert_eq!(tell(&there, Some(days(7)), Some(days(90))), []);
-    assert_eq!(tell(&there, None, Some(days(91))), [(AlertKind::StaleToken, Some(Timestamp(NOW.0 - days(91).0)))]);
+    assert_eq!(tell(&there, None, Some(days(91))), [(AlertKind::TokenOld, Some(Timestamp(NOW.0 - days(91).0)))]);
     assert_eq!(tell(&there, None, None), [], "its age is not recorded");
     let retired = Worker { retired_at: Some(NOW), ..there.clone() };
     assert_eq!(tell(&retired, Some(days(0)), Some(days(91))), [], "it is retired");
@@ -140,7 +140,7 @@ fn entry(n: u16, concern: AlertKind, since: Option<i64>) -> Alert {
 fn most_severe_then_oldest_alerts_come_first() {
     let full = Alert { kind: AlertKind::DiskFull, subject: AlertSubject::Server, since: Some(Timestamp(9)) };
     let rows = [
-        entry(1, AlertKind::LongDrain, Some(1)),
+        entry(1, AlertKind::DrainLong, Some(1)),
         entry(2, AlertKind::TlsUnverified, None),
         entry(3, AlertKind::DrainOverdue, Some(5)),
         entry(4, AlertKind::TokenExpired, Some(2)),
@@ -153,10 +153,10 @@ fn most_severe_then_oldest_alerts_come_first() {
 }
 
 #[test]
-fn notes_on_many_workers_are_combined() {
-    let old = |n: u16| entry(n, AlertKind::StaleToken, Some(i64::from(n)));
+fn informational_alerts_of_many_workers_are_combined() {
+    let old = |n: u16| entry(n, AlertKind::TokenOld, Some(i64::from(n)));
     assert_eq!(build_list((1..=3).map(old).collect()).alerts.len(), 3);
-    let many = build_list((1..=4).rev().map(old).chain([entry(9, AlertKind::LongDrain, Some(7))]).collect());
+    let many = build_list((1..=4).rev().map(old).chain([entry(9, AlertKind::DrainLong, Some(7))]).collect());
     let about: Vec<_> = many.alerts.iter().map(|entry| (&entry.subject, entry.since)).collect();
     let drained = AlertSubject::Worker(worker_id(9), "w9".to_owned());
     assert_eq!(about, [(&AlertSubject::Workers(4), Some(Timestamp(1))), (&drained, Some(Timestamp(7)))]);
@@ -223,7 +223,7 @@ fn many_stuck_jobs_give_few_alerts_in_bounded_time() {
         let mut outlooks =
             FeasibilityCache::with_budget(PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), most);
         let number = |entry: Alert| match entry.kind {
-            AlertKind::Stuck { jobs, .. } | AlertKind::OtherStuck { jobs } => jobs,
+            AlertKind::Stuck { jobs, .. } | AlertKind::MoreStuck { jobs } => jobs,
             other => panic!("{other:?}"),
         };
         let entries = build_list(stuck_job_alerts(&jobs, &mut outlooks, NOW + HOUR)).alerts;

@@ -72,7 +72,7 @@ actions! {
     JobStarting => "job.starting",
     /// The trainer is running.
     JobRunning => "job.running",
-    /// The fencing delay of an exclusive job was extended, because its lost attempt was heard of and may still train.
+    /// The fencing delay of an exclusive job was extended, because its lost attempt sent a request and may still train.
     JobHeld => "job.held",
     /// An attempt was lost; the job is queued again.
     JobRequeued => "job.requeued",

@@ -210,7 +210,7 @@ prop_compose! {
         link in 0_u8..4,
         sizes in prop::collection::vec(prop_oneof![Just(24_u32), Just(80)], 0..4),
         site in prop::option::of(prop_oneof![Just("graz"), Just("wien")]),
-        (drains, is_spent, local) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1), prop::bool::weighted(0.2)),
+        (drains, is_retired, local) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1), prop::bool::weighted(0.2)),
     ) -> Worker {
         let there = worker(n, &sizes, 1);
         let worker = match link {
@@ -219,7 +219,7 @@ prop_compose! {
             _ => there,
         };
         let worker = if drains { worker.drained(NOW, None, None) } else { worker };
-        let retired_at = (is_spent && link > 0).then_some(NOW);
+        let retired_at = (is_retired && link > 0).then_some(NOW);
         Worker { labels: site.map(|site| label("site", site)).unwrap_or_default(), retired_at, local, ..worker }
     }
 }

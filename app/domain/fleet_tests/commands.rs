@@ -124,7 +124,7 @@ pub(super) enum FleetCommand {
         claims: ClaimedAttempts,
     },
     /// An older agent's heartbeat: the job that it runs, if any.
-    AgentClaim(usize, Option<usize>),
+    OlderAgentClaim(usize, Option<usize>),
     /// A heartbeat that reports some of the worker's GPUs as unavailable: one bit for each.
     GpusReported(usize, u8),
     /// The stream with this number was opened.
@@ -232,7 +232,7 @@ fn command() -> impl Strategy<Value = FleetCommand> {
         3 => (worker.clone(), elsewhere, claims())
             .prop_map(|(worker, elsewhere, claims)| FleetCommand::Register { worker, elsewhere, claims }),
         3 => (worker.clone(), claims()).prop_map(|(worker, claims)| FleetCommand::Heartbeat { worker, claims }),
-        3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| FleetCommand::AgentClaim(worker, runs)),
+        3 => (worker.clone(), option::of(job)).prop_map(|(worker, runs)| FleetCommand::OlderAgentClaim(worker, runs)),
         3 => (worker.clone(), 0_u8..16).prop_map(|(worker, unavailable)| FleetCommand::GpusReported(worker, unavailable)),
         4 => stream.clone().prop_map(|(worker, stream)| FleetCommand::StreamOpened(worker, stream)),
         1 => stream.prop_map(|(worker, stream)| FleetCommand::StreamEnded(worker, stream)),

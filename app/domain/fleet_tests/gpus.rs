@@ -17,10 +17,10 @@ impl SimulatedServer {
         let before = self.workers[place].clone()?;
         before.check_heartbeat().ok()?;
         let gpus = before.capability().map(|capability| capability.gpus.clone()).unwrap_or_default();
-        let word = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
-        let said: Vec<GpuReport> = gpus.iter().map(word).collect();
-        let has_changes = changed_gpus(&gpus, &said).next().is_some();
-        self.workers[place] = Some(before.gpus_reported(&said));
+        let report = |gpu: &Gpu| GpuReport { uuid: gpu.uuid.clone(), unavailable: unavailable_reason(gpu, numbers) };
+        let reports: Vec<GpuReport> = gpus.iter().map(report).collect();
+        let has_changes = changed_gpus(&gpus, &reports).next().is_some();
+        self.workers[place] = Some(before.gpus_reported(&reports));
         Some(if has_changes { PlanningTrigger::Follows } else { PlanningTrigger::No })
     }
 }
@@ -43,7 +43,7 @@ impl FleetModel {
 }
 
 impl ModelWorker {
-    /// A registration resets the reports; here, to none.
+    /// Sets which GPUs are unavailable; a registration sets none.
     pub fn mark_unavailable(&mut self, numbers: u8) {
         self.gpus.iter_mut().for_each(|gpu| gpu.unavailable = unavailable_reason(gpu, numbers));
     }

@@ -2,13 +2,13 @@
 //! each command both must agree, and the invariants must hold.
 //!
 //! `server` calls the rules like the service does, `model` knows the expected result, and `planning` checks plans;
-//! `agent_claims` and `gpus` implement the reports of agents for both.
+//! `older_agent_claims` and `gpus` implement the reports of agents for both.
 
-mod agent_claims;
 mod commands;
 mod gpus;
 mod job;
 mod model;
+mod older_agent_claims;
 mod planning;
 mod server;
 
@@ -99,8 +99,8 @@ fn planned_round(server: &SimulatedServer) -> PlannedRound {
     let plan = server.plan();
     let job = |id: &JobId| server.jobs.iter().position(|job| job.id == *id).expect("a known ID");
     let offers = plan.assignments.iter().map(|to| (job(&to.job), server.place(&to.worker), to.gpus.clone())).collect();
-    let kept = plan.reserved.iter().map(|(worker, of)| (server.place(worker), job(of))).collect();
-    PlannedRound { offers, kept }
+    let reserved = plan.reserved.iter().map(|(worker, of)| (server.place(worker), job(of))).collect();
+    PlannedRound { offers, reserved }
 }
 
 /// I4: after a round, every pending job has an explanation. The last job in the queue depends on all before it.
@@ -196,8 +196,8 @@ type ObservedWorker = (ModelConnection, Option<WorkerKind>, Option<Timestamp>, b
 fn observed_worker(worker: &Worker) -> ObservedWorker {
     let link = match &worker.connection {
         worker::ConnectionState::NeverConnected => ModelConnection::NeverConnected,
-        worker::ConnectionState::Connecting { lost: true, .. } => ModelConnection::Lost,
-        worker::ConnectionState::Connecting { lost: false, .. } => ModelConnection::Connecting,
+        worker::ConnectionState::Connecting { connection_lost: true, .. } => ModelConnection::Lost,
+        worker::ConnectionState::Connecting { connection_lost: false, .. } => ModelConnection::Connecting,
         worker::ConnectionState::Online { stream, .. } => ModelConnection::Listening(stream.parse().expect("a number")),
         worker::ConnectionState::Offline { .. } => ModelConnection::Offline,
     };

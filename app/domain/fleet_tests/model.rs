@@ -146,7 +146,7 @@ impl FleetModel {
             }
             FleetCommand::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims)?,
             FleetCommand::Heartbeat { worker, claims } => self.heartbeat(*worker, claims)?,
-            FleetCommand::AgentClaim(worker, runs) => {
+            FleetCommand::OlderAgentClaim(worker, runs) => {
                 self.record_contact(*worker).filter(|worker| worker.is_connected())?;
                 self.claim_heartbeat(*worker, *runs);
             }
@@ -170,7 +170,7 @@ impl FleetModel {
                     Reporter::Worker(worker) => self.record_contact(*worker).map(|_| *worker)?,
                 };
                 let reported = self.report(*job, worker, attempt.resolve(newest), report);
-                self.apply_agent_claim(
+                self.apply_older_agent_claim(
                     worker,
                     matches!(report, AttemptReport::Starting | AttemptReport::Running).then_some(*job),
                 );

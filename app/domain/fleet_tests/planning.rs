@@ -1,4 +1,4 @@
-//! The expected planning round: through the queue, most urgent first.
+//! Checks a plan against the model: jobs in order of urgency, each offered to a worker that fits.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -15,24 +15,27 @@ pub(super) struct PlannedRound {
     /// Job, worker, GPUs.
     pub offers: Vec<(usize, usize, Vec<String>)>,
     /// Worker, and the job that it is reserved for.
-    pub kept: Vec<(usize, usize)>,
+    pub reserved: Vec<(usize, usize)>,
 }
 
 impl FleetModel {
     /// Checks a round, and applies its offers.
     pub fn plan(&mut self, round: &PlannedRound) -> Result<(), TestCaseError> {
-        let (mut offers, mut kept) = (round.offers.iter().peekable(), Vec::new());
+        let (mut offers, mut reserved) = (round.offers.iter().peekable(), Vec::new());
         for job in self.queue() {
             if let Some((_, worker, gpus)) = offers.next_if(|(offered, ..)| *offered == job) {
-                prop_assert!(!self.limited(job), "job {job} is offered beyond the limits");
-                prop_assert!(!kept.contains(worker), "job {job} gets worker {worker}, which is reserved for another");
+                prop_assert!(!self.is_over_limit(job), "job {job} is offered beyond the limits");
+                prop_assert!(
+                    !reserved.contains(worker),
+                    "job {job} gets worker {worker}, which is reserved for another"
+                );
                 self.check_grant(job, *worker, gpus)?;
-                self.check_alone(job)?;
+                self.check_no_second_trainer(job)?;
                 self.offer(job, *worker, gpus.clone());
-            } else if !self.limited(job) {
-                let open = (0..self.workers.len()).find(|worker| !kept.contains(worker) && self.fits(job, *worker));
+            } else if !self.is_over_limit(job) {
+                let open = (0..self.workers.len()).find(|worker| !reserved.contains(worker) && self.fits(job, *worker));
                 prop_assert_eq!(open, None, "job {} is pending, although a worker could run it (I4)", job);
-                self.check_reserved(job, round, &mut kept)?;
+                self.check_reserved(job, round, &mut reserved)?;
             }
         }
         prop_assert_eq!(offers.next(), None, "offered out of turn");
@@ -41,14 +44,14 @@ impl FleetModel {
 
     /// Pending and eligible jobs: an hour of waiting counts as much as one point of priority.
     fn queue(&self) -> Vec<usize> {
-        let due = |job: &usize| self.jobs[*job].earliest_offer().is_some_and(|due| due <= self.now);
-        let mut queue: Vec<usize> = (0..self.jobs.len()).filter(due).collect();
-        let as_if_since = |job: &ModelJob| job.submitted_at.0 - i64::from(job.priority) * AGING_PER_POINT.0;
-        queue.sort_by_key(|job| (as_if_since(&self.jobs[*job]), self.jobs[*job].submitted_at));
+        let is_eligible = |job: &usize| self.jobs[*job].earliest_offer().is_some_and(|at| at <= self.now);
+        let mut queue: Vec<usize> = (0..self.jobs.len()).filter(is_eligible).collect();
+        let effective_submit_time = |job: &ModelJob| job.submitted_at.0 - i64::from(job.priority) * AGING_PER_POINT.0;
+        queue.sort_by_key(|job| (effective_submit_time(&self.jobs[*job]), self.jobs[*job].submitted_at));
         queue
     }
 
-    fn limited(&self, job: usize) -> bool {
+    fn is_over_limit(&self, job: usize) -> bool {
         let by = self.jobs[job].request.by;
         let held: Vec<&ModelJob> = self.jobs.iter().filter(|job| job.holder().is_some()).collect();
         let of_user = held.iter().filter(|job| job.request.by == by).count();
@@ -58,13 +61,17 @@ impl FleetModel {
 
     fn fits(&self, job: usize, worker: usize) -> bool {
         let there = &self.workers[worker];
-        let listens = matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
+        let receives_offers =
+            matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
         let has_slot = self.held_by(worker).count() < self.workers[worker].host.max_jobs as usize;
-        listens && has_slot && self.would_do(job, worker) && self.free(job, worker).len() >= self.wanted(job, worker)
+        receives_offers
+            && has_slot
+            && self.could_run_later(job, worker)
+            && self.free(job, worker).len() >= self.wanted(job, worker)
     }
 
     /// Whether the job matches except for blockers that disappear by waiting.
-    fn would_do(&self, job: usize, worker: usize) -> bool {
+    fn could_run_later(&self, job: usize, worker: usize) -> bool {
         let (request, there) = (&self.jobs[job].request, &self.workers[worker]);
         let target = match request.target {
             JobTarget::Auto => true,
@@ -108,7 +115,7 @@ impl FleetModel {
 
     /// No trainer of an exclusive job may still run: its agent has reported the end, or must have stopped it by now
     /// (I1).
-    fn check_alone(&self, job: usize) -> Result<(), TestCaseError> {
+    fn check_no_second_trainer(&self, job: usize) -> Result<(), TestCaseError> {
         let job = &self.jobs[job];
         let ended = job.renewed_at.is_none_or(|at| self.now - at >= HEARTBEAT_TIMEOUT);
         prop_assert!(!job.request.exclusive || ended, "two trainers of one exclusive job may run");
@@ -116,24 +123,30 @@ impl FleetModel {
     }
 
     /// A job that has waited too long reserves one worker, if one matches.
-    fn check_reserved(&self, job: usize, round: &PlannedRound, kept: &mut Vec<usize>) -> Result<(), TestCaseError> {
-        let for_it: Vec<usize> = round.kept.iter().filter(|(_, of)| *of == job).map(|(worker, _)| *worker).collect();
+    fn check_reserved(&self, job: usize, round: &PlannedRound, reserved: &mut Vec<usize>) -> Result<(), TestCaseError> {
+        let for_it: Vec<usize> =
+            round.reserved.iter().filter(|(_, of)| *of == job).map(|(worker, _)| *worker).collect();
         let starves = self.now - self.jobs[job].submitted_at >= STARVATION_AFTER;
-        let candidates: Vec<usize> =
-            (0..self.workers.len()).filter(|worker| !kept.contains(worker) && self.would_do(job, *worker)).collect();
+        let candidates: Vec<usize> = (0..self.workers.len())
+            .filter(|worker| !reserved.contains(worker) && self.could_run_later(job, *worker))
+            .collect();
         prop_assert!(for_it.iter().all(|worker| starves && candidates.contains(worker)), "reserved without need");
-        let due = usize::from(starves && !candidates.is_empty());
+        let expected_reservations = usize::from(starves && !candidates.is_empty());
         // Nothing is reserved when there is no capacity left.
-        prop_assert!(for_it.len() == due || !self.has_capacity(), "job {job} reserves {for_it:?} of {candidates:?}");
-        kept.extend(for_it);
+        prop_assert!(
+            for_it.len() == expected_reservations || !self.has_capacity(),
+            "job {job} reserves {for_it:?} of {candidates:?}"
+        );
+        reserved.extend(for_it);
         Ok(())
     }
 
     fn has_capacity(&self) -> bool {
         let room = |worker: usize| {
             let there = &self.workers[worker];
-            let hears = matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
-            let open = hears && there.drain.is_none() && !there.removed && self.can_run_jobs(worker);
+            let receives_offers =
+                matches!(there.connection, ModelConnection::Listening(_)) && there.unassigned_run.is_none();
+            let open = receives_offers && there.drain.is_none() && !there.removed && self.can_run_jobs(worker);
             open && self.held_by(worker).count() < there.host.max_jobs as usize
         };
         (0..self.workers.len()).any(room)

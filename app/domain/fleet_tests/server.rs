@@ -11,7 +11,7 @@ use crate::domain::plan::{self, AssignmentPlan, ConcurrencyLimits, PlannerFleet}
 use crate::domain::priority::MAX_PRIORITY;
 use crate::domain::reconcile::{self, AttemptClaim, resolve_unclaimed};
 use crate::domain::time::{Millis, Timestamp};
-use crate::domain::unassigned_run::AgentClaim;
+use crate::domain::unassigned_run::OlderAgentClaim;
 use crate::domain::worker::{OfflineCause, Worker, WorkerEdit};
 
 /// As in the server's policy.
@@ -105,11 +105,11 @@ impl SimulatedServer {
             FleetCommand::Delete(worker) => self.delete(*worker),
             FleetCommand::Register { worker, elsewhere, claims } => self.register(*worker, *elsewhere, claims),
             FleetCommand::Heartbeat { worker, claims } => self.heartbeat(*worker, claims),
-            FleetCommand::AgentClaim(worker, runs) => {
+            FleetCommand::OlderAgentClaim(worker, runs) => {
                 self.record_contact(*worker)?;
                 self.workers[*worker].as_ref()?.check_heartbeat().ok()?;
-                let word = runs.map_or(AgentClaim::Idle, |job| AgentClaim::Running(job_id(number(job))));
-                self.claim_heartbeat(*worker, &word)
+                let claim = runs.map_or(OlderAgentClaim::Idle, |job| OlderAgentClaim::Running(job_id(number(job))));
+                self.claim_heartbeat(*worker, &claim)
             }
             FleetCommand::GpusReported(worker, unavailable) => self.gpus_reported(*worker, *unavailable),
             FleetCommand::StreamOpened(worker, stream) => self.listen(*worker, *stream),
@@ -119,7 +119,8 @@ impl SimulatedServer {
                 let newest = self.newest().get(*job).copied()?;
                 let worker = self.reporter(*by, newest)?;
                 let reported = self.report(*job, worker, attempt.resolve(newest), report.clone());
-                let spoke = self.apply_agent_claim(worker, &AgentClaim::from_report(&job_id(number(*job)), report));
+                let spoke =
+                    self.apply_older_agent_claim(worker, &OlderAgentClaim::from_report(&job_id(number(*job)), report));
                 reported.map(|planning| if spoke == PlanningTrigger::Follows { spoke } else { planning })
             }
             FleetCommand::TimePassed(seconds) => Some(self.advance_time(*seconds)),
@@ -308,7 +309,7 @@ impl SimulatedServer {
                 self.lose_leases(worker);
                 Some(PlanningTrigger::Follows)
             }
-            Some(LivenessVerdict::Abandoned) => {
+            Some(LivenessVerdict::NotReturned) => {
                 self.lose_leases(worker);
                 Some(PlanningTrigger::Follows)
             }

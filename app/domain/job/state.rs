@@ -1,7 +1,8 @@
 //! The state of a job, and what other code asks of it.
 //!
-//! Ask [`JobState::lease`], [`JobState::waiting`] and [`JobState::status`] instead of comparing states: then a further
-//! state is treated like those that it resembles. Each `match` here and in the transitions names all states.
+//! Ask [`JobState::lease`], [`JobState::waiting`] and [`JobState::status`] instead of comparing states: then other code
+//! needs no change for a new state. Each `match` here and in the transitions names all states, so that the compiler
+//! finds what a new one must decide.
 
 use super::super::ids::{AttemptNumber, WorkerId};
 use super::super::job_status::JobStatus;
@@ -20,7 +21,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Returns the UUIDs of the allocated GPUs, in the planner's format.
+    /// Returns the UUIDs of the allocated GPUs.
     pub fn gpu_uuids(&self) -> Vec<&str> {
         self.gpus.iter().map(String::as_str).collect()
     }
@@ -194,7 +195,7 @@ pub enum StopCause {
     /// A user cancelled the job.
     Cancelled,
     /// The trainer has exceeded the job's time limit.
-    OverTime,
+    RuntimeExceeded,
     /// The deadline of its worker's drain has passed.
     Drained,
 }
@@ -251,7 +252,9 @@ impl Job {
         let order = match self.state {
             JobState::Offered { .. } => AttemptOrder::Accept,
             JobState::Cancelling { .. } => AttemptOrder::Stop(StopCause::Cancelled),
-            JobState::Running { .. } if self.exceeded_runtime(now).is_some() => AttemptOrder::Stop(StopCause::OverTime),
+            JobState::Running { .. } if self.exceeded_runtime(now).is_some() => {
+                AttemptOrder::Stop(StopCause::RuntimeExceeded)
+            }
             JobState::Starting { .. } | JobState::Running { .. } if evicts => AttemptOrder::Stop(StopCause::Drained),
             JobState::Starting { .. } | JobState::Running { .. } => AttemptOrder::Run,
             JobState::Queued(_) | JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {

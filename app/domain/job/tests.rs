@@ -108,7 +108,7 @@ fn repeated_report_changes_nothing() {
 }
 
 #[test]
-fn other_workers_and_old_attempts_are_fenced_out() {
+fn other_workers_and_old_attempts_are_rejected() {
     assert_eq!(
         queued().reported(NOW, &worker(1), AttemptNumber(1), AttemptReport::Running),
         Err(JobTransitionError::WrongWorker)

@@ -128,7 +128,7 @@ impl Job {
         attempt: AttemptNumber,
         report: AttemptReport,
     ) -> Result<Self, JobTransitionError> {
-        let lease = self.fence(worker, attempt)?.clone();
+        let lease = self.current_lease(worker, attempt)?.clone();
         match (&self.state, report) {
             (JobState::Completed { .. }, AttemptReport::Completed)
             | (JobState::Failed { .. }, AttemptReport::Failed { .. })
@@ -238,7 +238,7 @@ impl Job {
     }
 
     /// Returns the lease of a reported attempt, if that attempt is still current.
-    fn fence(&self, worker: &WorkerId, attempt: AttemptNumber) -> Result<&Lease, JobTransitionError> {
+    fn current_lease(&self, worker: &WorkerId, attempt: AttemptNumber) -> Result<&Lease, JobTransitionError> {
         match self.last_lease() {
             Some(lease) if lease.attempt == attempt && &lease.worker == worker => Ok(lease),
             _ if attempt < self.attempt => Err(JobTransitionError::StaleAttempt { current: self.attempt }),

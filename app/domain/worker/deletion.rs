@@ -13,13 +13,13 @@ impl Worker {
     pub fn check_deletion(&self, held: &[Job], offline_at: Timestamp) -> Result<(), WorkerTransitionError> {
         let has_accepted = |job: &Job| !matches!(job.state, JobState::Offered { .. });
         match self.connection {
-            ConnectionState::Connecting { lost: true, .. } if held.iter().any(has_accepted) => {
+            ConnectionState::Connecting { connection_lost: true, .. } if held.iter().any(has_accepted) => {
                 Err(WorkerTransitionError::ConnectionLost { offline_at })
             }
             ConnectionState::NeverConnected
             | ConnectionState::Offline { .. }
-            | ConnectionState::Connecting { lost: true, .. } => Ok(()),
-            ConnectionState::Connecting { lost: false, .. } | ConnectionState::Online { .. } => {
+            | ConnectionState::Connecting { connection_lost: true, .. } => Ok(()),
+            ConnectionState::Connecting { connection_lost: false, .. } | ConnectionState::Online { .. } => {
                 Err(WorkerTransitionError::Connected)
             }
         }

@@ -55,7 +55,7 @@ pub enum ConnectionState {
         /// The reported capability.
         capability: Capability,
         /// Whether a stream was open and has ended.
-        lost: bool,
+        connection_lost: bool,
     },
     /// Connected by a stream, so it receives offers.
     Online {
@@ -286,7 +286,7 @@ impl Worker {
     #[must_use]
     pub fn registered(self, now: Timestamp, capability: Capability, kind: WorkerKind) -> Self {
         let kind = Some(self.kind.unwrap_or(kind));
-        let link = ConnectionState::Connecting { since: now, capability, lost: false };
+        let link = ConnectionState::Connecting { since: now, capability, connection_lost: false };
         Self { kind, connection: link, unassigned_run: None, finishing_since: None, ..self }
     }
 
@@ -310,9 +310,10 @@ impl Worker {
     #[must_use]
     pub fn stream_closed(self, now: Timestamp, stream: &str) -> Self {
         match self.connection {
-            ConnectionState::Online { capability, stream: newest, .. } if newest == stream => {
-                Self { connection: ConnectionState::Connecting { since: now, capability, lost: true }, ..self }
-            }
+            ConnectionState::Online { capability, stream: newest, .. } if newest == stream => Self {
+                connection: ConnectionState::Connecting { since: now, capability, connection_lost: true },
+                ..self
+            },
             link => Self { connection: link, ..self },
         }
     }

@@ -33,7 +33,7 @@ pub enum ConnectionStatus {
 impl ConnectionState {
     /// Returns whether its stream ended and the agent is expected to reconnect.
     pub const fn is_reconnecting(&self) -> bool {
-        matches!(self, Self::Connecting { lost: true, .. })
+        matches!(self, Self::Connecting { connection_lost: true, .. })
     }
 }
 

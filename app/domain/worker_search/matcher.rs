@@ -156,7 +156,7 @@ mod tests {
         Worker {
             kind: Some(WorkerKind::Persistent),
             labels: labels(&[("team", "nlp")]),
-            connection: ConnectionState::Connecting { since: Timestamp(0), capability, lost: false },
+            connection: ConnectionState::Connecting { since: Timestamp(0), capability, connection_lost: false },
             ..Worker::new(WorkerId::new(Timestamp(0), [0; 10]), "Grün-4".to_owned(), Timestamp(0))
         }
     }

@@ -1,4 +1,4 @@
-//! The fingerprint of a server's key, by which an agent knows it without any authority.
+//! The fingerprint of a server's key, by which an agent verifies the server without a certificate authority.
 //!
 //! It is the SHA-256 of the public key (the certificate's `SubjectPublicKeyInfo`) and not of the certificate, so that it
 //! stays when the certificate is renewed. `openssl` computes the same:

@@ -31,7 +31,7 @@ pub(crate) fn worker_status_style(words: &StatusWords, status: WorkerStatus, was
 pub(super) fn worker_style(words: &StatusWords, worker: &WorkerView) -> StatusStyle {
     let style = worker_status_style(words, worker.status, worker.last_heartbeat.is_some());
     match worker.status {
-        // Its job may still run, but nothing is heard of it.
+        // Its job may still run, but its agent sends nothing.
         WorkerStatus::Connecting | WorkerStatus::Idle | WorkerStatus::Busy if worker.connection_lost => {
             StatusStyle { class: "status status-wait", glyph: Glyph::Dotted, label: words.connection_lost }
         }

@@ -70,8 +70,8 @@ fn write_text(bytes: &mut Vec<u8>, text: &str) {
 
 fn write_ring(bytes: &mut Vec<u8>, ring: &Ring) {
     bytes.extend(ring.newest_index().to_le_bytes());
-    for number in ring.oldest_index()..=ring.newest_index() {
-        bytes.extend(ring.cell(number).to_bytes());
+    for index in ring.oldest_index()..=ring.newest_index() {
+        bytes.extend(ring.cell(index).to_bytes());
     }
 }
 
@@ -92,14 +92,15 @@ impl ByteReader<'_> {
         String::from_utf8(text.to_vec()).map_err(|_| CorruptHistory)
     }
 
-    fn read_ring(&mut self, grain: Resolution) -> Result<Ring, CorruptHistory> {
+    fn read_ring(&mut self, resolution: Resolution) -> Result<Ring, CorruptHistory> {
         let newest = i64::from_le_bytes(self.read_array()?);
         // Implausible numbers would overflow later computations.
         if !(i64::MIN / 2..i64::MAX / 2).contains(&newest) {
             return Err(CorruptHistory);
         }
-        let cells =
-            (0..grain.cells).map(|_| self.read_array().map(HistoryCell::from_bytes)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ring::from_cells(grain, newest, cells.into_iter()))
+        let cells = (0..resolution.cells)
+            .map(|_| self.read_array().map(HistoryCell::from_bytes))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Ring::from_cells(resolution, newest, cells.into_iter()))
     }
 }

@@ -33,7 +33,7 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// The number of the cell of a time, counted from 1970.
+    /// The index of the cell of a time, counted from 1970.
     pub const fn cell_index(self, at: Timestamp) -> i64 {
         at.0.div_euclid(self.step.0)
     }
@@ -48,7 +48,7 @@ impl Resolution {
 #[derive(Debug, Clone, PartialEq)]
 pub struct GpuTrack {
     pub uuid: String,
-    /// The number on its host.
+    /// The index on its host.
     pub index: u32,
     pub name: String,
     pub vram_gb: Option<f64>,
@@ -79,8 +79,8 @@ impl GpuTrack {
     }
 
     /// The ring with this resolution.
-    pub fn ring(&self, grain: Resolution) -> &Ring {
-        if grain == FINE { &self.fine } else { &self.coarse }
+    pub fn ring(&self, resolution: Resolution) -> &Ring {
+        if resolution == FINE { &self.fine } else { &self.coarse }
     }
 }
 

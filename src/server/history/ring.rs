@@ -9,7 +9,7 @@ use super::cell::{CellAccumulator, GpuSample, HistoryCell};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ring {
     resolution: Resolution,
-    /// Each at its number modulo the length.
+    /// Each at its index modulo the length.
     cells: Box<[HistoryCell]>,
     /// The newest cell with a sample.
     newest_index: i64,
@@ -18,34 +18,34 @@ pub struct Ring {
 }
 
 impl Ring {
-    pub fn new(grain: Resolution) -> Self {
-        let cells = vec![HistoryCell::EMPTY; grain.cells].into_boxed_slice();
-        Self { resolution: grain, cells, newest_index: i64::MIN / 2, accumulator: CellAccumulator::default() }
+    pub fn new(resolution: Resolution) -> Self {
+        let cells = vec![HistoryCell::EMPTY; resolution.cells].into_boxed_slice();
+        Self { resolution, cells, newest_index: i64::MIN / 2, accumulator: CellAccumulator::default() }
     }
 
     /// Creates one from the cells that end with `newest`.
-    pub fn from_cells(grain: Resolution, newest: i64, cells: impl Iterator<Item = HistoryCell>) -> Self {
-        let mut ring = Self { newest_index: newest, ..Self::new(grain) };
-        for (number, cell) in (ring.oldest_index()..=newest).zip(cells) {
-            let slot = ring.slot(number);
+    pub fn from_cells(resolution: Resolution, newest: i64, cells: impl Iterator<Item = HistoryCell>) -> Self {
+        let mut ring = Self { newest_index: newest, ..Self::new(resolution) };
+        for (index, cell) in (ring.oldest_index()..=newest).zip(cells) {
+            let slot = ring.slot(index);
             ring.cells[slot] = cell;
         }
         ring
     }
 
-    /// The number of the newest cell with a sample.
+    /// The index of the newest cell with a sample.
     pub const fn newest_index(&self) -> i64 {
         self.newest_index
     }
 
-    /// The number of the oldest cell in the ring.
+    /// The index of the oldest cell in the ring.
     pub fn oldest_index(&self) -> i64 {
         self.newest_index - i64::try_from(self.cells.len()).unwrap_or(i64::MAX) + 1
     }
 
-    pub fn cell(&self, number: i64) -> HistoryCell {
-        if (self.oldest_index()..=self.newest_index).contains(&number) {
-            self.cells[self.slot(number)]
+    pub fn cell(&self, index: i64) -> HistoryCell {
+        if (self.oldest_index()..=self.newest_index).contains(&index) {
+            self.cells[self.slot(index)]
         } else {
             HistoryCell::EMPTY
         }
@@ -53,16 +53,16 @@ impl Ring {
 
     /// Records a sample. One of an earlier cell fills in missing values; one that is too old is ignored.
     pub fn record(&mut self, at: Timestamp, sample: &GpuSample) {
-        let number = self.resolution.cell_index(at);
-        if number >= self.newest_index {
-            self.advance(number);
+        let index = self.resolution.cell_index(at);
+        if index >= self.newest_index {
+            self.advance(index);
             self.accumulator.add(sample);
-            let slot = self.slot(number);
+            let slot = self.slot(index);
             self.cells[slot] = self.accumulator.finish().merge(self.cells[slot]);
-        } else if number >= self.oldest_index() {
+        } else if index >= self.oldest_index() {
             let mut late = CellAccumulator::default();
             late.add(sample);
-            let slot = self.slot(number);
+            let slot = self.slot(index);
             self.cells[slot] = self.cells[slot].merge(late.finish());
         }
     }
@@ -72,8 +72,8 @@ impl Ring {
         let now = self.resolution.cell_index(now);
         if now < self.newest_index {
             let oldest = self.oldest_index();
-            for number in (now + 1).max(oldest)..=self.newest_index {
-                let slot = self.slot(number);
+            for index in (now + 1).max(oldest)..=self.newest_index {
+                let slot = self.slot(index);
                 self.cells[slot] = HistoryCell::EMPTY;
             }
             (self.newest_index, self.accumulator) = (now, CellAccumulator::default());
@@ -85,26 +85,26 @@ impl Ring {
         if other.newest_index > self.newest_index {
             self.advance(other.newest_index);
         }
-        for number in self.oldest_index().max(other.oldest_index())..=other.newest_index {
-            let slot = self.slot(number);
-            self.cells[slot] = self.cells[slot].merge(other.cell(number));
+        for index in self.oldest_index().max(other.oldest_index())..=other.newest_index {
+            let slot = self.slot(index);
+            self.cells[slot] = self.cells[slot].merge(other.cell(index));
         }
     }
 
     /// Makes this cell the newest; those between have no data.
-    fn advance(&mut self, number: i64) {
-        if number == self.newest_index {
+    fn advance(&mut self, index: i64) {
+        if index == self.newest_index {
             return;
         }
-        let kept = i64::try_from(self.cells.len()).unwrap_or(i64::MAX);
-        for passed in (self.newest_index + 1).max(number - kept + 1)..=number {
+        let len = i64::try_from(self.cells.len()).unwrap_or(i64::MAX);
+        for passed in (self.newest_index + 1).max(index - len + 1)..=index {
             let slot = self.slot(passed);
             self.cells[slot] = HistoryCell::EMPTY;
         }
-        (self.newest_index, self.accumulator) = (number, CellAccumulator::default());
+        (self.newest_index, self.accumulator) = (index, CellAccumulator::default());
     }
 
-    fn slot(&self, number: i64) -> usize {
-        usize::try_from(number.rem_euclid(i64::try_from(self.cells.len()).unwrap_or(i64::MAX))).unwrap_or_default()
+    fn slot(&self, index: i64) -> usize {
+        usize::try_from(index.rem_euclid(i64::try_from(self.cells.len()).unwrap_or(i64::MAX))).unwrap_or_default()
     }
 }

@@ -208,8 +208,8 @@ proptest! {
         let read = History::from_bytes(&history.to_bytes()).expect("whole");
         let (ours, theirs) = (&history.worker_tracks(&worker(7))[0], &read.worker_tracks(&worker(7))[0]);
         prop_assert_eq!((&ours.uuid, ours.index, ours.vram_gb), (&theirs.uuid, theirs.index, theirs.vram_gb));
-        for grain in [FINE, COARSE] {
-            let (ours, theirs) = (ours.ring(grain), theirs.ring(grain));
+        for resolution in [FINE, COARSE] {
+            let (ours, theirs) = (ours.ring(resolution), theirs.ring(resolution));
             prop_assert_eq!(ours.newest_index(), theirs.newest_index());
             for number in ours.oldest_index()..=ours.newest_index() {
                 prop_assert_eq!(ours.cell(number), theirs.cell(number));

@@ -51,11 +51,11 @@ pub fn routes(app: &AppState, tag: &'static str, target: BulkTarget, list: &str)
     let actions = BulkAction::ALL.into_iter().filter(|action| BulkTarget::for_action(*action) == target);
     actions.fold(Routes::new(app, tag), |routes, action| {
         let path = format!("{list}/bulk/{}", action.as_str());
-        let (needs, doc) = (bulk_requirement(action), doc(action));
+        let (requirement, doc) = (bulk_requirement(action), doc(action));
         if action == BulkAction::Drain {
-            routes.post(&path, needs, doc, drain)
+            routes.post(&path, requirement, doc, drain)
         } else {
-            routes.post(&path, needs, doc, handler(action))
+            routes.post(&path, requirement, doc, handler(action))
         }
     })
 }
@@ -89,9 +89,9 @@ async fn run_bulk(app: &AppState, principal: &Principal, request: BulkRequest) -
     Ok(Json(BulkResults { results: outcomes.into_iter().map(to_result).collect() }))
 }
 
-fn to_result((id, became): BulkItemOutcome) -> BulkResult {
+fn to_result((id, outcome): BulkItemOutcome) -> BulkResult {
     let plain = |outcome| BulkResult { id: id.clone(), outcome, new_job_id: None, problem: None };
-    match became {
+    match outcome {
         Ok(BulkItemEffect::Done) => plain(BulkOutcome::Done),
         Ok(BulkItemEffect::Retried(job)) => BulkResult { new_job_id: Some(job), ..plain(BulkOutcome::Done) },
         Ok(BulkItemEffect::Unchanged) => plain(BulkOutcome::Unchanged),

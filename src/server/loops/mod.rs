@@ -24,6 +24,8 @@ const CLOCK_INTERVAL: Duration = Duration::from_secs(2);
 const HEALTH_INTERVAL: Duration = Duration::from_secs(2);
 /// Last uses of tokens and sessions. Each server writes its own, or another one expires a session that is in use.
 const LAST_USED_INTERVAL: Duration = Duration::from_mins(1);
+/// GPU readings of deleted workers.
+const READINGS_INTERVAL: Duration = Duration::from_mins(1);
 /// How much GPU history a crash loses.
 const HISTORY_INTERVAL: Duration = Duration::from_mins(5);
 /// Expired sessions.
@@ -63,7 +65,7 @@ impl Loops<'_> {
         self.every("presence", PRESENCE_INTERVAL, |services| async move { services.agents.flush_presence().await });
         self.every("disk", DISK_INTERVAL, |services| async move { services.context.refresh_disk_space() });
         self.every("used", LAST_USED_INTERVAL, |services| async move { services.access.flush_last_used().await });
-        self.every("readings", LAST_USED_INTERVAL, |services| async move { services.gpus.prune_readings().await });
+        self.every("readings", READINGS_INTERVAL, |services| async move { services.gpus.prune_readings().await });
         self.every("gpu history", HISTORY_INTERVAL, |services| async move { services.gpus.save_gpu_history().await });
         self.while_leading("offers", OFFERS_INTERVAL, |services| async move {
             let expired = services.jobs.sweep_offers().await?;
@@ -100,9 +102,9 @@ impl Loops<'_> {
             services.jobs.sweep_idempotency_keys().await
         });
         self.while_leading("job retention", AUDIT_INTERVAL, |services| async move {
-            let given_up = services.jobs.prune_jobs().await?;
-            if given_up > 0 {
-                tracing::info!(jobs = given_up, "retention: removed expired jobs or their files");
+            let removed = services.jobs.prune_jobs().await?;
+            if removed > 0 {
+                tracing::info!(jobs = removed, "retention: removed expired jobs or their files");
             }
             Ok(())
         });

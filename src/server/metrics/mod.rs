@@ -31,7 +31,7 @@ pub struct Metrics {
     /// HTTP requests.
     pub http: HttpMetrics,
     /// The time between two contacts of a worker.
-    pub silence: Histogram,
+    pub heartbeat_interval: Histogram,
     /// Rejected requests.
     pub rejections: RejectionMetrics,
     /// Background loops.
@@ -47,7 +47,7 @@ impl Metrics {
             commits: CommitMetrics::default(),
             dispatch: DispatchMetrics::default(),
             http: HttpMetrics::default(),
-            silence: Histogram::of_seconds(WAIT_BOUNDS),
+            heartbeat_interval: Histogram::of_seconds(WAIT_BOUNDS),
             rejections: RejectionMetrics::default(),
             loops: LoopMetrics::default(),
             shipping: ShippingMetrics::default(),

@@ -121,8 +121,8 @@ impl<'t> UnitOfWork<'t> {
 
     /// Re-checks authorization inside the transaction; it may have been revoked since the request was authenticated.
     async fn recheck_authorization(&mut self) -> Result<(), ServiceError> {
-        let Some(admission) = &self.caller.grant else { return Ok(()) };
-        if admission.is_valid(self.tx, self.now, self.context.policy.accounts.session_idle).await? {
+        let Some(grant) = &self.caller.grant else { return Ok(()) };
+        if grant.is_valid(self.tx, self.now, self.context.policy.accounts.session_idle).await? {
             Ok(())
         } else {
             Err(ServiceError::NotAuthenticated)
@@ -131,7 +131,7 @@ impl<'t> UnitOfWork<'t> {
 
     /// Returns whether the caller has a permission; the server itself, and the operator on its host, have all.
     pub fn has_permission(&self, permission: Permission) -> bool {
-        self.caller.grant.as_ref().is_none_or(|admission| admission.permissions().contains(permission))
+        self.caller.grant.as_ref().is_none_or(|grant| grant.permissions().contains(permission))
     }
 
     /// Rejects a caller who would grant permissions that they do not have, or act on a user with more permissions. Permissions
@@ -189,7 +189,7 @@ impl<'t> UnitOfWork<'t> {
         self.record_as(&self.caller.actor.clone(), action, target, detail).await
     }
 
-    /// Appends for an actor who is only known by this entry: a user who logs in.
+    /// Appends for an actor who is only known by this entry: a user who signs in.
     pub async fn record_as(
         &mut self,
         actor: &str,
@@ -245,7 +245,7 @@ impl<'t> UnitOfWork<'t> {
         &mut self,
         before: &Job,
         after: &Job,
-        particulars: Map<String, Value>,
+        extra_detail: Map<String, Value>,
     ) -> Result<(), ServiceError> {
         if before == after {
             return Ok(());
@@ -254,7 +254,7 @@ impl<'t> UnitOfWork<'t> {
         self.save_attempt(before, after).await?;
         let (action, mut detail) = describe_change(before, after);
         if let Value::Object(detail) = &mut detail {
-            detail.extend(particulars);
+            detail.extend(extra_detail);
         }
         self.record(action, after.id.as_str(), &detail).await?;
         self.notify(Topic::Jobs);
@@ -268,7 +268,7 @@ impl<'t> UnitOfWork<'t> {
 
     async fn save_attempt(&mut self, before: &Job, after: &Job) -> Result<(), ServiceError> {
         let job = &after.id;
-        // From one way of waiting to another, nothing happens to the attempt.
+        // The job still waits, in another state: its attempt does not change.
         let wait = before.state.waiting().is_some() && after.state.waiting().is_some();
         if wait && before.state.status() != after.state.status() {
             return Ok(());
@@ -284,7 +284,7 @@ impl<'t> UnitOfWork<'t> {
                 }
                 return Ok(self.tx.start_attempt(job, lease.attempt, self.now).await?);
             }
-            // An offer is recorded where it is made: that needs the worker's name and the token.
+            // Planning records a new offer, because it knows the worker's name and the attempt's token.
             JobState::Offered { .. }
             | JobState::Cancelling { .. }
             | JobState::Queued(Waiting { previous: None, .. })

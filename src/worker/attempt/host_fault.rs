@@ -1,6 +1,6 @@
 //! Decides whether the host, not the job, caused a failure.
 
-use app::domain::crash_guard::{AttemptEvidence, FAST_FAILURE};
+use app::domain::host_failure_guard::{AttemptEvidence, FAST_FAILURE};
 use app::domain::text::split_headline;
 use app::protocol::agents::StatusReport;
 

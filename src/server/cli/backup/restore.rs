@@ -46,8 +46,8 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     let unusable = |error: std::io::Error| ExitError::config(format!("cannot use {}: {error}", data.display()));
     create_private_dir(&data).map_err(unusable)?;
     let _lock = sqlite::lock_directory(&data).map_err(|error| ExitError::unavailable(format!("{error:#}")))?;
-    let there = list_contents(&data).map_err(unusable)?;
-    if !there.is_empty() && !args.force {
+    let existing = list_contents(&data).map_err(unusable)?;
+    if !existing.is_empty() && !args.force {
         return Err(ExitError::config(format!(
             "{} is not empty; set another with --data-dir, or replace it with --force, which moves \
              existing files aside",
@@ -55,10 +55,10 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
         )));
     }
     let now = SystemClock.now();
-    let draft = StagingDir(data.join(format!("restoring-{}", std::process::id())));
-    create_private_dir(&draft.0).map_err(unusable)?;
+    let staging = StagingDir(data.join(format!("restoring-{}", std::process::id())));
+    create_private_dir(&staging.0).map_err(unusable)?;
     let mut progress = BackupProgress::new("restore");
-    let manifest = unpack(&args.from, &draft.0, latest_migration, &mut progress).map_err(ExitError::config)?;
+    let manifest = unpack(&args.from, &staging.0, latest_migration, &mut progress).map_err(ExitError::config)?;
     drop(progress);
     let url = args.database.database_url.as_ref().map(|url| url.0.as_str());
     match (manifest.engine, url) {
@@ -77,10 +77,10 @@ pub async fn restore(args: &RestoreArgs) -> Result<String, ExitError> {
     // Written before the database, which must never exist without it.
     restore_marker::write_marker(&data).map_err(unusable)?;
     if let Some(url) = url {
-        database::restore(url, &draft.0.join(POSTGRES_PATH), args.force).await.map_err(ExitError::unavailable)?;
+        database::restore(url, &staging.0.join(POSTGRES_PATH), args.force).await.map_err(ExitError::unavailable)?;
     }
-    let aside = swap_into_place(&data, &draft.0, &there, now).map_err(unusable)?;
-    drop(draft);
+    let aside = swap_into_place(&data, &staging.0, &existing, now).map_err(unusable)?;
+    drop(staging);
     let (intact, words) = verify_from_database(&args.database).await?;
     if !intact {
         return Err(ExitError::data_error(format!("it was restored, but its audit log is invalid: {words}")));
@@ -105,21 +105,21 @@ fn latest_migration(engine: DatabaseEngine) -> i64 {
 
 /// Lists the directory without the lock file that is held now.
 fn list_contents(data: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut there = Vec::new();
+    let mut existing = Vec::new();
     for entry in fs::read_dir(data)? {
         let entry = entry?;
         if entry.file_name() != sqlite::LOCK_FILE && entry.file_name() != restore_marker::MARKER_FILE {
-            there.push(entry.path());
+            existing.push(entry.path());
         }
     }
-    Ok(there)
+    Ok(existing)
 }
 
 /// Rejects a database that is in use or not empty.
 async fn ensure_unused(url: &str, force: bool) -> Result<(), ExitError> {
-    let archive = ReadOnlyStore::open_postgres(url).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
-    let used = archive.usage_state().await;
-    archive.close().await;
+    let database = ReadOnlyStore::open_postgres(url).await.map_err(|error| ExitError::config(format!("{error:#}")))?;
+    let used = database.usage_state().await;
+    database.close().await;
     match used.map_err(|error| ExitError::unavailable(format!("cannot read the database: {error}")))? {
         (_, true) => Err(ExitError::unavailable("a simpletuner server uses this database; stop it first".to_owned())),
         (true, false) if !force => Err(ExitError::config(
@@ -132,27 +132,32 @@ async fn ensure_unused(url: &str, force: bool) -> Result<(), ExitError> {
 }
 
 /// Moves existing files aside and the unpacked ones into place, the database last: a directory without it counts as empty.
-fn swap_into_place(data: &Path, draft: &Path, there: &[PathBuf], now: Timestamp) -> std::io::Result<Option<PathBuf>> {
+fn swap_into_place(
+    data: &Path,
+    staging: &Path,
+    existing: &[PathBuf],
+    now: Timestamp,
+) -> std::io::Result<Option<PathBuf>> {
     let aside = data.join(format!("restored-over-{}", now.to_string().replace(':', "")));
-    if !there.is_empty() {
+    if !existing.is_empty() {
         create_private_dir(&aside)?;
-        for path in there {
+        for path in existing {
             fs::rename(path, aside.join(path.file_name().unwrap_or_default()))?;
         }
     }
-    let files = draft.join(FILES_PREFIX);
+    let files = staging.join(FILES_PREFIX);
     if files.is_dir() {
         for entry in fs::read_dir(files)? {
             let entry = entry?;
             fs::rename(entry.path(), data.join(entry.file_name()))?;
         }
     }
-    let copy = draft.join(SQLITE_PATH);
+    let copy = staging.join(SQLITE_PATH);
     if copy.is_file() {
         fs::rename(copy, data.join(sqlite::DATABASE_FILE))?;
     }
     File::open(data)?.sync_all()?;
-    Ok((!there.is_empty()).then_some(aside))
+    Ok((!existing.is_empty()).then_some(aside))
 }
 
 /// A directory that is removed on drop.

@@ -106,7 +106,11 @@ fn add_counters(page: &mut MetricsPage, metrics: &Metrics) {
         "Time from an offer to the commit of its acceptance.",
         metrics.dispatch.to_acceptance.snapshot(),
     );
-    page.histogram("heartbeat_interval_seconds", "Time between two contacts of a worker.", metrics.silence.snapshot());
+    page.histogram(
+        "heartbeat_interval_seconds",
+        "Time between two contacts of a worker.",
+        metrics.heartbeat_interval.snapshot(),
+    );
     page.histogram("commit_seconds", "Duration of a group commit.", metrics.commits.latency.snapshot());
     page.histogram("commit_group_size", "Use cases per group commit.", metrics.commits.sizes.snapshot());
     let undone = metrics.commits.rolled_back.load(Relaxed);

@@ -8,7 +8,7 @@ use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
 use app::domain::reconcile::has_lost_place;
 use app::domain::text::{escape, escape_lines};
-use app::domain::unassigned_run::{AgentClaim, normalize_older_report};
+use app::domain::unassigned_run::{OlderAgentClaim, normalize_older_report};
 use app::domain::worker::credential::check_network;
 use app::protocol::agents::{ProgressPoint, ProgressReport, StatusReport};
 use app::protocol::topic::Topic;
@@ -53,15 +53,22 @@ impl AgentService {
         let unhealthy_reason =
             checked_reason(report.unhealthy_reason.as_deref()).filter(|_| report.status == "requeue");
         let report = parse_report(&report)?;
-        let (worker, word, who) =
-            (attempt_ref.worker.clone(), AgentClaim::from_report(&attempt_ref.job, &report), caller.clone());
+        let (worker, older_claim, who) =
+            (attempt_ref.worker.clone(), OlderAgentClaim::from_report(&attempt_ref.job, &report), caller.clone());
         let subject = AttemptRef { attempt, ..attempt_ref };
-        let input =
-            Arc::new((subject, report, word.clone(), resumed, line, points.unwrap_or_default(), unhealthy_reason));
+        let input = Arc::new((
+            subject,
+            report,
+            older_claim.clone(),
+            resumed,
+            line,
+            points.unwrap_or_default(),
+            unhealthy_reason,
+        ));
         let reported = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (subject, report, word, resumed, line, points, unhealthy_reason) = &*input;
+                let (subject, report, older_claim, resumed, line, points, unhealthy_reason) = &*input;
                 let (before, attempt) = load_current(unit, subject).await?;
                 let report = classify_report(unit, subject, &before, report.clone()).await?;
                 let line = line.filter(|_| matches!(report, AttemptReport::Failed { .. }));
@@ -88,14 +95,14 @@ impl AgentService {
                     release_worker(unit, &subject.worker).await?;
                     unit.request_planning();
                 }
-                apply_claim(unit, &subject.worker, word).await?;
+                apply_claim(unit, &subject.worker, older_claim).await?;
                 Ok(after)
             })
         });
         let reported = reported.await;
         // Older agents do not read the response; their stream tells them.
         if let Err(ServiceError::JobTransition(_) | ServiceError::JobNotFound(_)) = &reported {
-            self.note_rejected_report(who, worker, word).await;
+            self.note_rejected_report(who, worker, older_claim).await;
         }
         reported
     }

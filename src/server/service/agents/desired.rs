@@ -52,7 +52,7 @@ fn running_attempt(job: &Job, lease: &Lease) -> RunningAttempt {
 const fn stop_reason(cause: StopCause) -> StopReason {
     match cause {
         StopCause::Cancelled => StopReason::Cancelled,
-        StopCause::OverTime => StopReason::OverTime,
+        StopCause::RuntimeExceeded => StopReason::OverTime,
         StopCause::Drained => StopReason::Drained,
     }
 }

@@ -36,27 +36,29 @@ impl AgentService {
     pub async fn check_health(self: &Arc<Self>) -> Result<HealthPass, ServiceError> {
         let mut checked = HealthPass::default();
         let now = self.context.now();
-        let matters = |known: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
-            None => false,
-            Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
-            Some(LivenessVerdict::Abandoned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
-        };
+        let needs_action =
+            |known: &FleetState, stored: &StoredWorker| match liveness_verdict(&self.context, stored, now) {
+                None => false,
+                Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Removed) => true,
+                Some(LivenessVerdict::NotReturned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
+            };
         let find = |known: &FleetState| {
-            let matter = known.workers().filter(|stored| matters(known, stored)).map(|stored| stored.worker.id.clone());
-            (matter.collect::<Vec<_>>(), workers_with_stops(known, now))
+            let workers =
+                known.workers().filter(|stored| needs_action(known, stored)).map(|stored| stored.worker.id.clone());
+            (workers.collect::<Vec<_>>(), workers_with_stops(known, now))
         };
-        let (matter, stops) = self.context.read_recent().await?.with_state(find).await?;
+        let (workers, stops) = self.context.read_recent().await?.with_state(find).await?;
         for worker in stops {
             self.notify_worker(worker).await?;
         }
-        for worker in matter {
+        for worker in workers {
             let id = worker.clone();
-            let acted = self.context.change(Caller::system(), move |unit| {
+            let outcome = self.context.change(Caller::system(), move |unit| {
                 let id = id.clone();
                 Box::pin(async move { judge_and_apply(unit, &id).await })
             });
-            match acted.await {
-                Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::Abandoned)) => {
+            match outcome.await {
+                Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::NotReturned)) => {
                     self.readings.forget(&worker);
                     checked.offline += 1;
                 }
@@ -108,7 +110,7 @@ async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Opt
             lose_leases(unit, id).await?;
             unit.request_planning();
         }
-        Some(LivenessVerdict::Abandoned) => {
+        Some(LivenessVerdict::NotReturned) => {
             lose_leases(unit, id).await?;
             unit.request_planning();
         }

@@ -16,7 +16,7 @@ use app::domain::gpu;
 use app::domain::ids::WorkerId;
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, would_orphan_jobs};
 use app::domain::time::Timestamp;
-use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned_run};
+use app::domain::unassigned_run::{OlderAgentClaim, accepted_offer, changes_unassigned_run};
 use app::domain::worker::{OfflineCause, Worker, WorkerKind, WorkerTransitionError};
 use app::protocol::agents::{
     DesiredState, DisconnectRequest, HeartbeatRequest, HeartbeatResponse, PROTOCOL_VERSION, RegisterRequest,
@@ -78,19 +78,20 @@ impl AgentService {
         let capability = parse_capability(&auth.worker, &register)?;
         let kind = if register.persistent == Some(true) { WorkerKind::Persistent } else { WorkerKind::Ephemeral };
         let claims = registration_claims(&register);
-        let turn = if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
+        let takeover_check =
+            if capability.is_older_agent() { self.check_legacy_takeover(&auth, &claims).await } else { Ok(()) };
         let session = (!capability.is_older_agent()).then(|| tokens::generate("ws_", &*self.context.random));
         let input = Arc::new((auth, capability, kind, claims, session, Arc::clone(&self.access)));
         let (again, who) = (Arc::clone(&input), caller.clone());
         let registration = self.context.change(caller, move |unit| {
             let input = Arc::clone(&input);
             Box::pin(async move {
-                let (key, capability, kind, claims, session, access) = &*input;
-                let registered = register_in(unit, access, key, capability, *kind, claims, session.as_deref()).await?;
+                let (auth, capability, kind, claims, session, access) = &*input;
+                let registered = register_in(unit, access, auth, capability, *kind, claims, session.as_deref()).await?;
                 Ok(RegisterResponse { session: session.clone(), ..registered })
             })
         });
-        let registered = match turn {
+        let registered = match takeover_check {
             Ok(()) => registration.await,
             Err(error) => Err(error),
         };
@@ -206,7 +207,7 @@ impl AgentService {
     ) -> Result<HeartbeatResponse, ServiceError> {
         check_heartbeat(&auth.worker, &heartbeat)?;
         let worker = auth.worker;
-        let (claims, word, said) =
+        let (claims, older_claim, gpu_reports) =
             (heartbeat_claims(&heartbeat), legacy_claim(&heartbeat), gpus::gpu_reports(&heartbeat.telemetry));
         let mut tx = self.context.read_recent().await?;
         let stored = tx.worker(&worker).await?.ok_or_else(|| ServiceError::WorkerNotFound(worker.clone()))?;
@@ -216,25 +217,27 @@ impl AgentService {
         // needed if anything would change; a heartbeat that changes nothing costs no commit.
         let known = &stored.worker;
         let unhealthy_reason = host_health::checked_reason(heartbeat.unhealthy_reason.as_deref());
-        let changes_state =
-            |word| changes_unassigned_run(known, &held, word) || accepted_offer(known, &held, word).is_some();
-        let mut doubtful = known.check_heartbeat().is_err()
-            || word.as_ref().is_some_and(changes_state)
-            || self.gpus.changes_gpu_availability(known, &said);
-        doubtful |= self.changes_host_health(known, unhealthy_reason.as_deref());
+        let changes_state = |older_claim| {
+            changes_unassigned_run(known, &held, older_claim) || accepted_offer(known, &held, older_claim).is_some()
+        };
+        let mut needs_transaction = known.check_heartbeat().is_err()
+            || older_claim.as_ref().is_some_and(changes_state)
+            || self.gpus.changes_gpu_availability(known, &gpu_reports);
+        needs_transaction |= self.changes_host_health(known, unhealthy_reason.as_deref());
         for claim in &claims {
             let job = tx.job(&claim.job).await?;
             let verdict = judge_claim(self.context.now(), &stored.worker, &held, claim, job.as_ref());
-            doubtful |= !matches!((verdict, job), (ClaimVerdict::Keep(after), Some(before)) if *after == before);
+            needs_transaction |=
+                !matches!((verdict, job), (ClaimVerdict::Keep(after), Some(before)) if *after == before);
         }
-        if doubtful {
+        if needs_transaction {
             drop(tx);
-            return self.reclaim(caller, worker, claims, word, (said, unhealthy_reason)).await;
+            return self.reclaim(caller, worker, claims, older_claim, (gpu_reports, unhealthy_reason)).await;
         }
         let desired = load_desired(&self.context, &mut *tx, &stored).await?;
         drop(tx);
-        if let Some(word) = word {
-            self.resend_stop(&stored.worker, &word).await?;
+        if let Some(older_claim) = older_claim {
+            self.resend_stop(&stored.worker, &older_claim).await?;
         }
         Ok(HeartbeatResponse { desired })
     }
@@ -244,20 +247,20 @@ impl AgentService {
         caller: Caller,
         worker: WorkerId,
         claims: Vec<AttemptClaim>,
-        word: Option<AgentClaim>,
+        older_claim: Option<OlderAgentClaim>,
         host: (Vec<gpu::GpuReport>, Option<String>),
     ) -> Result<HeartbeatResponse, ServiceError> {
-        let input = Arc::new((worker, claims, word, host));
+        let input = Arc::new((worker, claims, older_claim, host));
         self.context
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
-                    let (worker, claims, word, (gpus, unhealthy_reason)) = &*input;
+                    let (worker, claims, older_claim, (gpus, unhealthy_reason)) = &*input;
                     let stored = unit.worker(worker).await?;
                     stored.worker.check_heartbeat()?;
                     let stop = accept_claims(unit, &stored.worker, claims).await?;
-                    if let Some(word) = word {
-                        apply_heartbeat_claim(unit, &stored.worker, word).await?;
+                    if let Some(older_claim) = older_claim {
+                        apply_heartbeat_claim(unit, &stored.worker, older_claim).await?;
                     }
                     apply_gpu_reports(unit, worker, gpus).await?;
                     apply_host_health(unit, worker, unhealthy_reason.as_deref()).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::job::AttemptReport;
-use app::domain::unassigned_run::{AgentClaim, accepted_offer, changes_unassigned_run, find_unassigned_run};
+use app::domain::unassigned_run::{OlderAgentClaim, accepted_offer, changes_unassigned_run, find_unassigned_run};
 use app::domain::worker::Worker;
 use app::protocol::agents::HeartbeatRequest;
 use serde_json::json;
@@ -20,7 +20,7 @@ impl AgentService {
         self: &Arc<Self>,
         caller: Caller,
         worker: WorkerId,
-        claim: AgentClaim,
+        claim: OlderAgentClaim,
     ) {
         if let Err(error) = self.record_claim(caller, worker.clone(), claim).await {
             tracing::error!(%worker, ?error, "failed to record what an agent runs");
@@ -31,10 +31,10 @@ impl AgentService {
     pub(in crate::service) async fn resend_stop(
         self: &Arc<Self>,
         worker: &Worker,
-        claim: &AgentClaim,
+        claim: &OlderAgentClaim,
     ) -> Result<(), ServiceError> {
         match (&worker.unassigned_run, claim) {
-            (Some(_), AgentClaim::Running(_)) => self.notify_worker(worker.id.clone()).await,
+            (Some(_), OlderAgentClaim::Running(_)) => self.notify_worker(worker.id.clone()).await,
             _ => Ok(()),
         }
     }
@@ -43,7 +43,7 @@ impl AgentService {
         self: &Arc<Self>,
         caller: Caller,
         worker: WorkerId,
-        claim: AgentClaim,
+        claim: OlderAgentClaim,
     ) -> Result<(), ServiceError> {
         let mut tx = self.context.read_recent().await?;
         let Some(stored) = tx.worker(&worker).await? else { return Ok(()) };
@@ -66,7 +66,7 @@ impl AgentService {
 pub async fn apply_heartbeat_claim(
     unit: &mut UnitOfWork<'_>,
     worker: &Worker,
-    claim: &AgentClaim,
+    claim: &OlderAgentClaim,
 ) -> Result<(), ServiceError> {
     let held = unit.tx.leased_jobs(Some(&worker.id)).await?;
     if let Some(job) = accepted_offer(worker, &held, claim) {
@@ -77,7 +77,11 @@ pub async fn apply_heartbeat_claim(
 }
 
 /// Applies a claim of a worker's agent.
-pub async fn apply_claim(unit: &mut UnitOfWork<'_>, worker: &WorkerId, claim: &AgentClaim) -> Result<(), ServiceError> {
+pub async fn apply_claim(
+    unit: &mut UnitOfWork<'_>,
+    worker: &WorkerId,
+    claim: &OlderAgentClaim,
+) -> Result<(), ServiceError> {
     let Some(stored) = unit.tx.worker(worker).await? else { return Ok(()) };
     let (before, held) = (stored.worker, unit.tx.leased_jobs(Some(worker)).await?);
     let after = Worker { unassigned_run: find_unassigned_run(&before, &held, claim), ..before.clone() };
@@ -89,10 +93,10 @@ pub async fn apply_claim(unit: &mut UnitOfWork<'_>, worker: &WorkerId, claim: &A
     Ok(())
 }
 
-pub fn legacy_claim(heartbeat: &HeartbeatRequest) -> Option<AgentClaim> {
+pub fn legacy_claim(heartbeat: &HeartbeatRequest) -> Option<OlderAgentClaim> {
     match (heartbeat.status.as_deref(), &heartbeat.current_job_id) {
-        (Some("busy"), Some(job)) => Some(AgentClaim::Running(job.clone())),
-        (Some("idle"), _) => Some(AgentClaim::Idle),
+        (Some("busy"), Some(job)) => Some(OlderAgentClaim::Running(job.clone())),
+        (Some("idle"), _) => Some(OlderAgentClaim::Idle),
         _ => None,
     }
 }

@@ -125,12 +125,12 @@ impl GpuService {
         let Some(began) = attempt.started_at else { return Ok(GpuHistory::default()) };
         let ended = attempt.ended_at.unwrap_or(now).min(now);
         let is_recent = FINE.cell_index(began) > FINE.cell_index(now) - cell_count(FINE.cells);
-        let grain = if is_recent { FINE } else { COARSE };
-        let kept = CellWindow::ending_at(now, grain);
+        let resolution = if is_recent { FINE } else { COARSE };
+        let kept = CellWindow::ending_at(now, resolution);
         let window = CellWindow {
-            grain,
-            first: grain.cell_index(began).max(kept.first),
-            last: grain.cell_index(ended).min(kept.last),
+            resolution,
+            first: resolution.cell_index(began).max(kept.first),
+            last: resolution.cell_index(ended).min(kept.last),
         };
         let granted = |track: &&GpuTrack| lease.gpus.contains(&track.uuid);
         Ok(window.history_of(self.history.lock().worker_tracks(&lease.worker).iter().filter(granted)))
@@ -170,7 +170,8 @@ impl GpuService {
         let window = CellWindow::ending_at(self.context.now(), resolution(range));
         let length = (window.last - window.first + 1) / SPARKLINE_PARTS;
         let part = |track: &GpuTrack, part: i64| {
-            let cells = (0..length).map(|place| track.ring(window.grain).cell(window.first + part * length + place));
+            let cells =
+                (0..length).map(|place| track.ring(window.resolution).cell(window.first + part * length + place));
             let (sum, number) =
                 cells.filter_map(HistoryCell::utilization).fold((0.0, 0_u32), |(sum, n), used| (sum + used, n + 1));
             (number > 0).then(|| percent(sum / f64::from(number)))
@@ -206,29 +207,29 @@ fn cell_count(cells: usize) -> i64 {
 
 /// A range of cells.
 struct CellWindow {
-    grain: Resolution,
+    resolution: Resolution,
     first: i64,
     last: i64,
 }
 
 impl CellWindow {
     /// The longest stored range.
-    fn ending_at(now: Timestamp, grain: Resolution) -> Self {
-        let last = grain.cell_index(now);
-        Self { grain, first: last - cell_count(grain.cells) + 1, last }
+    fn ending_at(now: Timestamp, resolution: Resolution) -> Self {
+        let last = resolution.cell_index(now);
+        Self { resolution, first: last - cell_count(resolution.cells) + 1, last }
     }
 
     fn start(&self) -> Timestamp {
-        self.grain.cell_start(self.first)
+        self.resolution.cell_start(self.first)
     }
 
     fn step_seconds(&self) -> u32 {
-        u32::try_from(self.grain.step.0 / 1_000).unwrap_or(u32::MAX)
+        u32::try_from(self.resolution.step.0 / 1_000).unwrap_or(u32::MAX)
     }
 
     fn cells<'t>(&self, track: &'t GpuTrack) -> impl Iterator<Item = HistoryCell> + use<'t> {
-        let ring = track.ring(self.grain);
-        (self.first..=self.last).map(|number| ring.cell(number))
+        let ring = track.ring(self.resolution);
+        (self.first..=self.last).map(|index| ring.cell(index))
     }
 
     fn history_of<'t>(&self, tracks: impl Iterator<Item = &'t GpuTrack>) -> GpuHistory {

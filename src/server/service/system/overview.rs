@@ -225,7 +225,7 @@ fn alert_view(entry: Alert) -> AlertView {
             let summary = summary.as_ref().map(match_summary::fit_summary_view);
             AlertView { count: Some(jobs), summary, ..plain(AlertCode::Stuck) }
         }
-        AlertKind::OtherStuck { jobs } => AlertView { count: Some(jobs), ..plain(AlertCode::MoreStuck) },
+        AlertKind::MoreStuck { jobs } => AlertView { count: Some(jobs), ..plain(AlertCode::MoreStuck) },
         AlertKind::GpusUnavailable { gpus, first, detail } => {
             let detail = if detail.is_empty() { format!("GPU {first}") } else { format!("GPU {first}: {detail}") };
             AlertView { count: Some(gpus), detail: Some(detail), ..plain(AlertCode::GpusUnavailable) }
@@ -234,12 +234,12 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::DrainOverdue => plain(AlertCode::DrainOverdue),
         AlertKind::TokenExpiring { at } => AlertView { at: Some(at), ..plain(AlertCode::TokenExpiring) },
         AlertKind::TlsUnverified => plain(AlertCode::TlsUnverified),
-        AlertKind::LongDrain => plain(AlertCode::DrainLong),
+        AlertKind::DrainLong => plain(AlertCode::DrainLong),
         AlertKind::AgentOutdated { version } => {
             // Of several, each has its own.
             let detail = several.is_none().then_some(version);
             AlertView { detail, ..plain(AlertCode::AgentOutdated) }
         }
-        AlertKind::StaleToken => plain(AlertCode::TokenOld),
+        AlertKind::TokenOld => plain(AlertCode::TokenOld),
     }
 }

@@ -1,11 +1,25 @@
-//! Whether a worker counts as offline, by what this server knows.
+//! Contacts of workers, and whether a worker counts as offline, by what this server knows.
 
+use std::net::IpAddr;
+
+use app::domain::ids::WorkerId;
 use app::domain::liveness::{self, LivenessVerdict};
 use app::domain::time::Timestamp;
 
 use crate::service::ServiceContext;
 use crate::service::context::presence::last_seen;
-use crate::store::workers::StoredWorker;
+use crate::service::workers::WorkerService;
+use crate::store::workers::{LastContact, StoredWorker};
+
+impl WorkerService {
+    /// Records that an agent has sent a request, now and from this address.
+    pub fn record_contact(&self, worker: &WorkerId, from: Option<IpAddr>) {
+        let now = self.context.now();
+        if let Some(before) = self.context.presence.record(worker, LastContact { at: now, from }) {
+            self.context.metrics.heartbeat_interval.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        }
+    }
+}
 
 /// The leader's verdict on a worker; `None` if this server is not the leader.
 pub fn liveness_verdict(context: &ServiceContext, stored: &StoredWorker, now: Timestamp) -> Option<LivenessVerdict> {

@@ -19,7 +19,7 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
 use crate::service::workers::token_conflict::{host_of_peer, listens_elsewhere};
-use crate::store::workers::{LastContact, StoredWorker};
+use crate::store::workers::StoredWorker;
 use crate::tokens;
 use app::domain::allowed_values::AllowedValues;
 
@@ -83,12 +83,12 @@ impl WorkerService {
         };
         let digest = tokens::digest(token);
         let stored = self.context.read_recent().await?.worker_by_token(&digest).await?.ok_or(unknown)?;
-        let key = WorkerAuth { worker: stored.worker.id.clone(), digest, kind: means, peer };
-        match key.check(&stored, self.context.now()) {
-            Ok(_) => Ok(key),
+        let auth = WorkerAuth { worker: stored.worker.id.clone(), digest, kind: means, peer };
+        match auth.check(&stored, self.context.now()) {
+            Ok(_) => Ok(auth),
             Err(TokenRejection::Unknown) => Err(ServiceError::WrongToken),
             Err(TokenRejection::SessionEnded) => Err(WorkerTransitionError::NotRegistered.into()),
-            Err(closed) => Err(ServiceError::WorkerTokenRejected(closed, key.worker)),
+            Err(closed) => Err(ServiceError::WorkerTokenRejected(closed, auth.worker)),
         }
     }
 
@@ -129,14 +129,6 @@ impl WorkerService {
         let now = self.context.read().await?.worker(&auth.worker).await?;
         let opened = now.map_or(Err(closed), |stored| auth.check(&stored, self.context.now()));
         opened.map_err(|closed| ServiceError::WorkerTokenRejected(closed, auth.worker.clone()))
-    }
-
-    /// Records a contact.
-    pub fn record_contact(&self, worker: &WorkerId, from: Option<IpAddr>) {
-        let now = self.context.now();
-        if let Some(before) = self.context.presence.record(worker, LastContact { at: now, from }) {
-            self.context.metrics.silence.observe((now - before).0.max(0).unsigned_abs() * 1_000);
-        }
     }
 
     /// Rotates a worker's token. The old one is revoked and its streams end: immediately, or, with an overlap, when that is

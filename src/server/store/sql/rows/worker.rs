@@ -73,8 +73,8 @@ const LOST_CAUSE: &str = "lost";
 pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
     let (word, cause) = match &worker.connection {
         ConnectionState::NeverConnected => ("never_seen", None),
-        ConnectionState::Connecting { lost: false, .. } => ("connecting", None),
-        ConnectionState::Connecting { lost: true, .. } => ("connecting", Some(LOST_CAUSE)),
+        ConnectionState::Connecting { connection_lost: false, .. } => ("connecting", None),
+        ConnectionState::Connecting { connection_lost: true, .. } => ("connecting", Some(LOST_CAUSE)),
         ConnectionState::Online { .. } => ("online", None),
         ConnectionState::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
         ConnectionState::Offline { cause: OfflineCause::HeartbeatTimeout, .. } => ("offline", Some("silent")),
@@ -186,7 +186,7 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
             Ok(ConnectionState::Connecting {
                 since,
                 capability: capability_from(row)?,
-                lost: cause.as_deref() == Some(LOST_CAUSE),
+                connection_lost: cause.as_deref() == Some(LOST_CAUSE),
             })
         }
         "online" => {

@@ -1,4 +1,5 @@
-//! Stops a host from accepting jobs after several fast failures, so that it does not use up the queue.
+//! Stops a host from accepting jobs after several fast failures, so that a broken host does not fail one queued job after
+//! another.
 //!
 //! A broken configuration fails fast on every host, so each configuration counts only once; failures of three different
 //! configurations in a row are attributed to the host. After a cooldown the host is tried again (a half-open circuit
@@ -33,7 +34,7 @@ pub enum AttemptEvidence<'e> {
 
 /// The state of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CrashGuard {
+pub enum HostFailureGuard {
     /// Accepts jobs. These configurations have failed fast since the last trainer that ran.
     Watching(Vec<String>),
     /// Accepts no jobs until this time, a reset by a user, or a restart of the agent. A fast failure after that trips
@@ -48,13 +49,13 @@ pub enum CrashGuard {
     },
 }
 
-impl Default for CrashGuard {
+impl Default for HostFailureGuard {
     fn default() -> Self {
         Self::Watching(Vec::new())
     }
 }
 
-impl CrashGuard {
+impl HostFailureGuard {
     /// Records the end of an attempt.
     #[must_use]
     pub fn record(self, now: Timestamp, evidence: AttemptEvidence<'_>) -> Self {
@@ -100,8 +101,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_000);
 
-    fn after(ends: &[Option<&str>]) -> CrashGuard {
-        ends.iter().fold(CrashGuard::default(), |guard, failed| guard.record(NOW, evidence(*failed)))
+    fn after(ends: &[Option<&str>]) -> HostFailureGuard {
+        ends.iter().fold(HostFailureGuard::default(), |guard, failed| guard.record(NOW, evidence(*failed)))
     }
 
     fn evidence(failed: Option<&str>) -> AttemptEvidence<'_> {
@@ -142,7 +143,7 @@ mod tests {
             "{why}"
         );
         assert_eq!(tripped.clone().record(rested, AttemptEvidence::Inconclusive).block_reason(rested), None);
-        assert_eq!(tripped.record(rested, AttemptEvidence::Ran), CrashGuard::default());
+        assert_eq!(tripped.record(rested, AttemptEvidence::Ran), HostFailureGuard::default());
     }
 
     #[test]
