@@ -284,7 +284,9 @@ fn upload_problem(why: UploadRejection, kept: u64) -> ApiError {
     let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
     let sentence = match (why, kept) {
         (UploadRejection::TooLarge { limit }, _) => Sentence::UploadRejectedSize { limit: limit.to_string() },
-        (UploadRejection::DigestMismatch { announced, found }, _) => Sentence::UploadRejectedDigest { found, announced },
+        (UploadRejection::DigestMismatch { announced, found }, _) => {
+            Sentence::UploadRejectedDigest { found, announced }
+        }
         (UploadRejection::MoreThanAnnounced { announced }, 0) => {
             Sentence::UploadRejectedAnnouncement { announced: announced.to_string() }
         }

@@ -53,7 +53,7 @@ pub struct Routes {
     denied: DeniedResponse,
     router: Router<AppState>,
     declared: Vec<DeclaredRoute>,
-    forms: Vec<String>,
+    forms: Vec<(String, RouteAccess)>,
 }
 
 /// A declared route.
@@ -140,9 +140,10 @@ impl Routes {
         H: Handler<T, AppState>,
         T: 'static,
     {
-        let guarded = self.apply_guard(access.into(), on(MethodFilter::POST, handler));
+        let access = access.into();
+        let guarded = self.apply_guard(access, on(MethodFilter::POST, handler));
         self.router = self.router.route(path, guarded);
-        self.forms.push(path.to_owned());
+        self.forms.push((path.to_owned(), access));
         self
     }
 
@@ -169,9 +170,9 @@ impl Routes {
         self.declared.iter().map(full_route).collect()
     }
 
-    /// Returns the paths of the forms of pages.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test posts each of them from other sites"))]
-    pub fn forms(&self) -> &[String] {
+    /// Returns the paths of the forms of pages, and who may post them.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for tests"))]
+    pub fn forms(&self) -> &[(String, RouteAccess)] {
         &self.forms
     }
 

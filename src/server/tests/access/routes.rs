@@ -6,12 +6,16 @@ use axum::http::{Request, StatusCode};
 use serde_json::json;
 
 use crate::http::state::AuthMode;
+use crate::http::ui::{form_routes, login_routes};
 use crate::tests::harness::{ADMIN, Actor, TestServer, read_response};
 use crate::tests::openapi::{as_reviewed, description, operations};
 
 /// Who may use each operation of the `OpenAPI` document, in letters: viewer, researcher, lead, admin, an admin's token for
 /// metrics only, worker, job, unauthenticated. Except for the job, ids are of things that do not exist.
 const MATRIX: &str = "src/server/tests/access/access.matrix";
+
+/// What each form of a page requires.
+const FORM_MATRIX: &str = "src/server/tests/access/form.matrix";
 
 /// Returns the path of an operation.
 fn address(path: &str, id: &str) -> String {
@@ -78,6 +82,16 @@ async fn each_operation_allows_the_callers_in_the_matrix() {
     });
     let found: String = rows.collect();
     as_reviewed(MATRIX, &found);
+}
+
+#[tokio::test]
+async fn each_form_requires_what_the_matrix_says() {
+    let server = TestServer::start().await;
+    let (login, forms) = (login_routes(&server.app), form_routes(&server.app));
+    let mut rows: Vec<String> =
+        login.forms().iter().chain(forms.forms()).map(|(path, access)| format!("{path}  {access:?}\n")).collect();
+    rows.sort();
+    as_reviewed(FORM_MATRIX, &rows.concat());
 }
 
 /// A worker that was offered a job: its token, the job's token, and the job's id.

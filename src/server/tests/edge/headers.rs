@@ -152,7 +152,7 @@ async fn changing_routes_reject_cross_site_forms() {
     let api = user_routes(&server.app);
     let declared = api.declared_below("/api").into_iter().map(|route| (route.method, route.path));
     let of_pages = form_routes(&server.app);
-    let of_pages = of_pages.forms().iter().map(|path| (Method::POST, path.clone()));
+    let of_pages = of_pages.forms().iter().map(|(path, _)| (Method::POST, path.clone()));
     let open = ["/ui/login", "/ui/login/code", "/ui/login/enrol", "/ui/setup", "/ui/preferences"]
         .map(|path| (Method::POST, path.to_owned()));
     let routes = declared.chain(of_pages).chain(open).filter(|(method, _)| method != Method::GET);
@@ -176,7 +176,7 @@ async fn denied_forms_lead_back_to_a_page() {
     let server = TestServer::start().await;
     let viewer = server.add_user("vic", "viewer").await;
     let routes = form_routes(&server.app);
-    for path in routes.forms().iter().filter(|path| *path != "/ui/logout") {
+    for (path, _) in routes.forms().iter().filter(|(path, _)| path != "/ui/logout") {
         let answer = server.call(&viewer, "POST", &path.replace(['{', '}'], ""), "").await;
         assert!(answer.status != 403, "{path}: use forms::empty_routes, not Routes::new: {}", answer.text());
     }

@@ -148,7 +148,14 @@ const IN_JAPANESE: [(&str, &str, &str, u16, &str, &str); 10] = [
         "`moon`は指定できません",
     ),
     ("POST", "/api/admin/workers", r#"{"name": ""}"#, 422, "invalid_name", "「」は名前として使えません"),
-    ("POST", "/api/admin/workers/bulk/drain", r#"{"ids": ["none"]}"#, 200, "worker_not_found", "ワーカー none が見つかりません"),
+    (
+        "POST",
+        "/api/admin/workers/bulk/drain",
+        r#"{"ids": ["none"]}"#,
+        200,
+        "worker_not_found",
+        "ワーカー none が見つかりません",
+    ),
 ];
 
 #[tokio::test]
