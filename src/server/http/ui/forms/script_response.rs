@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::edge::language::client_locale;
+use crate::http::request_context::current_locale;
 use crate::http::state::AppState;
 use crate::http::ui::FLASH_COOKIE;
 
@@ -17,10 +17,9 @@ pub async fn answer_scripts(State(app): State<AppState>, request: Request, next:
     if request.headers().get(header::ACCEPT) != Some(&HeaderValue::from_static("application/json")) {
         return next.run(request).await;
     }
-    let locale = client_locale(request.headers());
     let response = next.run(request).await;
     let flash = flash_id(response.headers()).and_then(|id| app.flashes.take(id, app.services.context.now()));
-    match flash.and_then(|flash| FormResponse::from_flash(flash, locale)) {
+    match flash.and_then(|flash| FormResponse::from_flash(flash, current_locale())) {
         Some(Ok(message)) => Json(message).into_response(),
         Some(Err(problem)) => problem_response(&problem),
         None => response,
