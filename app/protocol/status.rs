@@ -112,6 +112,25 @@ wire_words!(
     }
 );
 
+/// The kind of item that a bulk action is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkTarget {
+    /// Workers.
+    Workers,
+    /// Jobs.
+    Jobs,
+}
+
+impl BulkAction {
+    /// Returns the kind of item that it is for.
+    pub const fn target(self) -> BulkTarget {
+        match self {
+            Self::Drain | Self::Resume | Self::Delete => BulkTarget::Workers,
+            Self::Cancel | Self::Retry => BulkTarget::Jobs,
+        }
+    }
+}
+
 wire_words!(
     /// The outcome for one target of a bulk action.
     BulkOutcome {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-pub use super::bulk_action::BulkTarget;
 use super::bulk_action::bulk_action_row;
 use super::flash::{Flash, Undo};
 use super::format::short_id;
@@ -10,28 +9,21 @@ use super::locales::Language;
 use super::locales::words::ServerPagesBulk;
 use super::prefs::Locale;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::{BulkAction, CancelEffect, WorkerStatus, WorkerType};
+use crate::protocol::status::{BulkAction, BulkTarget, CancelEffect, WorkerStatus, WorkerType};
 use crate::protocol::workers::WorkerView;
 use crate::protocol::workers::deletion::DeletionStatus;
 
-impl BulkTarget {
-    /// Returns the kind of item that an action applies to.
-    pub const fn for_action(action: BulkAction) -> Self {
-        bulk_action_row(action).target
-    }
-
-    /// Returns the path of the list.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Workers => "/admin/workers",
-            Self::Jobs => "/jobs",
-        }
+/// Returns the address of the list of these items.
+pub const fn list_url(target: BulkTarget) -> &'static str {
+    match target {
+        BulkTarget::Workers => "/admin/workers",
+        BulkTarget::Jobs => "/jobs",
     }
 }
 
 /// Returns the address to which the form of an action posts.
 pub fn form_url(action: BulkAction) -> String {
-    let list_name = match BulkTarget::for_action(action) {
+    let list_name = match action.target() {
         BulkTarget::Workers => "workers",
         BulkTarget::Jobs => "jobs",
     };

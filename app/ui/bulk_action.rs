@@ -10,20 +10,10 @@ use super::locales::sentence::Text;
 use super::locales::words::ServerPagesBulk;
 use super::permissions::has_permission;
 use crate::domain::access::Permission;
-use crate::protocol::status::BulkAction;
-
-/// The kind of item in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BulkTarget {
-    /// Workers.
-    Workers,
-    /// Jobs.
-    Jobs,
-}
+use crate::protocol::status::{BulkAction, BulkTarget};
 
 /// How an action is presented.
 pub(crate) struct BulkActionRow {
-    pub target: BulkTarget,
     /// The permission without which the list does not offer it.
     pub permission: Permission,
     /// The label of its button in the list.
@@ -60,7 +50,6 @@ pub(crate) struct BulkTexts {
 pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
     match action {
         BulkAction::Drain => BulkActionRow {
-            target: BulkTarget::Workers,
             permission: Permission::AdminWorkers,
             label: |words| words.worker.drain,
             glyph: Glyph::Drain,
@@ -73,7 +62,6 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             },
         },
         BulkAction::Resume => BulkActionRow {
-            target: BulkTarget::Workers,
             permission: Permission::AdminWorkers,
             label: |words| words.worker.resume,
             glyph: Glyph::Play,
@@ -86,7 +74,6 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             },
         },
         BulkAction::Delete => BulkActionRow {
-            target: BulkTarget::Workers,
             permission: Permission::AdminWorkers,
             label: |words| words.selection.delete,
             glyph: Glyph::Trash,
@@ -103,7 +90,6 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             },
         },
         BulkAction::Cancel => BulkActionRow {
-            target: BulkTarget::Jobs,
             permission: Permission::JobCancelOwn,
             label: |words| words.selection.cancel,
             glyph: Glyph::StopCircle,
@@ -116,7 +102,6 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
             },
         },
         BulkAction::Retry => BulkActionRow {
-            target: BulkTarget::Jobs,
             permission: Permission::JobSubmit,
             label: |words| words.work.retry,
             glyph: Glyph::Play,
@@ -133,9 +118,6 @@ pub(crate) const fn bulk_action_row(action: BulkAction) -> BulkActionRow {
 
 /// Returns the actions on items of a list that the user may perform.
 pub(crate) fn permitted_actions(target: BulkTarget) -> Vec<BulkAction> {
-    let is_permitted = |action: &BulkAction| {
-        let row = bulk_action_row(*action);
-        row.target == target && has_permission(row.permission)
-    };
-    BulkAction::ALL.into_iter().filter(is_permitted).collect()
+    let actions = BulkAction::ALL.into_iter().filter(|action| action.target() == target);
+    actions.filter(|action| has_permission(bulk_action_row(*action).permission)).collect()
 }

@@ -97,7 +97,7 @@ fn bulk_outcomes_are_grouped_by_reason_and_can_be_undone() {
 #[test]
 fn each_action_has_one_list_and_one_form() {
     for action in BulkAction::ALL {
-        let list = BulkTarget::for_action(action).path();
+        let list = list_url(action.target());
         let of = if list == "/jobs" { "jobs" } else { "workers" };
         assert_eq!(form_url(action), format!("/ui/{of}/bulk/{}", action.as_str()));
     }

@@ -10,10 +10,10 @@ use crate::domain::access::Permission;
 use crate::domain::ids::{JobId, WorkerId};
 use crate::protocol::bulk::MAX_BULK_IDS;
 use crate::protocol::jobs::JobView;
-use crate::protocol::status::BulkAction;
+use crate::protocol::status::{BulkAction, BulkTarget};
 use crate::protocol::workers::WorkerView;
 use crate::ui::backend::use_page_backend;
-use crate::ui::bulk::{BulkEffect, BulkTarget, form_url, job_name};
+use crate::ui::bulk::{BulkEffect, form_url, job_name, list_url};
 use crate::ui::bulk_action::{BulkActionRow, bulk_action_row};
 use crate::ui::components::drain::DrainOptions;
 use crate::ui::components::icon::Icon;
@@ -44,8 +44,8 @@ impl BulkQuery {
         ids.dedup();
         ids.truncate(MAX_BULK_IDS);
         let back = params.get("back").filter(|back| back.starts_with('/'));
-        let back = SafeUrl::from_data(back.as_deref().unwrap_or(listed.path())).into_string();
-        (BulkTarget::for_action(action) == listed).then_some(Self { action, ids, back })
+        let back = SafeUrl::from_data(back.as_deref().unwrap_or(list_url(listed))).into_string();
+        (action.target() == listed).then_some(Self { action, ids, back })
     }
 }
 
@@ -132,7 +132,7 @@ fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
     let count = texts.count.of(changed.len() as u64);
     let any = !changed.is_empty();
     let missing = (ids.len() - lines.len()) as u64;
-    let above = match BulkTarget::for_action(*action) {
+    let above = match action.target() {
         BulkTarget::Workers => t().workers.title,
         BulkTarget::Jobs => t().jobs.title,
     };
@@ -160,7 +160,7 @@ fn confirm_page(request: &BulkQuery, lines: Vec<BulkRow>) -> AnyView {
 
 fn effect_table(action: BulkAction, lines: Vec<BulkRow>) -> AnyView {
     let words = t();
-    let (caption, name) = match BulkTarget::for_action(action) {
+    let (caption, name) = match action.target() {
         BulkTarget::Workers => (words.workers.title, words.workers.worker),
         BulkTarget::Jobs => (words.jobs.title, words.jobs.job),
     };

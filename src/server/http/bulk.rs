@@ -3,8 +3,7 @@
 //! Each action has its own route instead of a field in the body, so that it requires the same permission as for one item.
 
 use app::protocol::bulk::{BulkDrain, BulkIds, BulkResult, BulkResults};
-use app::protocol::status::{BulkAction, BulkOutcome};
-use app::ui::bulk::BulkTarget;
+use app::protocol::status::{BulkAction, BulkOutcome, BulkTarget};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
@@ -48,7 +47,7 @@ fn doc(action: BulkAction) -> OperationDoc {
 
 /// Returns the routes of the actions on these items, below the path of their list.
 pub fn routes(app: &AppState, tag: &'static str, target: BulkTarget, list: &str) -> Routes {
-    let actions = BulkAction::ALL.into_iter().filter(|action| BulkTarget::for_action(*action) == target);
+    let actions = BulkAction::ALL.into_iter().filter(|action| action.target() == target);
     actions.fold(Routes::new(app, tag), |routes, action| {
         let path = format!("{list}/bulk/{}", action.as_str());
         let (requirement, doc) = (bulk_requirement(action), doc(action));

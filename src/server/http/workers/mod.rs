@@ -7,10 +7,10 @@ use app::domain::access::Permission;
 use app::protocol::agents::ReportResponse;
 use app::protocol::gpus::history::{FleetHistory, GpuHistory, HistoryQuery};
 use app::protocol::gpus::{GpusPage, GpusQuery};
+use app::protocol::status::BulkTarget;
 use app::protocol::workers::{
     CreateWorker, CreatedWorker, DrainWorker, EditWorker, RotateToken, WorkerView, WorkersPage, WorkersQuery,
 };
-use app::ui::bulk::BulkTarget;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};

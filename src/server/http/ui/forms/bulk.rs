@@ -3,22 +3,21 @@
 use std::collections::HashMap;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::protocol::status::BulkAction;
-use app::ui::bulk::{BulkRejection, BulkSummary, BulkTarget, form_url, job_name};
+use app::protocol::status::{BulkAction, BulkTarget};
+use app::ui::bulk::{BulkRejection, BulkSummary, form_url, job_name, list_url};
 use app::ui::flash::FormName;
 use app::ui::page_problem::word_for_page;
 use app::ui::prefs::Locale;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::{Extension, Form};
 use futures_util::future::BoxFuture;
 
 use super::workers::parse_drain_terms;
 use super::{FormFields, empty_routes, field, merge_fields, redirect_with_flash, redirect_with_problem};
-use crate::http::edge::prefs::prefs_from_headers;
 use crate::http::edge::request::caller_from_principal;
 use crate::http::problem::ApiError;
+use crate::http::request_context::current_locale;
 use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::Services;
@@ -40,16 +39,15 @@ pub fn routes(app: &AppState) -> Routes {
 /// Returns the handler of an action. The form repeats `id` for each item; `back` is the list to return to.
 fn handler(
     action: BulkAction,
-) -> impl Fn(State<AppState>, Extension<Principal>, HeaderMap, Form<Pairs>) -> HandlerFuture + Clone + Send + Sync + 'static
-{
-    move |State(app), Extension(principal), headers, Form(pairs)| {
+) -> impl Fn(State<AppState>, Extension<Principal>, Form<Pairs>) -> HandlerFuture + Clone + Send + Sync + 'static {
+    move |State(app), Extension(principal), Form(pairs)| {
         Box::pin(async move {
             let fields = merge_fields(pairs);
             let ids = field(&fields, "id").into_iter().flat_map(str::lines).map(str::to_owned).collect();
             let request = BulkRequest { drain: parse_drain_terms(&fields), ..BulkRequest::new(action, ids) };
-            let back = field(&fields, "back").unwrap_or(BulkTarget::for_action(action).path());
+            let back = field(&fields, "back").unwrap_or(list_url(action.target()));
             let back = local_path(back);
-            let locale = prefs_from_headers(&headers, app.services.context.now()).locale;
+            let locale = current_locale();
             match app.services.bulk.run_bulk(caller_from_principal(&principal), &principal, request).await {
                 Err(error) => redirect_with_problem(&app, back, FormName::Action, error, FormFields::new()),
                 Ok(outcomes) => {
@@ -91,7 +89,7 @@ async fn target_names(
     of: &[(String, String)],
 ) -> Result<HashMap<String, String>, ServiceError> {
     let ids = of.iter().map(|(id, _)| id);
-    Ok(match BulkTarget::for_action(action) {
+    Ok(match action.target() {
         BulkTarget::Workers => {
             let ids: Vec<_> = ids.filter_map(|id| WorkerId::parse(id).ok()).collect();
             let workers = services.workers.workers_by_id(&ids).await?;
