@@ -44,7 +44,7 @@ pub enum AllowedValues {
         min: u64,
         max: u64,
     },
-    /// Text of so many bytes.
+    /// Text, by its length in bytes.
     Text {
         min: u64,
         max: u64,
@@ -88,12 +88,17 @@ pub enum AllowedValues {
 }
 
 impl AllowedValues {
-    /// Returns whether a number is within the limits; always for what is not a number.
-    pub const fn contains(self, number: u64) -> bool {
+    /// Returns the smallest and the largest number; none for what is not a number with limits.
+    pub const fn limits(self) -> Option<(u64, u64)> {
         match self {
-            Self::Number { min, max } | Self::OptionalNumber { min, max } => min <= number && number <= max,
-            _ => true,
+            Self::Number { min, max } | Self::OptionalNumber { min, max } => Some((min, max)),
+            _ => None,
         }
+    }
+
+    /// Returns whether a number is within the limits, if there are any.
+    pub fn contains(self, number: u64) -> bool {
+        self.limits().is_none_or(|(min, max)| (min..=max).contains(&number))
     }
 }
 

@@ -20,8 +20,11 @@ pub(crate) fn submit_control(field: &'static SubmitField, value: String, errors:
             return view! { <Checkbox name=id checked={value == "true"} label=label text=hint.unwrap_or_default()/> }
                 .into_erased();
         }
-        Control::Number { min, max, is_whole } => {
-            let (step, inputmode) = if is_whole { (None, "numeric") } else { (Some("any"), "decimal") };
+        Control::Number(allowed) => {
+            let (min, max, step, inputmode) = match allowed.limits() {
+                Some((min, max)) => (min.to_string(), Some(max.to_string()), None, "numeric"),
+                None => ("0.1".to_owned(), None, Some("any"), "decimal"),
+            };
             view! {
                 <input class="input w-full" id=id name=id type="number" min=min max=max step=step inputmode=inputmode
                     aria-describedby=describedby aria-invalid=invalid autofocus=first value=value/>

@@ -71,11 +71,8 @@ pub(crate) enum Section {
 #[cfg(feature = "ssr")]
 #[derive(Clone, Copy)]
 pub(crate) enum Control {
-    Number {
-        min: Text,
-        max: Option<Text>,
-        is_whole: bool,
-    },
+    /// A whole number with limits, or any number above zero.
+    Number(AllowedValues),
     Text,
     /// The words, with their labels; the first one is the default.
     Select(&'static [(Text, Label)]),
