@@ -8,6 +8,7 @@ use crate::ui::backend::use_backend;
 use crate::ui::components::empty_panel::EmptyPanel;
 use crate::ui::components::icon::Icon;
 use crate::ui::components::page_header::PageHeader;
+use crate::ui::components::palette::PaletteEntryText;
 use crate::ui::components::palette::entries::{PaletteEntry, PaletteTarget, palette_entries, server_query};
 use crate::ui::components::problem_panel::ProblemPanel;
 use crate::ui::components::skeleton::Skeleton;
@@ -72,14 +73,8 @@ pub(crate) fn SearchPage() -> impl IntoView {
 
 #[component]
 fn SearchResult(entry: PaletteEntry, search_text: String) -> impl IntoView {
-    let PaletteEntry { glyph, title, note, kind, status, target } = entry;
-    let text = view! {
-        <Icon glyph=glyph/>
-        <span class="palette-title">{title}</span>
-        <span class="palette-note">{note}</span>
-        {status.map(|style| view! { <span class=style.class><Icon glyph=style.glyph/>{style.label}</span> })}
-        <span class="palette-kind">{kind}</span>
-    };
+    let target = entry.target.clone();
+    let text = view! { <PaletteEntryText entry=entry/> };
     let search = |search_text: String| format!("/search{}", query_string(&[("q", Some(search_text))]));
     let line = match target {
         PaletteTarget::Page { href, .. } => view! { <a class="palette-option" href=href>{text}</a> }.into_erased(),

@@ -170,6 +170,20 @@ fn run_search(search_text: RwSignal<String>, found: RwSignal<Vec<SearchHit>>) {
     });
 }
 
+/// What an entry shows, in the palette and on the search page.
+#[component]
+pub(crate) fn PaletteEntryText(entry: PaletteEntry) -> impl IntoView {
+    let PaletteEntry { glyph, title, note, kind, status, target: _ } = entry;
+    view! {
+        <Icon glyph=glyph/>
+        <span class="palette-title">{title}</span>
+        <span class="palette-note">{note}</span>
+        {status.map(|style| view! { <span class=style.class><Icon glyph=style.glyph/>{style.label}</span> })}
+        <span class="palette-kind">{kind}</span>
+    }
+    .into_erased()
+}
+
 /// An entry of the palette: a link or a button.
 #[component]
 fn PaletteRow(
@@ -179,14 +193,8 @@ fn PaletteRow(
     close: Callback<()>,
     set_search_text: Callback<String>,
 ) -> impl IntoView {
-    let PaletteEntry { glyph, title, note, kind, status, target } = entry;
-    let text = view! {
-        <Icon glyph=glyph/>
-        <span class="palette-title">{title}</span>
-        <span class="palette-note">{note}</span>
-        {status.map(|style| view! { <span class=style.class><Icon glyph=style.glyph/>{style.label}</span> })}
-        <span class="palette-kind">{kind}</span>
-    };
+    let target = entry.target.clone();
+    let text = view! { <PaletteEntryText entry=entry/> };
     let id = option_id(index);
     let selected = move || if chosen.get() == index { "true" } else { "false" };
     let left = move |event: leptos::ev::MouseEvent| {
