@@ -1,6 +1,6 @@
 # Each target is a script in scripts/. `make` lists them.
 SHELL := bash
-.PHONY: help run dev demo check test hooks fmt lint build fast release reproduce bench screens soak fuzz schemathesis deny setup clean
+.PHONY: help run dev demo check test hooks fmt lint build release reproduce bench screens soak fuzz schemathesis deny setup clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -11,7 +11,8 @@ run: ## build, then start a server, an agent, and a small training job on this m
 dev: setup ## start the server, and rebuild and restart it on every change
 	@scripts/dev
 
-demo: fast ## start a server with six hosts and two hundred jobs, to work on pages
+demo: setup ## start a server with six hosts and two hundred jobs, to work on pages
+	@scripts/build fast
 	@scripts/demo
 
 check: setup ## format, clippy, types, tidy, and the library's tests: before each commit
@@ -32,9 +33,6 @@ lint: ## run the format check, clippy for every feature set, and the type check 
 build: setup ## build dist/simpletuner and dist/simpletuner-worker
 	@scripts/build
 
-fast: setup
-	@scripts/build fast
-
 release: setup ## build what is published into dist/: programs, SBOM, and SHA256SUMS
 	@scripts/release
 
@@ -44,7 +42,8 @@ reproduce: setup ## build twice in two directories and compare bit for bit
 bench: build ## run the benchmarks
 	@scripts/bench/run
 
-screens: fast ## take the pictures of docs/screens
+screens: setup ## take the pictures of docs/screens
+	@scripts/build fast
 	@scripts/screens
 
 soak: ## run the fleet tests on both databases, 20 rounds

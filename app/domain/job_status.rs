@@ -39,14 +39,14 @@ wire_words!(
     }
 );
 
-/// Whether a job has done what was asked of it.
+/// Whether a job has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOutcome {
     /// It may still complete.
     Open,
     /// It has completed.
     Completed,
-    /// It has not completed, and will not.
+    /// It has not completed and will not.
     NotCompleted,
 }
 
@@ -110,7 +110,7 @@ impl JobStatus {
         self.facts().has_lease
     }
 
-    /// Returns whether the job has done what was asked of it.
+    /// Returns whether the job has completed.
     pub const fn outcome(self) -> JobOutcome {
         self.facts().outcome
     }

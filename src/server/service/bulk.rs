@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::LimitedItems;
 use app::domain::ids::{JobId, WorkerId};
 use app::protocol::bulk::MAX_BULK_IDS;
 use app::protocol::jobs::submit::RetryJob;
@@ -20,7 +21,6 @@ use crate::service::ServiceContext;
 use crate::service::access::AccessService;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
-use app::domain::allowed_values::LimitedItems;
 
 /// A bulk action.
 #[derive(Debug, Clone)]

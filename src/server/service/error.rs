@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::{JobId, SessionId, TokenId, UserId, WorkerId};
 use app::domain::labels::LabelsError;
 use app::domain::passkey::PasskeyOriginError;
@@ -14,7 +15,6 @@ use app::domain::{job, worker};
 
 use crate::store::StoreError;
 use crate::vault::VaultError;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceError {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::AllowedValues;
 use app::domain::fuzzy::{score, score_with_id, take_balanced};
 use app::domain::job::Job;
 use app::domain::labels::Labels;
@@ -17,7 +18,6 @@ use crate::service::ServiceContext;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter};
 use crate::store::workers::StoredWorker;
 use crate::store::{Tx, configs::StoredConfig};
-use app::domain::allowed_values::AllowedValues;
 
 /// Default number of results.
 const DEFAULT_RESULTS: u32 = 12;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::job::{AttemptReport, Job};
@@ -18,7 +19,6 @@ use crate::service::ServiceContext;
 use crate::service::attempt_ref::AttemptRef;
 use crate::store::secrets::StoredSecret;
 use crate::store::{StoreError, Tx};
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The owner of shared secrets.
 const SHARED_OWNER: &str = "";

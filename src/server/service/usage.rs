@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::time::{Millis, Timestamp};
@@ -25,7 +26,6 @@ use crate::store::Tx;
 use crate::store::audit::{AuditFilter, AuditOrder};
 use crate::store::usage::PresenceEvent;
 use crate::store::workers::StoredWorker;
-use app::domain::allowed_values::AllowedValues;
 
 const DAY: Millis = Millis::from_secs(86_400);
 /// The default length of the period.

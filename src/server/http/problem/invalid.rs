@@ -1,5 +1,6 @@
 //! Problems of invalid input.
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::labels::{LabelsError, MAX_LABEL_CHARS, MAX_LABELS};
 use app::domain::password::{MAX_BYTES, MIN_CHARS, PasswordWeakness};
 use app::protocol::jobs::overrides::{MAX_DIFF_BYTES, MAX_ENTRY_BYTES, MAX_OVERRIDES};
@@ -7,7 +8,6 @@ use axum::http::StatusCode;
 
 use super::{ApiError, Sentence, escaped, query_parse};
 use crate::service::error::{InvalidField, InvalidInput};
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// Returns the problem of an invalid input.
 pub(super) fn invalid_input(invalid: &InvalidInput) -> ApiError {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::{PasskeyId, SessionId, UserId};
 use app::domain::notice::NoticeKind;
@@ -29,7 +30,6 @@ use crate::service::error::{FactorError, InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::StoredUser;
 use crate::store::access::passkeys::{ChallengePurpose, PasskeyChallenge, StoredPasskey};
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The relying-party name that browsers display.
 const RELYING_PARTY: &str = "SimpleTuner";

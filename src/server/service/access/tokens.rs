@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use app::domain::access::{Permission, Permissions};
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::{TokenId, UserId};
 use app::domain::time::{Millis, Timestamp};
@@ -18,7 +19,6 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::StoreError;
 use crate::store::access::{StoredToken, StoredUser};
 use crate::tokens;
-use app::domain::allowed_values::AllowedValues;
 
 /// The maximum lifetime of a token that expires, in days.
 pub const MAX_TOKEN_DAYS: u32 = 3_660;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use app::domain::access::{Role, is_valid_name};
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::UserId;
 use app::domain::notice::NoticeKind;
@@ -23,7 +24,6 @@ use crate::service::access::AccessService;
 use crate::service::error::{InvalidField, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::access::{StoredUser, UserActivity};
-use app::domain::allowed_values::AllowedValues;
 
 impl AccessService {
     /// Returns the users that match the query, and their number per kind.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::{AttemptNumber, WorkerId};
 use app::domain::job::{AttemptReport, Job, JobState, JobTransitionError};
@@ -23,7 +24,6 @@ use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::store::configs::StoredConfig;
 use crate::store::jobs::attempts::StoredPoint;
 use crate::tokens;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of points per report.
 const MAX_POINTS: usize = 500;

@@ -10,6 +10,7 @@ pub(super) mod unassigned_runs;
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::LimitedItems;
 use app::domain::audit::AuditAction;
 use app::domain::capability::Capability;
 use app::domain::gpu;
@@ -45,7 +46,6 @@ use crate::service::workers::tokens::{WorkerAuth, activate_token};
 use crate::store::TransactionWork;
 use crate::store::cache::state::FleetState;
 use crate::tokens;
-use app::domain::allowed_values::LimitedItems;
 
 /// The desired state of a worker, for its stream.
 pub struct StreamState {

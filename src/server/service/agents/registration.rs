@@ -1,5 +1,6 @@
 //! Validation of an agent's registration.
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::capability::Capability;
 use app::domain::gpu::Gpu;
 use app::domain::ids::WorkerId;
@@ -11,7 +12,6 @@ use app::protocol::agents::RegisterRequest;
 use super::host_health;
 use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::gpus::{MAX_GPUS, gpu_from_wire};
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of directories that a worker offers to jobs.
 const MAX_PATHS: usize = 100;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::AttemptReport;
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
@@ -21,7 +22,6 @@ use crate::service::jobs::resume_points::{FoundCheckpoint, first_missing_file, n
 use crate::service::unit_of_work::Caller;
 use crate::store::artifacts::checkpoints::StoredCheckpoint;
 use crate::text::is_plain_path;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum number of files of one checkpoint.
 pub const MAX_FILES: usize = 4_096;

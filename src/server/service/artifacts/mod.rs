@@ -8,6 +8,7 @@ pub mod uploads;
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::LimitedItems;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::AttemptReport;
 use app::protocol::agents::ArtifactAck;
@@ -31,7 +32,6 @@ use crate::service::jobs::JobService;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::jobs::retention::RemovedFiles;
 use crate::text::is_plain_path;
-use app::domain::allowed_values::LimitedItems;
 
 /// What a worker announces about a file.
 #[derive(Debug, Clone)]

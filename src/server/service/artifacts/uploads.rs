@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::AttemptNumber;
 use app::domain::time::Millis;
 use app::protocol::agents::{ArtifactAck, UploadProgress, UploadResponse};
@@ -18,7 +19,6 @@ use crate::service::error::{InvalidInput, ServiceError, UploadRejection};
 use crate::service::unit_of_work::Caller;
 use crate::store::artifacts::StoredArtifact;
 use crate::text::is_plain_path;
-use app::domain::allowed_values::AllowedValues;
 
 /// The size of a write.
 const WRITE_BLOCK_BYTES: usize = 1 << 20;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::time::Timestamp;
@@ -15,7 +16,6 @@ use crate::service::error::{InvalidInput, ServiceError, parse_moment};
 use crate::store::audit::{ActionFilter, AuditCursor, AuditFilter, AuditOrder, StoredAuditEntry};
 use crate::store::cache::state::FleetState;
 use crate::store::{Store, Tx};
-use app::domain::allowed_values::AllowedValues;
 
 /// Default number of entries per page.
 const DEFAULT_PAGE: u32 = 100;

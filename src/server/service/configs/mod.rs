@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use app::domain::access::Permission;
+use app::domain::allowed_values::LimitedItems;
 use app::domain::audit::AuditAction;
 use app::domain::config_files::{self, CONFIG_FILE};
 use app::domain::executable_files::is_executable;
@@ -26,7 +27,6 @@ use crate::store::Tx;
 use crate::store::configs::StoredConfig;
 use crate::text::is_plain_path;
 use crate::tokens::hex;
-use app::domain::allowed_values::LimitedItems;
 
 /// The maximum number of files in a bundle.
 pub const MAX_FILES: usize = 200;

@@ -8,6 +8,7 @@ pub mod views;
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::LimitedItems;
 use app::domain::audit::AuditAction;
 use app::domain::gpu::{
     Gpu, GpuReport, GpuReportChange, MemoryKind, Unavailable, UnavailableReason, changed_gpus, report_change,
@@ -29,7 +30,6 @@ use crate::service::access::AccessService;
 use crate::service::workers::WorkerService;
 use crate::service::workers::gpu_readings::GpuReadings;
 use crate::store::cache::state::FleetState;
-use app::domain::allowed_values::LimitedItems;
 
 /// The maximum number of GPUs of a host, and of concurrent jobs.
 pub const MAX_GPUS: u32 = 64;

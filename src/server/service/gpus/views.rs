@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::job::Job;
 use app::domain::worker_search::order::{WorkerOrder, WorkerPosition};
 use app::domain::worker_search::query::WorkerSearchQuery;
@@ -16,7 +17,6 @@ use crate::service::gpus::GpuService;
 use crate::service::workers::gpu_views::{gpu_states, gpu_views};
 use crate::service::workers::list::{PageRange, WorkerListRow};
 use crate::service::workers::views::{HeldJobs, load_held_jobs};
-use app::domain::allowed_values::AllowedValues;
 
 /// Default number of workers per page.
 const DEFAULT_WORKERS: u32 = 50;

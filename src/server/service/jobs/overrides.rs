@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::config_files::CONFIG_FILE;
 use app::domain::job::{JobOverrides, OverriddenValue};
 use app::protocol::configs::ConfigBundle;
@@ -14,7 +15,6 @@ use crate::service::configs::{bundle_bytes, invalid_fields, json_object};
 use crate::service::error::{InvalidInput, ServiceError, require_valid};
 use crate::store::configs::StoredConfig;
 use crate::tokens::hex;
-use app::domain::allowed_values::AllowedValues;
 
 /// Returns the changes of these overrides, and the configuration as the job runs it.
 pub fn apply(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::JobId;
 use app::domain::job::{CheckpointRef, Job, JobSpec, StartPoint};
 use app::domain::job_status::JobOutcome;
@@ -17,7 +18,6 @@ use crate::service::jobs::resume_points::resumable_checkpoints;
 use crate::service::jobs::{check_key, find_by_key, highest_priority, insert_job, remember_key};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::{configs, secrets};
-use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of checkpoints that are searched for a name.
 const MAX_CHECKPOINTS_SEARCHED: usize = 1_000;

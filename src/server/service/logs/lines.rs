@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::log_text::plain_text;
 use app::protocol::logs::{LogLine, LogLines, LogLinesQuery, LogMatch, LogMatches, LogSearchQuery};
@@ -17,7 +18,6 @@ use crate::service::logs::LogService;
 use crate::service::logs::pattern::{CpuBudget, Pattern, PatternError};
 use crate::service::logs::searches::{LogSearchPermit, StopOnDrop};
 use crate::service::logs::trailing_partial_char;
-use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of lines or hits in a response.
 const MAX_LINES: u32 = 1_000;

@@ -6,6 +6,7 @@ pub mod searches;
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::{AttemptNumber, JobId};
 use app::protocol::jobs::LogChunk;
 use app::protocol::topic::Topic;
@@ -21,7 +22,6 @@ use crate::service::ServiceContext;
 use crate::service::agents::AgentService;
 use crate::service::attempt_ref::AttemptRef;
 use crate::service::jobs::JobService;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 pub const MAX_READ_BYTES: u32 = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! Rate limits. Each is a setting (`cli/limits.rs`).
+//! Rate limits. Each is a setting (`args/limits.rs`).
 
 use app::domain::rate_limit::Quota;
 

@@ -1,4 +1,4 @@
-//! Usage limits of users, jobs and workers. Each is a setting (`cli/limits.rs`).
+//! Usage limits of users, jobs and workers. Each is a setting (`args/limits.rs`).
 
 use std::time::Duration;
 

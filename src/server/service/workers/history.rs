@@ -1,5 +1,6 @@
 //! The history of a worker: attempts and events.
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::{Millis, Timestamp};
 use app::protocol::audit::{AuditFilters, AuditLogEvent, AuditQuery};
@@ -9,7 +10,6 @@ use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::workers::WorkerService;
 use crate::store::jobs::attempts::{AttemptCursor, StoredAttempt};
 use crate::store::usage::FailureStreakQuery;
-use app::domain::allowed_values::AllowedValues;
 
 /// Default number of attempts per page.
 const DEFAULT_PAGE: u32 = 100;

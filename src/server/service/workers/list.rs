@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::job::Job;
 use app::domain::worker::{Worker, WorkerState};
 use app::domain::worker_search::SearchableWorker;
@@ -21,7 +22,6 @@ use crate::service::workers::WorkerService;
 use crate::service::workers::views::{HeldJobs, load_held_jobs, worker_status};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
-use app::domain::allowed_values::AllowedValues;
 
 /// The maximum number of models, labels and versions offered as filters: the most frequent ones.
 const MAX_FACET_CHOICES: usize = 12;

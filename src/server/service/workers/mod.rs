@@ -13,6 +13,7 @@ pub mod views;
 
 use std::sync::Arc;
 
+use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
 use app::domain::job::AttemptLoss;
@@ -37,7 +38,6 @@ use crate::service::ServiceContext;
 use crate::service::audit::AuditService;
 use crate::store::StoreError;
 use crate::tokens::hex;
-use app::domain::allowed_values::{AllowedValues, LimitedItems};
 
 /// The maximum length of a drain's reason, in characters.
 const MAX_REASON: usize = 500;

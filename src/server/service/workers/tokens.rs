@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::audit::AuditAction;
 use app::domain::audit::rate_limit::RejectionKind as Flood;
 use app::domain::ids::WorkerId;
@@ -21,7 +22,6 @@ use crate::service::workers::WorkerWithToken;
 use crate::service::workers::token_conflict::{host_of_peer, listens_elsewhere};
 use crate::store::workers::StoredWorker;
 use crate::tokens;
-use app::domain::allowed_values::AllowedValues;
 
 /// The maximum lifetime of a token that expires: ten years.
 const MAX_TOKEN_LIFETIME: Millis = Millis::from_secs(3_660 * 86_400);

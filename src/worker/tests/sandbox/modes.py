@@ -1,6 +1,6 @@
 state = os.environ["CONFIG_PATH"].split("/jobs/")[0]
 attempt = os.path.dirname(os.path.dirname(os.environ["CONFIG_PATH"]))
-# A program that makes whoever runs it its owner, left for somebody outside: rejected however its mode is said.
+# A file with the setuid bit lets any user of the host run it as the trainer's user. Each system call that sets the bit must fail.
 def with_mode(name, change):
     path = "%s/output/%s-%d" % (attempt, name, os.getpid())
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755))

@@ -1,6 +1,7 @@
 //! The user's own password, API tokens and sessions.
 
 use app::domain::access::{Permission, Permissions};
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::{SessionId, TokenId};
 use app::protocol::access::CreateToken;
 use app::ui::flash::{Flash, FlashNotice, FormName};
@@ -16,7 +17,6 @@ use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::access::tokens::MAX_TOKEN_DAYS;
 use crate::text::local_path;
-use app::domain::allowed_values::AllowedValues;
 
 const PAGE_URL: &str = "/account";
 

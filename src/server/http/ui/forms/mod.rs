@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::str::FromStr;
 
+use app::domain::allowed_values::AllowedValues;
 use app::domain::labels::Labels;
 use app::ui::flash::{Flash, FormName};
 use axum::http::uri::PathAndQuery;
@@ -30,7 +31,6 @@ use crate::http::routes::Routes;
 use crate::http::state::AppState;
 use crate::service::error::{InvalidField, ServiceError, require_valid};
 use crate::text::local_path;
-use app::domain::allowed_values::AllowedValues;
 
 /// The fields of a form.
 pub type FormFields = BTreeMap<String, String>;

@@ -1,6 +1,7 @@
 //! Creates and edits users, and resets their passwords.
 
 use app::domain::access::Role;
+use app::domain::allowed_values::AllowedValues;
 use app::domain::ids::UserId;
 use app::protocol::access::{CreateUser, EditUser};
 use app::ui::flash::{Flash, FlashNotice, FormName};
@@ -14,7 +15,6 @@ use crate::http::edge::request::caller_from_principal;
 use crate::http::state::AppState;
 use crate::service::access::Principal;
 use crate::service::error::{InvalidInput, ServiceError};
-use app::domain::allowed_values::AllowedValues;
 
 const PAGE_URL: &str = "/admin/users";
 
