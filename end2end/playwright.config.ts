@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 
 // Use the system's browser without its background requests, and without its sandbox only as root, where it cannot work.
 const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const system = existsSync('/usr/bin/chromium') ? '/usr/bin/chromium' : undefined;
+const system = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync);
 const root = process.getuid?.() === 0;
 
 // Layout shifts during loading depend on the load of the machine, so these tests run alone.
