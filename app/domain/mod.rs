@@ -7,6 +7,7 @@ pub mod access;
 pub mod alerts;
 pub mod allowed_values;
 pub mod audit;
+pub mod audit_action;
 pub mod capability;
 pub mod config_files;
 pub mod disk_watermark;

@@ -39,7 +39,10 @@ pub fn judge_claim(
     let report = if heard_of { AttemptReport::Starting } else { AttemptReport::Running };
     // A job that is being cancelled runs until the worker has received the request and confirmed it.
     match job.clone().reported(now, &worker.id, attempt, report) {
-        Ok(after) if has_lost_place(job, &after, Some(worker), held) => ClaimVerdict::Stop,
+        // A state may ignore a report, and give the attempt no lease: then it must not run.
+        Ok(after) if after.active_lease().is_none() || has_lost_place(job, &after, Some(worker), held) => {
+            ClaimVerdict::Stop
+        }
         Ok(after) => ClaimVerdict::Keep(Box::new(after)),
         Err(_) => ClaimVerdict::Stop,
     }

@@ -166,16 +166,12 @@ mod tests {
     #[test]
     fn checkpoint_note_is_shown_until_the_job_is_completed() {
         let (next, again) = ("the next attempt resumes from here", "a retry resumes from here");
-        for (status, note) in [
-            (JobStatus::Queued, Some(next)),
-            (JobStatus::Offered, Some(next)),
-            (JobStatus::Starting, Some(next)),
-            (JobStatus::Running, Some(next)),
-            (JobStatus::Cancelling, Some(again)),
-            (JobStatus::Completed, None),
-            (JobStatus::Failed, Some(again)),
-            (JobStatus::Cancelled, Some(again)),
-        ] {
+        for status in JobStatus::ALL {
+            let note = match status.outcome() {
+                JobOutcome::Open => Some(next),
+                JobOutcome::Completed => None,
+                JobOutcome::NotCompleted => Some(again),
+            };
             assert_eq!(checkpoint_note(status), note, "{status:?}");
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use proptest::prelude::*;
 use proptest::{collection, option, sample};
 
+use super::job::{JobChange, job_change};
 use crate::domain::ids::AttemptNumber;
 use crate::domain::job::{AttemptReport, JobTarget};
 use crate::domain::plan::ConcurrencyLimits;
@@ -105,9 +106,8 @@ pub(super) enum Reporter {
 #[derive(Debug, Clone)]
 pub(super) enum FleetCommand {
     Submit(JobRequest),
-    Cancel(usize),
+    ChangeJob(usize, JobChange),
     Retry(usize),
-    SetPriority(usize, u8),
     /// With a deadline in seconds.
     Drain(usize, Option<i64>),
     Resume(usize),
@@ -221,9 +221,8 @@ fn command() -> impl Strategy<Value = FleetCommand> {
     let elsewhere = prop::bool::weighted(0.2);
     prop_oneof![
         5 => job_request().prop_map(FleetCommand::Submit),
-        2 => job.clone().prop_map(FleetCommand::Cancel),
+        3 => (job.clone(), job_change()).prop_map(|(job, change)| FleetCommand::ChangeJob(job, change)),
         1 => job.clone().prop_map(FleetCommand::Retry),
-        1 => (job.clone(), 9_u8..12).prop_map(|(job, priority)| FleetCommand::SetPriority(job, priority)),
         2 => (worker.clone(), option::of(sample::select(vec![0_i64, 40])))
             .prop_map(|(worker, seconds)| FleetCommand::Drain(worker, seconds)),
         1 => worker.clone().prop_map(FleetCommand::Resume),

@@ -1,9 +1,12 @@
-//! The model of a job.
+//! The model of a job: its states, what users change about it, and what reports do to it. A state of a job is described
+//! here only.
+
+use proptest::prelude::*;
 
 use super::commands::{JobRequest, NewestAttempt};
 use super::server::HEARTBEAT_TIMEOUT;
 use crate::domain::ids::AttemptNumber;
-use crate::domain::job::AttemptReport;
+use crate::domain::job::{AttemptReport, Job, JobFailure, JobState};
 use crate::domain::time::{Millis, Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,46 @@ pub(super) enum ModelJobState {
     Running { since: Timestamp },
     Cancelling,
     Ended(JobEnd),
+}
+
+impl ModelJobState {
+    /// Returns what the model should say about a state of the rules.
+    pub fn from_state(state: &JobState) -> Self {
+        match state {
+            JobState::Queued(waiting) => Self::Waiting { due: waiting.not_before.unwrap_or_default() },
+            JobState::Offered { until, .. } => Self::Offered { until: *until },
+            JobState::Starting { .. } => Self::Starting,
+            JobState::Running { since, .. } => Self::Running { since: *since },
+            JobState::Cancelling { .. } => Self::Cancelling,
+            JobState::Completed { .. } => Self::Ended(JobEnd::Completed),
+            JobState::Failed { failure: JobFailure::RuntimeExceeded { .. }, .. } => {
+                Self::Ended(JobEnd::RuntimeExceeded)
+            }
+            JobState::Failed { .. } => Self::Ended(JobEnd::Failed),
+            JobState::Cancelled { .. } => Self::Ended(JobEnd::Cancelled),
+        }
+    }
+}
+
+/// What a user changes about a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum JobChange {
+    Cancel,
+    SetPriority(u8),
+}
+
+pub(super) fn job_change() -> impl Strategy<Value = JobChange> {
+    prop_oneof![2 => Just(JobChange::Cancel), 1 => (9_u8..12).prop_map(JobChange::SetPriority)]
+}
+
+impl JobChange {
+    /// Applies it by the rules; none if it is rejected.
+    pub fn apply(self, job: Job, now: Timestamp) -> Option<Job> {
+        match self {
+            Self::Cancel => job.cancelled(now).ok(),
+            Self::SetPriority(priority) => job.prioritized(priority).ok(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -54,7 +97,7 @@ impl ModelJob {
 
     /// The worker that it occupies.
     pub fn holder(&self) -> Option<usize> {
-        let holds = !matches!(self.state, ModelJobState::Waiting { .. } | ModelJobState::Ended(_));
+        let holds = !self.waits() && !self.has_ended();
         self.offers.last().filter(|_| holds).map(|(worker, _)| *worker)
     }
 
@@ -62,6 +105,11 @@ impl ModelJob {
     pub fn newest(&self) -> NewestAttempt {
         let number = u32::try_from(self.offers.len()).expect("few");
         self.offers.last().map(|(worker, _)| (*worker, AttemptNumber(number)))
+    }
+
+    /// Whether it waits, and occupies no worker.
+    pub fn waits(&self) -> bool {
+        matches!(self.state, ModelJobState::Waiting { .. })
     }
 
     pub fn has_ended(&self) -> bool {
@@ -99,7 +147,19 @@ impl ModelJob {
         self.request.max_runtime.is_some_and(|seconds| now - since >= Millis::from_secs(seconds))
     }
 
-    pub fn cancel(&mut self) {
+    /// Applies what a user changes; none if it is rejected.
+    pub fn change(&mut self, change: JobChange) -> Option<()> {
+        if self.has_ended() {
+            return None;
+        }
+        match change {
+            JobChange::Cancel => self.cancel(),
+            JobChange::SetPriority(priority) => self.priority = priority,
+        }
+        Some(())
+    }
+
+    fn cancel(&mut self) {
         let runs =
             matches!(self.state, ModelJobState::Starting | ModelJobState::Running { .. } | ModelJobState::Cancelling);
         self.state = if runs { ModelJobState::Cancelling } else { ModelJobState::Ended(JobEnd::Cancelled) };

@@ -2,7 +2,8 @@
 //! each command both must agree, and the invariants must hold.
 //!
 //! `server` calls the rules like the service does, `model` knows the expected result, and `planning` checks plans;
-//! `older_agent_claims` and `gpus` implement the reports of agents for both.
+//! `older_agent_claims` and `gpus` implement the reports of agents for both. `reached_states` checks that the commands
+//! lead everywhere.
 
 mod commands;
 mod gpus;
@@ -10,19 +11,20 @@ mod job;
 mod model;
 mod older_agent_claims;
 mod planning;
+mod reached_states;
 mod server;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use self::commands::{ClaimedAttempts, FleetCommand, HostSpec, Scenario, scenario};
-use self::model::{FleetModel, JobEnd, ModelConnection, ModelJobState, NEVER};
+use self::model::{FleetModel, ModelConnection, ModelJobState, NEVER};
 use self::planning::PlannedRound;
 use self::server::{PlanningTrigger, SimulatedServer};
 use super::explain::{ExplainVerdict, Feasibility, FeasibilityCache, explain};
 use super::fixtures::job_id;
 use super::ids::{AttemptNumber, JobId};
-use super::job::{Job, JobFailure, JobState};
+use super::job::{Job, JobState};
 use super::time::Timestamp;
 use super::worker::{self, Worker, WorkerKind};
 
@@ -167,23 +169,10 @@ type ObservedJob =
     (ModelJobState, Option<(usize, AttemptNumber)>, Option<Vec<String>>, Option<usize>, u32, u8, Option<Timestamp>);
 
 fn observed_job(server: &SimulatedServer, job: &Job) -> ObservedJob {
-    let stands = match &job.state {
-        JobState::Queued(waiting) => ModelJobState::Waiting { due: waiting.not_before.unwrap_or_default() },
-        JobState::Offered { until, .. } => ModelJobState::Offered { until: *until },
-        JobState::Starting { .. } => ModelJobState::Starting,
-        JobState::Running { since, .. } => ModelJobState::Running { since: *since },
-        JobState::Cancelling { .. } => ModelJobState::Cancelling,
-        JobState::Completed { .. } => ModelJobState::Ended(JobEnd::Completed),
-        JobState::Failed { failure: JobFailure::RuntimeExceeded { .. }, .. } => {
-            ModelJobState::Ended(JobEnd::RuntimeExceeded)
-        }
-        JobState::Failed { .. } => ModelJobState::Ended(JobEnd::Failed),
-        JobState::Cancelled { .. } => ModelJobState::Ended(JobEnd::Cancelled),
-    };
     let newest = job.last_lease().map(|lease| (server.place(&lease.worker), job.attempt));
     let gpus = job.last_lease().map(|lease| lease.gpus.clone());
     let holder = job.active_lease().map(|lease| server.place(&lease.worker));
-    (stands, newest, gpus, holder, job.losses, job.priority, job.hold_until)
+    (ModelJobState::from_state(&job.state), newest, gpus, holder, job.losses, job.priority, job.hold_until)
 }
 
 fn model_job(job: &model::ModelJob) -> ObservedJob {

@@ -1,7 +1,7 @@
 //! The reference model: a fleet as plain counters and states.
 
 use super::commands::{ClaimedAttempts, FleetCommand, HostSpec, NewestAttempt, Reporter};
-pub(super) use super::job::{JobEnd, ModelJob, ModelJobState};
+pub(super) use super::job::{ModelJob, ModelJobState};
 use super::server::{HEARTBEAT_TIMEOUT, OFFER_TIMEOUT};
 use crate::domain::fixtures::{NOW, gpus};
 use crate::domain::gpu::Gpu;
@@ -125,8 +125,7 @@ impl FleetModel {
                     ..ModelJob::new(ended.request.clone(), ended.priority, now)
                 });
             }
-            FleetCommand::Cancel(job) => self.active_job(*job)?.cancel(),
-            FleetCommand::SetPriority(job, priority) => self.active_job(*job)?.priority = *priority,
+            FleetCommand::ChangeJob(job, change) => self.jobs.get_mut(*job)?.change(*change)?,
             FleetCommand::Drain(worker, seconds) => {
                 self.existing_worker(*worker)?.drain =
                     Some(seconds.map_or(NEVER, |seconds| now + Millis::from_secs(seconds)));
@@ -188,10 +187,6 @@ impl FleetModel {
             }
         }
         Some(())
-    }
-
-    fn active_job(&mut self, job: usize) -> Option<&mut ModelJob> {
-        self.jobs.get_mut(job).filter(|job| !job.has_ended())
     }
 
     fn existing_worker(&mut self, worker: usize) -> Option<&mut ModelWorker> {
@@ -270,8 +265,7 @@ impl FleetModel {
         attempt: Option<AttemptNumber>,
         report: &AttemptReport,
     ) -> Option<()> {
-        let waits = matches!(self.jobs[job].state, ModelJobState::Waiting { .. });
-        let comes_back = waits && matches!(report, AttemptReport::Starting | AttemptReport::Running);
+        let comes_back = self.jobs[job].waits() && matches!(report, AttemptReport::Starting | AttemptReport::Running);
         if comes_back && !self.has_place(job, worker) {
             return None;
         }

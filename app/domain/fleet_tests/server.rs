@@ -94,8 +94,7 @@ impl SimulatedServer {
         match command {
             FleetCommand::Submit(request) => Some(self.add(submitted(request, number(self.jobs.len()), self.now))),
             FleetCommand::Retry(job) => self.retry(*job),
-            FleetCommand::Cancel(job) => self.change_job(*job, |job, now| job.cancelled(now).ok()),
-            FleetCommand::SetPriority(job, priority) => self.change_job(*job, |job, _| job.prioritized(*priority).ok()),
+            FleetCommand::ChangeJob(job, change) => self.change_job(*job, |job, now| change.apply(job, now)),
             FleetCommand::Drain(worker, seconds) => self.drain(*worker, *seconds),
             FleetCommand::Resume(worker) => self.change_worker(*worker, |worker, _| Some(worker.resumed())),
             FleetCommand::SetRack(worker, rack) => {

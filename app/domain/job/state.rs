@@ -166,6 +166,25 @@ impl JobState {
         }
     }
 
+    /// Returns a state with this status and all of its data, for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub fn example(status: JobStatus, lease: Lease, since: Timestamp) -> Self {
+        let loss = AttemptLoss::WorkerOffline;
+        match status {
+            JobStatus::Queued => {
+                let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
+                Self::Queued(Waiting { since, not_before: Some(since + Millis::from_secs(10)), previous })
+            }
+            JobStatus::Offered => Self::Offered { lease, since, until: since + Millis::from_secs(30) },
+            JobStatus::Starting => Self::Starting { lease, since },
+            JobStatus::Running => Self::Running { lease, since },
+            JobStatus::Cancelling => Self::Cancelling { lease, since },
+            JobStatus::Completed => Self::Completed { at: since, lease },
+            JobStatus::Failed => Self::Failed { at: since, lease, failure: JobFailure::Lost(loss) },
+            JobStatus::Cancelled => Self::Cancelled { at: since, lease: Some(lease) },
+        }
+    }
+
     const fn since(&self) -> Timestamp {
         match self {
             Self::Queued(waiting) => waiting.since,

@@ -1,10 +1,11 @@
 //! Tables for single transitions, and random sequences for the invariants.
 
+mod losses;
+
 use proptest::prelude::*;
 
-use super::transitions::HOLD_SLACK;
 use super::*;
-use crate::domain::fixtures::{LEASE_DURATION, job_id, spec};
+use crate::domain::fixtures::{LEASE_DURATION, spec};
 use crate::domain::ids::WorkerId;
 use crate::domain::job_status::{CancelEffect, JobStatus};
 
@@ -38,73 +39,130 @@ fn name(job: &Job) -> &'static str {
     job.state.as_str()
 }
 
-#[test]
-fn report_transition_table() {
-    let starting = || after(offered(), AttemptReport::Starting);
-    let running = || after(starting(), AttemptReport::Running);
-    let cancelling = || running().cancelled(NOW).expect("running");
-    let lost = || running().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-    let evicted = || after(running(), AttemptReport::Evicted);
-    let completed = || after(running(), AttemptReport::Completed);
-    let dead = || after(running(), failed());
-    let cancelled = || after(cancelling(), AttemptReport::Cancelled);
-    // Columns: starting, running, completed, failed, cancelled, requeue, evicted. `!` means rejected.
-    let rows: [(&str, Job, [&str; 7]); 10] = [
-        ("offered", offered(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
-        ("starting", starting(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
-        ("running", running(), ["running", "running", "completed", "failed", "queued", "queued", "queued"]),
-        (
-            "cancelling",
-            cancelling(),
-            ["cancelling", "cancelling", "cancelled", "cancelled", "cancelled", "cancelled", "cancelled"],
-        ),
-        ("lost", lost(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
-        ("evicted", evicted(), ["starting", "running", "completed", "failed", "queued", "queued", "queued"]),
-        ("completed", completed(), ["!", "!", "completed", "!", "!", "!", "!"]),
-        ("failed", dead(), ["!", "!", "!", "failed", "!", "!", "!"]),
-        ("cancelled", cancelled(), ["!", "!", "!", "!", "cancelled", "!", "!"]),
-        (
-            "expired",
-            offered().offer_expired(Timestamp(NOW.0 + 30_000)),
-            ["starting", "running", "completed", "failed", "queued", "queued", "queued"],
-        ),
-    ];
-    for (from, job, expected) in rows {
-        let reports = [
-            AttemptReport::Starting,
-            AttemptReport::Running,
-            AttemptReport::Completed,
-            failed(),
-            AttemptReport::Cancelled,
-            requeue(),
-            AttemptReport::Evicted,
-        ];
-        for (report, expected) in reports.into_iter().zip(expected) {
-            let label = format!("{from} then {report:?}");
-            match job.clone().reported(NOW, &worker(1), AttemptNumber(1), report) {
-                Ok(next) => assert_eq!(name(&next), expected, "{label}"),
-                Err(rejected) => assert_eq!((expected, rejected), ("!", JobTransitionError::AlreadyEnded), "{label}"),
-            }
-        }
+/// A job in each status.
+fn jobs_in_each_status() -> [Job; JobStatus::ALL.len()] {
+    let starting = after(offered(), AttemptReport::Starting);
+    let running = after(starting.clone(), AttemptReport::Running);
+    let cancelling = running.clone().cancelled(NOW).expect("running");
+    let completed = after(running.clone(), AttemptReport::Completed);
+    let (dead, cancelled) = (after(running.clone(), failed()), after(cancelling.clone(), AttemptReport::Cancelled));
+    [queued(), offered(), starting, running, cancelling, completed, dead, cancelled]
+}
+
+/// Jobs in all situations that a request of an agent can meet: each status, and what a status does not say.
+fn situations() -> [(&'static str, Job); 12] {
+    let [submitted, offered, starting, running, cancelling, completed, failed, cancelled] = jobs_in_each_status();
+    let limit = Millis::from_secs(60);
+    let limited = Job { spec: JobSpec { max_runtime: Some(limit), ..running.spec.clone() }, ..running.clone() };
+    let overdue = limited.reported(NOW + limit, &worker(1), AttemptNumber(1), AttemptReport::Cancelled);
+    [
+        ("submitted", submitted),
+        ("expired", offered.clone().offer_expired(Timestamp(NOW.0 + 30_000))),
+        ("lost", running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION)),
+        ("evicted", after(running.clone(), AttemptReport::Evicted)),
+        ("offered", offered),
+        ("starting", starting),
+        ("running", running),
+        ("cancelling", cancelling),
+        ("completed", completed),
+        ("failed", failed),
+        ("overdue", overdue.expect("current")),
+        ("cancelled", cancelled),
+    ]
+}
+
+/// Compares a table with what each of its cells should be: a row for each situation, below the names of the columns.
+fn assert_table<C>(table: &str, columns: &[(String, C)], cell: impl Fn(&Job, &C) -> &'static str) {
+    let mut lines = table.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(lines.next(), Some(names));
+    for (name, job) in &situations() {
+        let cells = columns.iter().map(|(_, column)| cell(job, column));
+        let row: Vec<&str> = [*name].into_iter().chain(cells).collect();
+        assert_eq!(lines.next(), Some(row));
+    }
+    assert_eq!(lines.next(), None);
+}
+
+fn error_word(error: &JobTransitionError) -> &'static str {
+    match error {
+        JobTransitionError::AlreadyEnded => "!ended",
+        JobTransitionError::StaleAttempt { .. } => "!stale",
+        JobTransitionError::WrongWorker => "!worker",
+        JobTransitionError::NotQueued | JobTransitionError::NotEnded => "!",
     }
 }
 
+/// Every report: a further one does not compile without a place here, and then needs a column in the table.
+fn every_report() -> Vec<AttemptReport> {
+    let next = |report: &AttemptReport| match report {
+        AttemptReport::Starting => Some(AttemptReport::Running),
+        AttemptReport::Running => Some(AttemptReport::Completed),
+        AttemptReport::Completed => Some(failed()),
+        AttemptReport::Failed { .. } => Some(AttemptReport::Cancelled),
+        AttemptReport::Cancelled => Some(requeue()),
+        AttemptReport::Requeue { .. } => Some(AttemptReport::Evicted),
+        AttemptReport::Evicted => Some(AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() }),
+        AttemptReport::HostUnhealthy { .. } => None,
+    };
+    std::iter::successors(Some(AttemptReport::Starting), next).collect()
+}
+
+/// The status after a report on the newest attempt; `=` if nothing changes; an error if it is rejected.
+const REPORT_TABLE: &str = "
+            Starting  Running  Completed  Failed     Cancelled  Requeue    Evicted    HostUnhealthy
+submitted   !worker   !worker  !worker    !worker    !worker    !worker    !worker    !worker
+expired     starting  running  completed  failed     queued     queued     =          =
+lost        starting  running  completed  failed     queued     queued     =          =
+evicted     starting  running  completed  failed     queued     queued     =          =
+offered     starting  running  completed  failed     queued     queued     queued     queued
+starting    =         running  completed  failed     queued     queued     queued     queued
+running     =         =        completed  failed     queued     queued     queued     queued
+cancelling  =         =        cancelled  cancelled  cancelled  cancelled  cancelled  cancelled
+completed   !ended    !ended   =          !ended     !ended     !ended     !ended     !ended
+failed      !ended    !ended   !ended     =          !ended     !ended     !ended     !ended
+overdue     !ended    !ended   !ended     =          =          =          !ended     !ended
+cancelled   !ended    !ended   !ended     !ended     =          !ended     !ended     !ended
+";
+
 #[test]
-fn repeated_report_changes_nothing() {
-    let running = after(offered(), AttemptReport::Running);
-    assert_eq!(
-        running.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Starting),
-        Ok(running.clone())
-    );
-    assert_eq!(
-        running.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Running),
-        Ok(running.clone())
-    );
-    let completed = after(running, AttemptReport::Completed);
-    assert_eq!(
-        completed.clone().reported(Timestamp(9), &worker(1), AttemptNumber(1), AttemptReport::Completed),
-        Ok(completed)
-    );
+fn report_transition_table() {
+    let variant = |report: &AttemptReport| format!("{report:?}").split(' ').next().unwrap_or_default().to_owned();
+    let columns: Vec<_> = every_report().into_iter().map(|report| (variant(&report), report)).collect();
+    assert_table(REPORT_TABLE, &columns, |job, report| {
+        let later = NOW + Millis::from_secs(1);
+        match job.clone().reported(later, &worker(1), AttemptNumber(1), report.clone()) {
+            Ok(next) if next == *job => "=",
+            Ok(next) => next.state.as_str(),
+            Err(error) => error_word(&error),
+        }
+    });
+}
+
+/// Whether the agent of an attempt may still send files and metrics, and fetch secrets.
+const CURRENT_TABLE: &str = "
+            newest   other-worker  older    newer
+submitted   !worker  !worker       !worker  !worker
+expired     ok       !worker       !stale   !worker
+lost        ok       !worker       !stale   !worker
+evicted     ok       !worker       !stale   !worker
+offered     ok       !worker       !stale   !worker
+starting    ok       !worker       !stale   !worker
+running     ok       !worker       !stale   !worker
+cancelling  ok       !worker       !stale   !worker
+completed   !ended   !worker       !stale   !worker
+failed      !ended   !worker       !stale   !worker
+overdue     !ended   !worker       !stale   !worker
+cancelled   !ended   !worker       !stale   !worker
+";
+
+#[test]
+fn current_attempt_table() {
+    let callers = [("newest", 1, 1), ("other-worker", 2, 1), ("older", 1, 0), ("newer", 1, 2)];
+    let columns = callers.map(|(name, by, attempt)| (name.to_owned(), (worker(by), AttemptNumber(attempt))));
+    assert_table(CURRENT_TABLE, &columns, |job, (worker, attempt)| {
+        job.check_current_attempt(worker, *attempt).map_or_else(|error| error_word(&error), |()| "ok")
+    });
 }
 
 #[test]
@@ -132,38 +190,6 @@ fn other_workers_and_old_attempts_are_rejected() {
 }
 
 #[test]
-fn lost_attempt_is_recovered_until_the_next_offer() {
-    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-    let back = after(lost.clone(), AttemptReport::Running);
-    assert_eq!(back.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
-    assert_eq!(back.losses, 1);
-    let lost_twice = after(lost, requeue());
-    assert_eq!(lost_twice.losses, 1, "one attempt is one loss");
-}
-
-#[test]
-fn job_fails_after_its_last_retry() {
-    let mut job = queued();
-    for attempt in 1..=4 {
-        job = job.offered(NOW, worker(1), vec![], NOW).expect("queued");
-        job = job.reported(NOW, &worker(1), AttemptNumber(attempt), AttemptReport::Running).expect("current");
-        job = job.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-        assert_eq!(job.losses, attempt);
-    }
-    assert!(matches!(job.state, JobState::Failed { failure: JobFailure::Lost(AttemptLoss::WorkerOffline), .. }));
-}
-
-#[test]
-fn trainer_failure_is_retried_only_on_request() {
-    let mut job = offered();
-    job.spec.retry_on_failure = true;
-    let waiting = after(job, failed());
-    assert!(
-        matches!(waiting.state, JobState::Queued(Waiting { not_before: Some(moment), .. }) if moment.0 == NOW.0 + 10_000)
-    );
-}
-
-#[test]
 fn cancel_transition_table() {
     let cancel = |job: Job| job.cancelled(NOW).map(|job| name(&job));
     assert_eq!(cancel(queued()), Ok("cancelled"));
@@ -176,16 +202,6 @@ fn cancel_transition_table() {
     assert_eq!(cancel(after(cancelling, AttemptReport::Cancelled)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), AttemptReport::Completed)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), failed())), Err(JobTransitionError::AlreadyEnded));
-}
-
-/// A job in each status.
-fn jobs_in_each_status() -> [Job; JobStatus::ALL.len()] {
-    let starting = after(offered(), AttemptReport::Starting);
-    let running = after(starting.clone(), AttemptReport::Running);
-    let cancelling = running.clone().cancelled(NOW).expect("running");
-    let completed = after(running.clone(), AttemptReport::Completed);
-    let (dead, cancelled) = (after(running.clone(), failed()), after(cancelling.clone(), AttemptReport::Cancelled));
-    [queued(), offered(), starting, running, cancelling, completed, dead, cancelled]
 }
 
 #[test]
@@ -245,33 +261,6 @@ fn only_a_queued_job_is_offered() {
 }
 
 #[test]
-fn eviction_is_not_a_loss_and_has_no_back_off() {
-    let evicted = after(after(offered(), AttemptReport::Running), AttemptReport::Evicted);
-    assert_eq!(evicted.losses, 0);
-    let Some(Waiting { not_before, previous: Some(previous), .. }) = evicted.state.waiting() else {
-        panic!("not queued")
-    };
-    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Evicted)));
-    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-    assert_eq!(after(lost.clone(), AttemptReport::Evicted), lost, "an earlier loss stays a loss");
-}
-
-#[test]
-fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
-    let unhealthy = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
-    let back = after(after(offered(), AttemptReport::Running), unhealthy());
-    assert_eq!(back.losses, 0);
-    let Some(Waiting { not_before, previous: Some(previous), .. }) = back.state.waiting() else { panic!("not queued") };
-    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
-    assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
-    let completed = after(offered(), AttemptReport::Completed);
-    assert_eq!(
-        completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()),
-        Err(JobTransitionError::AlreadyEnded)
-    );
-}
-
-#[test]
 fn targets_have_names() {
     assert_eq!(
         [JobTarget::Auto, JobTarget::Worker, JobTarget::Local].map(JobTarget::as_str),
@@ -316,16 +305,7 @@ enum JobCommand {
 }
 
 fn command() -> impl Strategy<Value = JobCommand> {
-    let report = prop_oneof![
-        Just(AttemptReport::Starting),
-        Just(AttemptReport::Running),
-        Just(AttemptReport::Completed),
-        Just(failed()),
-        Just(AttemptReport::Cancelled),
-        Just(requeue()),
-        Just(AttemptReport::Evicted),
-        Just(AttemptReport::HostUnhealthy { error: String::new() }),
-    ];
+    let report = prop::sample::select(every_report());
     prop_oneof![
         3 => (0_u8..3).prop_map(JobCommand::Offer),
         1 => Just(JobCommand::Expire),
@@ -376,56 +356,4 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn attempt_over_its_time_limit_fails_when_stopped() {
-    let mut running = after(offered(), AttemptReport::Running);
-    running.spec.max_runtime = Some(Millis::from_secs(60));
-    let at = |second: i64, report: AttemptReport| {
-        running
-            .clone()
-            .reported(NOW + Millis::from_secs(second), &worker(1), AttemptNumber(1), report)
-            .expect("current")
-    };
-    let over_time = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
-    for report in [AttemptReport::Cancelled, AttemptReport::Requeue { error: String::new() }] {
-        assert!(at(59, report.clone()).is_queued());
-        let stopped = at(60, report.clone());
-        assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == over_time));
-        assert_eq!(stopped.clone().reported(NOW, &worker(1), AttemptNumber(1), report), Ok(stopped));
-    }
-    assert!(
-        matches!(at(60, AttemptReport::Completed).state, JobState::Completed { .. }),
-        "it was quicker than the stop"
-    );
-    assert_eq!(running.exceeded_runtime(NOW + Millis::from_secs(59)), None);
-    assert_eq!(queued().exceeded_runtime(Timestamp(i64::MAX)), None);
-}
-
-#[test]
-fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
-    let mut running = after(offered(), AttemptReport::Running);
-    running.spec.exclusive = true;
-    let lost = running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-    assert_eq!(
-        (lost.hold_until, lost.earliest_offer()),
-        (Some(NOW + LEASE_DURATION), Some(NOW + LEASE_DURATION)),
-        "longer than the back-off"
-    );
-    let later = Timestamp(NOW.0 + 1_000);
-    let heard = lost.clone().hold_renewed(later, LEASE_DURATION);
-    assert_eq!(heard.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
-    assert_eq!(heard.clone().hold_renewed(later, LEASE_DURATION), heard, "not for each request");
-    assert_eq!(heard.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
-    for word in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
-        let said = lost.clone().reported(later, &worker(1), AttemptNumber(1), word.clone()).expect("current");
-        assert_eq!(said.hold_until, None, "{word:?}: its agent has reported");
-    }
-    let cancelled =
-        running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
-    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
-    assert_eq!((name(&cancelled), again.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
-    let plain = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
-    assert_eq!((plain.hold_until, plain.clone().hold_renewed(later, LEASE_DURATION)), (None, plain));
 }

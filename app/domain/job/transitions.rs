@@ -12,6 +12,81 @@ use super::{
 /// Extra hold time of an exclusive job whose lost attempt still sends requests.
 pub(super) const HOLD_SLACK: Millis = Millis::from_secs(10);
 
+/// What a report about its newest attempt does to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportEffect {
+    /// Nothing: it is repeated, or late.
+    Nothing,
+    /// The job becomes what the report says: it starts, runs, ends, or is requeued.
+    Advances,
+    /// The attempt has stopped, as a user wanted.
+    ConfirmsCancel,
+    /// It is rejected: the job has ended.
+    Rejected,
+}
+
+/// Reports also arrive late: about the previous attempt of a job that waits, which was lost or whose offer expired. Each
+/// state decides here what they do to it.
+impl JobState {
+    /// Decides what a report does to a job in this state.
+    const fn report_effect(&self, report: &AttemptReport) -> ReportEffect {
+        match self {
+            Self::Queued(_) => match report {
+                AttemptReport::Starting
+                | AttemptReport::Running
+                | AttemptReport::Completed
+                | AttemptReport::Failed { .. }
+                | AttemptReport::Cancelled
+                | AttemptReport::Requeue { .. } => ReportEffect::Advances,
+                // It already waits, and its loss stays what it was.
+                AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. } => ReportEffect::Nothing,
+            },
+            Self::Offered { .. } => ReportEffect::Advances,
+            Self::Starting { .. } => match report {
+                AttemptReport::Starting => ReportEffect::Nothing,
+                _ => ReportEffect::Advances,
+            },
+            Self::Running { .. } => match report {
+                AttemptReport::Starting | AttemptReport::Running => ReportEffect::Nothing,
+                _ => ReportEffect::Advances,
+            },
+            Self::Cancelling { .. } => match report {
+                AttemptReport::Starting | AttemptReport::Running => ReportEffect::Nothing,
+                _ => ReportEffect::ConfirmsCancel,
+            },
+            Self::Completed { .. } => match report {
+                AttemptReport::Completed => ReportEffect::Nothing,
+                _ => ReportEffect::Rejected,
+            },
+            Self::Failed { failure, .. } => match (report, failure) {
+                (AttemptReport::Failed { .. }, _)
+                | (AttemptReport::Cancelled | AttemptReport::Requeue { .. }, JobFailure::RuntimeExceeded { .. }) => {
+                    ReportEffect::Nothing
+                }
+                _ => ReportEffect::Rejected,
+            },
+            Self::Cancelled { .. } => match report {
+                AttemptReport::Cancelled => ReportEffect::Nothing,
+                _ => ReportEffect::Rejected,
+            },
+        }
+    }
+
+    /// Decides how a job in this state waits after its attempt was lost or returned: in the queue.
+    fn requeued(&self, waiting: Waiting) -> Self {
+        match self {
+            Self::Queued(_)
+            | Self::Offered { .. }
+            | Self::Starting { .. }
+            | Self::Running { .. }
+            | Self::Cancelling { .. }
+            | Self::Completed { .. }
+            | Self::Failed { .. }
+            | Self::Cancelled { .. } => Self::Queued(waiting),
+        }
+    }
+}
+
 impl Job {
     /// Creates a queued job.
     pub fn submitted(id: JobId, spec: JobSpec, now: Timestamp, by: String) -> Self {
@@ -105,6 +180,22 @@ impl Job {
         Ok(Self { state, ..self })
     }
 
+    /// Checks that an attempt may still fetch what it needs and send what it has: it is the newest, and its job has not
+    /// ended. A lost attempt may until a newer one is offered, because it may come back.
+    pub fn check_current_attempt(&self, worker: &WorkerId, attempt: AttemptNumber) -> Result<(), JobTransitionError> {
+        self.current_lease(worker, attempt)?;
+        match self.state {
+            JobState::Queued(_)
+            | JobState::Offered { .. }
+            | JobState::Starting { .. }
+            | JobState::Running { .. }
+            | JobState::Cancelling { .. } => Ok(()),
+            JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
+                Err(JobTransitionError::AlreadyEnded)
+            }
+        }
+    }
+
     /// Applies a worker's report on an attempt.
     ///
     /// Repeated and late reports change nothing; an attempt is accepted until a newer one is offered (invariant I1).
@@ -129,28 +220,11 @@ impl Job {
         report: AttemptReport,
     ) -> Result<Self, JobTransitionError> {
         let lease = self.current_lease(worker, attempt)?.clone();
-        match (&self.state, report) {
-            (JobState::Completed { .. }, AttemptReport::Completed)
-            | (JobState::Failed { .. }, AttemptReport::Failed { .. })
-            | (JobState::Cancelled { .. }, AttemptReport::Cancelled)
-            | (
-                JobState::Failed { failure: JobFailure::RuntimeExceeded { .. }, .. },
-                AttemptReport::Cancelled | AttemptReport::Requeue { .. },
-            )
-            | (JobState::Cancelling { .. }, AttemptReport::Starting | AttemptReport::Running)
-            | (JobState::Starting { .. } | JobState::Running { .. }, AttemptReport::Starting)
-            | (JobState::Running { .. }, AttemptReport::Running)
-            | (JobState::Queued(_), AttemptReport::Evicted | AttemptReport::HostUnhealthy { .. }) => Ok(self),
-            (JobState::Completed { .. } | JobState::Failed { .. } | JobState::Cancelled { .. }, _) => {
-                Err(JobTransitionError::AlreadyEnded)
-            }
-            (JobState::Cancelling { .. }, _) => {
-                Ok(self.into_state(JobState::Cancelled { at: now, lease: Some(lease) }))
-            }
-            (
-                JobState::Queued(_) | JobState::Offered { .. } | JobState::Starting { .. } | JobState::Running { .. },
-                report,
-            ) => Ok(self.advanced(now, lease, report)),
+        match self.state.report_effect(&report) {
+            ReportEffect::Nothing => Ok(self),
+            ReportEffect::Rejected => Err(JobTransitionError::AlreadyEnded),
+            ReportEffect::ConfirmsCancel => Ok(self.into_state(JobState::Cancelled { at: now, lease: Some(lease) })),
+            ReportEffect::Advances => Ok(self.advanced(now, lease, report)),
         }
     }
 
@@ -252,8 +326,8 @@ impl Job {
         match retry::after_loss(now, losses, self.spec.max_retries) {
             RetryDecision::RetryAt(moment) => {
                 let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-                let waiting = Waiting { since: now, not_before: Some(moment), previous };
-                Self { losses, ..self }.waiting_again(waiting)
+                let state = self.state.requeued(Waiting { since: now, not_before: Some(moment), previous });
+                Self { losses, state, ..self }
             }
             RetryDecision::Exhausted => {
                 let state = JobState::Failed { at: now, lease, failure: JobFailure::Lost(loss) };
@@ -265,23 +339,8 @@ impl Job {
     /// Requeues the job immediately, without using up a retry.
     fn requeued_without_loss(self, now: Timestamp, lease: Lease, loss: AttemptLoss) -> Self {
         let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
-        self.waiting_again(Waiting { since: now, not_before: None, previous })
-    }
-
-    /// Returns the job as it waits after an attempt: in the queue.
-    fn waiting_again(self, waiting: Waiting) -> Self {
-        let state = match self.state {
-            // A further state in which a job waits decides here whether an attempt that is lost again leaves it.
-            JobState::Queued(_)
-            | JobState::Offered { .. }
-            | JobState::Starting { .. }
-            | JobState::Running { .. }
-            | JobState::Cancelling { .. }
-            | JobState::Completed { .. }
-            | JobState::Failed { .. }
-            | JobState::Cancelled { .. } => JobState::Queued(waiting),
-        };
-        Self { state, ..self }
+        let state = self.state.requeued(Waiting { since: now, not_before: None, previous });
+        self.into_state(state)
     }
 
     fn into_state(self, state: JobState) -> Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::audit::AuditAction;
 use app::domain::ids::WorkerId;
-use app::domain::job::{AttemptReport, Job};
+use app::domain::job::Job;
 use app::domain::secret::{MAX_VALUE_BYTES, MIN_VALUE_BYTES, is_granted, variable_name};
 use app::protocol::secrets::{JobSecrets, PutSecret, SecretView, SecretsPage};
 use app::protocol::topic::Topic;
@@ -127,7 +127,7 @@ impl SecretService {
                 Box::pin(async move {
                     let job = unit.job(&subject.job).await?;
                     let attempt = subject.attempt.unwrap_or(job.attempt);
-                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    job.check_current_attempt(&subject.worker, attempt)?;
                     unit.renew_hold(&job).await?;
                     let given = resolve_job_secrets(unit.tx, &job).await?;
                     let mut secrets = BTreeMap::new();

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::header::{JobHeader, job_error};
 use super::tabs::JobTab;
+use crate::domain::audit_action::AuditAction;
 use crate::domain::ids::JobId;
 use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
@@ -15,7 +16,7 @@ use crate::protocol::jobs::JobView;
 use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
+use crate::ui::components::event_entry::{EventDescription, EventEntry, PLAIN_EVENT, describe_actor};
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
@@ -51,8 +52,11 @@ fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     let mut before = None;
     let entries = events.events.into_iter().map(|event| {
         let since = before.replace(event.at).map(|before| t().format_duration(event.at - before));
-        let (class, glyph) = event_style(&event.event);
-        let sentence = event_sentence(&event, &names);
+        // The code of an action of a newer server is shown as it is.
+        let action = AuditAction::parse(&event.event);
+        let (class, glyph) = action.and_then(event_style).unwrap_or(PLAIN_EVENT);
+        let sentence = action.and_then(|action| event_sentence(action, &event, &names));
+        let sentence = sentence.unwrap_or_else(|| event.event.clone());
         let actor = describe_actor(&event.actor, |id| worker_label(&names, id));
         view! { <EventEntry description=EventDescription { class, glyph, sentence, note: String::new(), since, actor } event=event/> }
     });
@@ -75,20 +79,22 @@ fn JobEventList(job: JobView, events: JobEvents) -> impl IntoView {
     .into_erased()
 }
 
-fn event_style(event: &str) -> (&'static str, Glyph) {
-    match event {
-        "job.completed" => ("status status-good", Glyph::CheckCircle),
-        "job.failed" => ("status status-bad", Glyph::CrossCircle),
-        "job.requeued" | "job.held" => ("status status-warn", Glyph::Warning),
-        "job.cancelling" | "job.cancelled" => ("status status-off", Glyph::StopCircle),
-        "job.running" | "job.starting" => ("status status-active", Glyph::Play),
-        "job.offered" | "job.offer_expired" => ("status status-wait", Glyph::HalfCircle),
-        _ => ("status status-wait", Glyph::Ring),
-    }
+/// Returns the style of an action of a job.
+fn event_style(action: AuditAction) -> Option<(&'static str, Glyph)> {
+    Some(match action {
+        AuditAction::JobCompleted => ("status status-good", Glyph::CheckCircle),
+        AuditAction::JobFailed => ("status status-bad", Glyph::CrossCircle),
+        AuditAction::JobRequeued | AuditAction::JobHeld => ("status status-warn", Glyph::Warning),
+        AuditAction::JobCancelling | AuditAction::JobCancelled => ("status status-off", Glyph::StopCircle),
+        AuditAction::JobRunning | AuditAction::JobStarting => ("status status-active", Glyph::Play),
+        AuditAction::JobOffered | AuditAction::JobOfferExpired => ("status status-wait", Glyph::HalfCircle),
+        AuditAction::JobSubmitted | AuditAction::JobPrioritized | AuditAction::SecretsDelivered => PLAIN_EVENT,
+        _ => return None,
+    })
 }
 
-/// Describes an event. An unknown one is shown by its code.
-fn event_sentence(event: &AuditLogEvent, names: &WorkerNames) -> String {
+/// Describes an action of a job.
+fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerNames) -> Option<String> {
     let words = &t().server_pages().job;
     let detail = |key: &str| match &event.detail[key] {
         Value::String(text) => text.clone(),
@@ -100,29 +106,46 @@ fn event_sentence(event: &AuditLogEvent, names: &WorkerNames) -> String {
     let attempt = detail("attempt");
     let worker = worker_label(names, &detail("worker_id"));
     let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
-    match event.event.as_str() {
-        "job.submitted" if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
-        "job.submitted" => words.submitted.with(&[&detail("config"), &detail("revision")]),
-        "job.priority_changed" => words.priority_changed.with(&[&detail("before"), &detail("after")]),
-        "job.offered" => words.offered.with(both),
-        "job.offer_expired" => words.offer_expired.with(both),
-        "job.starting" => words.starting.with(both),
-        "job.running" => words.running.with(both),
-        "job.held" => {
+    Some(match action {
+        AuditAction::JobSubmitted if event.detail["retry_of"].is_string() => words.resubmitted.of(detail("retry_of")),
+        AuditAction::JobSubmitted => words.submitted.with(&[&detail("config"), &detail("revision")]),
+        AuditAction::JobPrioritized => words.priority_changed.with(&[&detail("before"), &detail("after")]),
+        AuditAction::JobOffered => words.offered.with(both),
+        AuditAction::JobOfferExpired => words.offer_expired.with(both),
+        AuditAction::JobStarting => words.starting.with(both),
+        AuditAction::JobRunning => words.running.with(both),
+        AuditAction::JobHeld => {
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
             words.held.of(until.unwrap_or_else(|| detail("until")))
         }
-        "job.requeued" => words.requeued.with(&[&attempt, &reason()]),
-        "job.cancelling" => words.cancelling.of(worker),
-        "job.cancelled" => words.cancelled.to_owned(),
-        "job.completed" => words.completed.with(both),
-        "job.failed" => words.failed.of(reason()),
-        "secret.delivered" => words.secrets_delivered.with(&[&attempt, &join_names(&event.detail["names"])]),
-        other => other.to_owned(),
-    }
+        AuditAction::JobRequeued => words.requeued.with(&[&attempt, &reason()]),
+        AuditAction::JobCancelling => words.cancelling.of(worker),
+        AuditAction::JobCancelled => words.cancelled.to_owned(),
+        AuditAction::JobCompleted => words.completed.with(both),
+        AuditAction::JobFailed => words.failed.of(reason()),
+        AuditAction::SecretsDelivered => words.secrets_delivered.with(&[&attempt, &join_names(&event.detail["names"])]),
+        _ => return None,
+    })
 }
 
 fn join_names(names: &Value) -> String {
     let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
     names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::audit_action::AuditSubject;
+
+    #[test]
+    fn each_action_of_a_job_is_described() {
+        for action in AuditAction::ALL {
+            let (event, actor) = (action.as_str().to_owned(), "system".to_owned());
+            let event = AuditLogEvent { at: Timestamp(0), event, actor, detail: Value::Null };
+            let sentence = Owner::new().with(|| event_sentence(action, &event, &WorkerNames::new()));
+            let is_of_job = action.subject() == AuditSubject::Job;
+            assert_eq!((event_style(action).is_some(), sentence.is_some()), (is_of_job, is_of_job), "{action:?}");
+        }
+    }
 }

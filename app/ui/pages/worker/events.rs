@@ -9,6 +9,7 @@ use super::header::{WorkerHeader, worker_error};
 use super::jobs::{page_links, part_from_url};
 use super::tabs::WorkerTab;
 use crate::domain::access::Permission;
+use crate::domain::audit_action::AuditAction;
 use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
 use crate::domain::time::Timestamp;
@@ -19,7 +20,7 @@ use crate::ui::audit_actions::action_sentence;
 use crate::ui::backend::{use_backend, use_page_backend};
 use crate::ui::clock::use_clock;
 use crate::ui::components::empty_panel::EmptyPanel;
-use crate::ui::components::event_entry::{EventDescription, EventEntry, describe_actor};
+use crate::ui::components::event_entry::{EventDescription, EventEntry, PLAIN_EVENT, describe_actor};
 use crate::ui::components::pager::Pager;
 use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
@@ -57,7 +58,7 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
     } else {
         let name = worker.name.clone();
         let entry = |event: AuditLogEvent| {
-            let (class, glyph) = event_style(&event.event);
+            let (class, glyph) = AuditAction::parse(&event.event).and_then(event_style).unwrap_or(PLAIN_EVENT);
             let description = EventDescription {
                 class,
                 glyph,
@@ -88,20 +89,27 @@ fn WorkerEventList(worker: WorkerView, page: WorkerEvents, query: PageQuery) -> 
     .into_erased()
 }
 
-fn event_style(event: &str) -> (&'static str, Glyph) {
-    match event {
-        "worker.online" => ("status status-good", Glyph::CheckCircle),
-        "worker.registered" | "worker.resumed" => ("status status-active", Glyph::Play),
-        "worker.offline" => ("status status-bad", Glyph::CrossCircle),
-        "worker.token_in_use" => ("status status-bad", Glyph::Warning),
-        "worker.gpus_changed" | "worker.health_changed" | "worker.unassigned_run" => {
+/// Returns the style of an action on a worker.
+fn event_style(action: AuditAction) -> Option<(&'static str, Glyph)> {
+    Some(match action {
+        AuditAction::WorkerOnline => ("status status-good", Glyph::CheckCircle),
+        AuditAction::WorkerRegistered | AuditAction::WorkerResumed => ("status status-active", Glyph::Play),
+        AuditAction::WorkerOffline => ("status status-bad", Glyph::CrossCircle),
+        AuditAction::WorkerTokenInUse => ("status status-bad", Glyph::Warning),
+        AuditAction::WorkerGpus | AuditAction::WorkerHostHealth | AuditAction::WorkerUnassignedRun => {
             ("status status-warn", Glyph::Warning)
         }
-        "worker.drained" => ("status status-warn", Glyph::Drain),
-        "worker.token_rotated" => ("status status-wait", Glyph::Key),
-        "worker.connecting" => ("status status-wait", Glyph::HalfCircle),
-        _ => ("status status-wait", Glyph::Ring),
-    }
+        AuditAction::WorkerDrained => ("status status-warn", Glyph::Drain),
+        AuditAction::WorkerTokenRotated => ("status status-wait", Glyph::Key),
+        AuditAction::WorkerConnecting => ("status status-wait", Glyph::HalfCircle),
+        AuditAction::WorkerCreated
+        | AuditAction::WorkerRetired
+        | AuditAction::WorkerEdited
+        | AuditAction::WorkerRegistrationRejected
+        | AuditAction::WorkerRemoved
+        | AuditAction::WorkerDeleted => PLAIN_EVENT,
+        _ => return None,
+    })
 }
 
 /// Selected details of an event; all others are in its record.
@@ -113,30 +121,33 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
         |key: &str| detail[key].as_str().and_then(Timestamp::parse_rfc3339).map(|at| clock.format_timestamp(at));
     let ends = |key| moment(key).map(|at| format!("{} {at}", language.token.token_ends_at));
     let unused = || moment("token_unused_ends_at").map(|at| language.token.token_ends_unused.of(at));
-    let details = match event.event.as_str() {
-        "worker.created" => vec![ends("token_expires_at"), unused()],
-        "worker.registered" => {
+    let Some(action) = AuditAction::parse(&event.event) else { return Vec::new() };
+    let details = match action {
+        AuditAction::WorkerCreated => vec![ends("token_expires_at"), unused()],
+        AuditAction::WorkerRegistered => {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
             vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unhealthy_reason")]
         }
-        "worker.connecting" => vec![detail["cause"].is_string().then(|| words.server_stopped.to_owned())],
-        "worker.offline" => vec![text("cause").map(|cause| match cause.as_str() {
+        AuditAction::WorkerConnecting => vec![detail["cause"].is_string().then(|| words.server_stopped.to_owned())],
+        AuditAction::WorkerOffline => vec![text("cause").map(|cause| match cause.as_str() {
             "disconnected" => words.agent_shut_down.to_owned(),
             "heartbeat timeout" => words.heartbeat_timed_out.to_owned(),
             _ => cause,
         })],
-        "worker.drained" => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
-        "worker.gpus_changed" => vec![
+        AuditAction::WorkerDrained => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
+        AuditAction::WorkerGpus => vec![
             gpu_list_text(&detail["unavailable"]).map(|gpus| words.unavailable.of(gpus)),
             gpu_list_text(&detail["available"]).map(|gpus| words.available_again.of(gpus)),
         ],
-        "worker.health_changed" => vec![text("unhealthy_reason").or_else(|| Some(words.healthy_again.to_owned()))],
-        "worker.token_rotated" => {
+        AuditAction::WorkerHostHealth => {
+            vec![text("unhealthy_reason").or_else(|| Some(words.healthy_again.to_owned()))]
+        }
+        AuditAction::WorkerTokenRotated => {
             let old = moment("old_token_ends_at").map(|at| format!("{} {at}", language.token.old_token_ends));
             vec![ends("expires_at"), unused(), old]
         }
-        "worker.token_in_use" => vec![text("host").map(|host| words.from_host.of(host))],
-        "worker.unassigned_run" => vec![text("job_id").map(|job| short_id(&job))],
+        AuditAction::WorkerTokenInUse => vec![text("host").map(|host| words.from_host.of(host))],
+        AuditAction::WorkerUnassignedRun => vec![text("job_id").map(|job| short_id(&job))],
         _ => Vec::new(),
     };
     details.into_iter().flatten().collect()
@@ -169,10 +180,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::audit_action::AuditSubject;
 
     fn describe(event: &str, detail: Value) -> Vec<String> {
         let (event, actor) = (event.to_owned(), "system".to_owned());
         Owner::new().with(|| event_details(&AuditLogEvent { at: Timestamp(0), event, actor, detail }))
+    }
+
+    #[test]
+    fn each_action_on_a_worker_has_a_style() {
+        for action in AuditAction::ALL {
+            assert_eq!(event_style(action).is_some(), action.subject() == AuditSubject::Worker, "{action:?}");
+        }
     }
 
     #[test]

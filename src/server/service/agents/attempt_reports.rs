@@ -123,7 +123,7 @@ impl AgentService {
                 let (subject, points) = (Arc::clone(&subject), Arc::clone(&points));
                 Box::pin(async move {
                     let (job, attempt) = load_current(unit, &subject).await?;
-                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    job.check_current_attempt(&subject.worker, attempt)?;
                     unit.renew_hold(&job).await?;
                     add_points(unit, &job, attempt, &points).await
                 })
@@ -172,7 +172,7 @@ impl AgentService {
             .await?
             .ok_or_else(|| ServiceError::JobNotFound(attempt_ref.job.clone()))?;
         let attempt = attempt_ref.attempt.unwrap_or(job.attempt);
-        job.clone().reported(self.context.now(), &attempt_ref.worker, attempt, AttemptReport::Running)?;
+        job.check_current_attempt(&attempt_ref.worker, attempt)?;
         self.jobs.renew_hold(attempt_ref, &job, attempt).await?;
         Ok(attempt)
     }

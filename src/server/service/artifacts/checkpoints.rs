@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
 use app::domain::ids::{AttemptNumber, JobId};
-use app::domain::job::AttemptReport;
 use app::protocol::agents::{CheckpointFile, ResumeCheckpoint};
 use app::protocol::artifacts::checkpoints::CompletedCheckpoint;
 use app::protocol::topic::Topic;
@@ -50,7 +49,7 @@ impl ArtifactService {
                 let (subject, whole, step) = &*input;
                 let job = unit.job(&subject.job).await?;
                 let attempt = subject.attempt.unwrap_or(job.attempt);
-                job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                job.check_current_attempt(&subject.worker, attempt)?;
                 unit.renew_hold(&job).await?;
                 if let Some(missing) = first_missing_file(unit.tx, &job.id, attempt, &whole.files).await? {
                     return Err(ServiceError::CheckpointIncomplete { path: missing });

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use app::domain::allowed_values::LimitedItems;
 use app::domain::ids::{AttemptNumber, JobId};
-use app::domain::job::AttemptReport;
 use app::protocol::agents::ArtifactAck;
 use app::protocol::status::ArtifactKind;
 use app::protocol::topic::Topic;
@@ -148,7 +147,7 @@ impl ArtifactService {
             Box::pin(async move {
                 let (subject, artifact) = &*input;
                 let job = unit.job(&subject.job).await?;
-                job.clone().reported(unit.now, &subject.worker, artifact.attempt, AttemptReport::Running)?;
+                job.check_current_attempt(&subject.worker, artifact.attempt)?;
                 let file = RemovedFiles::Artifact { attempt: artifact.attempt, path: artifact.path.clone() };
                 if unit.tx.is_marked(&job.id, &file).await? {
                     return Err(ServiceError::FilesUnavailable(format!(

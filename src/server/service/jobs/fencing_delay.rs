@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
 use app::domain::ids::AttemptNumber;
-use app::domain::job::{AttemptReport, Job};
+use app::domain::job::Job;
 use app::protocol::topic::Topic;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ impl JobService {
                 Box::pin(async move {
                     // The job may have been offered to another worker since.
                     let job = unit.job(&subject.job).await?;
-                    job.clone().reported(unit.now, &subject.worker, attempt, AttemptReport::Running)?;
+                    job.check_current_attempt(&subject.worker, attempt)?;
                     unit.renew_hold(&job).await
                 })
             })

@@ -177,7 +177,9 @@ fn job_totals(fleet_state: &FleetState, own: Option<&str>) -> JobTotals {
             JobPhase::Active | JobPhase::Ended => continue,
         };
         *(if waits { &mut now.waiting } else { &mut now.running }) += 1;
-        if waits && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
+        // Only these wait for a worker.
+        let in_queue = waits && (job.is_queued() || job.active_lease().is_some());
+        if in_queue && oldest.is_none_or(|before| (job.submitted_at, &job.id) < (before.submitted_at, &before.id)) {
             oldest = Some(job);
         }
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::rows::job::job_from;
-use super::rows::job_states::live_states;
+use super::rows::job::{job_from, live_states};
 use super::rows::worker::worker_from;
 use super::statement::sql;
 use super::{DbConnection, SqlSession, StoreContext};

@@ -9,7 +9,7 @@ use super::rows::{NamedRow, to_json};
 use super::statement::{SqlCondition, select, sql};
 use super::{SqlRow, SqlSession};
 use crate::store::Result;
-use crate::store::sql::rows::job_states::ended_states;
+use crate::store::sql::rows::job::ended_states;
 use crate::store::usage::{FailingWorker, FailureStreakQuery, PresenceEvent, UsageQueries};
 
 #[async_trait]

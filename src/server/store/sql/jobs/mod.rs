@@ -18,7 +18,7 @@ use super::{SqlRow, SqlSession, valid_or_log};
 use crate::store::Result;
 use crate::store::cache::state::StateChange;
 use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, JobQueries, QueueCursor};
-use crate::store::sql::rows::job_states::{ended_states, leased_states};
+use crate::store::sql::rows::job::{ended_states, leased_states};
 
 /// The maximum difference between a job's id and its submit: ids are created before the transaction, by the clock of any
 /// server.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::store::Result;
 use crate::store::jobs::retention::{RemovedFiles, RetainedKind, RetentionQueries};
 use crate::store::sql::rows::NamedRow;
-use crate::store::sql::rows::job_states::{ended_states, live_states};
+use crate::store::sql::rows::job::{ended_states, live_states};
 use crate::store::sql::statement::{Statement, sql};
 use crate::store::sql::{SqlRow, SqlSession};
 

@@ -1,7 +1,6 @@
 //! Conversion between rows and domain values. A corrupt row is an error that names it, never a panic.
 
 pub mod job;
-pub mod job_states;
 pub mod worker;
 
 use app::domain::ids::{InvalidId, JobId, WorkerId};

@@ -1,0 +1,116 @@
+//! Attempts that are lost, evicted, returned or stopped for their time limit, and the delay of exclusive jobs after them.
+
+use super::*;
+use crate::domain::fixtures::job_id;
+use crate::domain::job::transitions::HOLD_SLACK;
+
+#[test]
+fn lost_attempt_is_recovered_until_the_next_offer() {
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let back = after(lost.clone(), AttemptReport::Running);
+    assert_eq!(back.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
+    assert_eq!(back.losses, 1);
+    let lost_twice = after(lost, requeue());
+    assert_eq!(lost_twice.losses, 1, "one attempt is one loss");
+}
+
+#[test]
+fn job_fails_after_its_last_retry() {
+    let mut job = queued();
+    for attempt in 1..=4 {
+        job = job.offered(NOW, worker(1), vec![], NOW).expect("queued");
+        job = job.reported(NOW, &worker(1), AttemptNumber(attempt), AttemptReport::Running).expect("current");
+        job = job.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+        assert_eq!(job.losses, attempt);
+    }
+    assert!(matches!(job.state, JobState::Failed { failure: JobFailure::Lost(AttemptLoss::WorkerOffline), .. }));
+}
+
+#[test]
+fn trainer_failure_is_retried_only_on_request() {
+    let mut job = offered();
+    job.spec.retry_on_failure = true;
+    let waiting = after(job, failed());
+    assert!(
+        matches!(waiting.state, JobState::Queued(Waiting { not_before: Some(moment), .. }) if moment.0 == NOW.0 + 10_000)
+    );
+}
+
+#[test]
+fn eviction_is_not_a_loss_and_has_no_back_off() {
+    let evicted = after(after(offered(), AttemptReport::Running), AttemptReport::Evicted);
+    assert_eq!(evicted.losses, 0);
+    let Some(Waiting { not_before, previous: Some(previous), .. }) = evicted.state.waiting() else {
+        panic!("not queued")
+    };
+    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Evicted)));
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!(after(lost.clone(), AttemptReport::Evicted), lost, "an earlier loss stays a loss");
+}
+
+#[test]
+fn attempt_returned_by_an_unhealthy_host_is_not_a_loss() {
+    let unhealthy = || AttemptReport::HostUnhealthy { error: "no CUDA".to_owned() };
+    let back = after(after(offered(), AttemptReport::Running), unhealthy());
+    assert_eq!(back.losses, 0);
+    let Some(Waiting { not_before, previous: Some(previous), .. }) = back.state.waiting() else { panic!("not queued") };
+    assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Requeued("no CUDA".to_owned()))));
+    assert_eq!(after(back.clone(), unhealthy()), back, "a repeat changes nothing");
+    let completed = after(offered(), AttemptReport::Completed);
+    assert_eq!(
+        completed.reported(NOW, &worker(1), AttemptNumber(1), unhealthy()),
+        Err(JobTransitionError::AlreadyEnded)
+    );
+}
+
+#[test]
+fn attempt_over_its_time_limit_fails_when_stopped() {
+    let mut running = after(offered(), AttemptReport::Running);
+    running.spec.max_runtime = Some(Millis::from_secs(60));
+    let at = |second: i64, report: AttemptReport| {
+        running
+            .clone()
+            .reported(NOW + Millis::from_secs(second), &worker(1), AttemptNumber(1), report)
+            .expect("current")
+    };
+    let over_time = JobFailure::RuntimeExceeded { allowed: Millis::from_secs(60) };
+    for report in [AttemptReport::Cancelled, AttemptReport::Requeue { error: String::new() }] {
+        assert!(at(59, report.clone()).is_queued());
+        let stopped = at(60, report.clone());
+        assert!(matches!(&stopped.state, JobState::Failed { failure, .. } if *failure == over_time));
+        assert_eq!(stopped.clone().reported(NOW, &worker(1), AttemptNumber(1), report), Ok(stopped));
+    }
+    assert!(
+        matches!(at(60, AttemptReport::Completed).state, JobState::Completed { .. }),
+        "it was quicker than the stop"
+    );
+    assert_eq!(running.exceeded_runtime(NOW + Millis::from_secs(59)), None);
+    assert_eq!(queued().exceeded_runtime(Timestamp(i64::MAX)), None);
+}
+
+#[test]
+fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
+    let mut running = after(offered(), AttemptReport::Running);
+    running.spec.exclusive = true;
+    let lost = running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!(
+        (lost.hold_until, lost.earliest_offer()),
+        (Some(NOW + LEASE_DURATION), Some(NOW + LEASE_DURATION)),
+        "longer than the back-off"
+    );
+    let later = Timestamp(NOW.0 + 1_000);
+    let heard = lost.clone().hold_renewed(later, LEASE_DURATION);
+    assert_eq!(heard.hold_until, Some(later + LEASE_DURATION + HOLD_SLACK), "its agent may treat that as a renewal");
+    assert_eq!(heard.clone().hold_renewed(later, LEASE_DURATION), heard, "not for each request");
+    assert_eq!(heard.cancelled(NOW).expect("queued").hold_until, Some(later + LEASE_DURATION + HOLD_SLACK));
+    for word in [AttemptReport::Running, AttemptReport::Completed, requeue(), AttemptReport::Evicted] {
+        let said = lost.clone().reported(later, &worker(1), AttemptNumber(1), word.clone()).expect("current");
+        assert_eq!(said.hold_until, None, "{word:?}: its agent has reported");
+    }
+    let cancelled =
+        running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
+    let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
+    assert_eq!((name(&cancelled), again.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
+    let plain = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    assert_eq!((plain.hold_until, plain.clone().hold_renewed(later, LEASE_DURATION)), (None, plain));
+}
