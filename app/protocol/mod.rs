@@ -20,6 +20,8 @@ pub mod problem;
 mod schema;
 pub mod search;
 pub mod secrets;
+#[cfg(any(test, feature = "native"))]
+pub mod shown_fields;
 pub mod status;
 pub mod system;
 mod time;

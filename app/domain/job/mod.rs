@@ -19,6 +19,7 @@ use super::labels::Labels;
 use super::sandbox::SandboxLevel;
 use super::time::{Millis, Timestamp};
 use super::trace_context::TraceContext;
+use crate::words::words;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +143,16 @@ impl JobSpec {
         }
     }
 }
+
+words!(
+    /// A value of a job by which lists are filtered exactly. Its word is its name in the database.
+    JobProperty {
+        /// Who submitted it.
+        User = "submitted_by",
+        /// The name of its configuration.
+        Config = "config_name",
+    }
+);
 
 /// Where a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -95,6 +95,25 @@ pub struct ProgressView {
     pub stage: Option<String>,
 }
 
+impl ProgressView {
+    /// The progress of [`JobView::example`], for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub(super) fn example() -> Self {
+        Self {
+            step: 250,
+            total_steps: Some(1_000),
+            percent: Some(25.0),
+            at: Timestamp(1_705_314_900_000),
+            epoch: Some(1.5),
+            loss: Some(0.125),
+            loss_nan_since: None,
+            learning_rate: Some(0.25),
+            eta_seconds: Some(900.0),
+            stage: Some("training".to_owned()),
+        }
+    }
+}
+
 /// One attempt of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -131,6 +150,29 @@ pub struct AttemptView {
     pub resumed_from_step: Option<u64>,
     /// Size of its log in bytes.
     pub log_bytes: u64,
+}
+
+impl AttemptView {
+    /// The attempt of [`JobView::example`], for tests.
+    #[cfg(any(test, feature = "native"))]
+    pub(super) fn example(worker_id: WorkerId) -> Self {
+        Self {
+            attempt: AttemptNumber(2),
+            worker_id,
+            worker_name: Some("gpu-1".to_owned()),
+            offered_at: Timestamp(1_705_314_660_000),
+            started_at: Some(Timestamp(1_705_314_720_000)),
+            running_at: Some(Timestamp(1_705_314_780_000)),
+            cancelling_at: None,
+            ended_at: Some(Timestamp(1_705_318_200_000)),
+            outcome: Some("failed".to_owned()),
+            error: Some("ValueError: no images".to_owned()),
+            error_line: Some(17),
+            exit_code: Some(1),
+            resumed_from_step: Some(125),
+            log_bytes: 4_096,
+        }
+    }
 }
 
 /// `GET /api/queue/{id}/logs?attempt=&offset=&limit=`: a part of an attempt's log. `?raw=1` returns the bytes
@@ -177,3 +219,6 @@ pub struct ProgressSeries {
     /// The points, in the order of steps.
     pub points: Vec<ProgressPoint>,
 }
+
+#[cfg(test)]
+mod tests;

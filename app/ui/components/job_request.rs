@@ -68,3 +68,46 @@ pub(crate) fn request_facts(job: &JobView) -> impl IntoView + use<> {
 fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::protocol::shown_fields::fields_not_shown;
+
+    const NOT_AMONG_FACTS: [&str; 22] = [
+        // Other parts of the page show what becomes of the job.
+        "job_id",
+        "status",
+        "status_since",
+        "submitted_at",
+        "submitted_by",
+        "retry_of",
+        "worker_id",
+        "worker_name",
+        "started_at",
+        "ended_at",
+        "queue_position",
+        "fits_none",
+        "progress",
+        "error",
+        "error_line",
+        "attempts",
+        "older_agent",
+        // Its forms do: the one of a retry, and the one that “Edit and resubmit” opens.
+        "resumable",
+        "retry_on_failure",
+        "checkpoints",
+        "secrets",
+        // The user who retried it chose it by naming no secrets.
+        "shared_secrets_only",
+    ];
+
+    #[test]
+    fn each_field_is_a_fact_or_listed() {
+        let html = |job: &JobView| Owner::new().with(|| request_facts(job).to_html());
+        let not_shown = fields_not_shown(&[JobView::example()], html);
+        assert_eq!(not_shown, BTreeSet::from(NOT_AMONG_FACTS.map(str::to_owned)));
+    }
+}

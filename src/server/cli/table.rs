@@ -62,6 +62,10 @@ impl TableCell {
         Self { text: text.as_ref().trim_end().chars().map(shown).collect(), style: paint }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Returns the text as a single line.
     fn single_line(&self) -> Cow<'_, str> {
         match self.text.split_once('\n') {
@@ -148,7 +152,7 @@ impl Table {
         let mut text = self.render_row(&headings, &beside, colour);
         for row in &self.rows {
             text.push_str(&self.render_row(row, &beside, colour));
-            let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.text.is_empty());
+            let under = below.and_then(|at| row.get(at)).filter(|cell| !cell.is_empty());
             if let (Some(cell), Some(width)) = (under, width) {
                 let line = fit_cell(cell, width.saturating_sub(COLUMN_GAP.len()), colour);
                 text.extend([COLUMN_GAP, line.trim_end(), "\n"]);

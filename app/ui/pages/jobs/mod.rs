@@ -264,3 +264,71 @@ fn status_filters(query: &JobsQuery, counts: JobCounts) -> Vec<FilterLink> {
     }
     filters
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::access::Permissions;
+    use crate::protocol::shown_fields::fields_not_shown;
+
+    /// The pager has them.
+    const NOT_IN_FORM: [&str; 2] = ["limit", "cursor"];
+    /// The links above the list have the first two, and the pager the others.
+    const WITHOUT_CHIP: [&str; 4] = ["status", "phase", "limit", "cursor"];
+
+    fn form_html(query: &JobsQuery) -> String {
+        let session = json!({
+            "name": "ada", "permissions": Permissions::all(), "single_user": false, "server_version": "", "base_url": "",
+        });
+        let session = serde_json::from_value(session).expect("a session");
+        Owner::new().with(|| {
+            provide_context(Prefs { session: Some(session), ..Prefs::default() });
+            view! { <JobFilterForm query=query.clone()/> }.to_html()
+        })
+    }
+
+    fn chips_html(query: JobsQuery) -> String {
+        let page = JobsPage {
+            jobs: Vec::new(),
+            total: 0,
+            counts: JobCounts::default(),
+            next_cursor: None,
+            disk_full: false,
+            server_time: Timestamp(0),
+        };
+        Owner::new().with(|| active_filter_chips(query, RwSignal::new(page), use_clock()).to_html())
+    }
+
+    #[test]
+    fn each_filter_has_a_control_or_is_listed() {
+        let example = JobsQuery::example();
+        assert_eq!(
+            fields_not_shown(std::slice::from_ref(&example), form_html),
+            BTreeSet::from(NOT_IN_FORM.map(str::to_owned))
+        );
+        let (html, fields) = (form_html(&example), json!(example));
+        let fields = fields.as_object().expect("an object").keys();
+        for field in fields.filter(|field| !NOT_IN_FORM.contains(&field.as_str())) {
+            assert!(html.contains(&format!("name=\"{field}\"")), "{field}: {html}");
+        }
+    }
+
+    #[test]
+    fn each_filter_has_a_chip_that_removes_it_or_is_listed() {
+        let html = chips_html(JobsQuery::example()).replace("&amp;", "&");
+        let example = json!(JobsQuery::example());
+        let fields = example.as_object().expect("an object");
+        let has_chip = |field: &str| {
+            let mut others = fields.clone();
+            others.retain(|name, _| name != field && name != "cursor");
+            let others: JobsQuery = serde_json::from_value(Value::Object(others)).expect("a query");
+            html.contains(&format!("href=\"{}\"", jobs_url(&others)))
+        };
+        let without_chip: BTreeSet<&str> = fields.keys().map(String::as_str).filter(|field| !has_chip(field)).collect();
+        assert_eq!(without_chip, BTreeSet::from(WITHOUT_CHIP), "{html}");
+    }
+}

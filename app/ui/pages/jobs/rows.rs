@@ -185,3 +185,40 @@ fn RowMenu(id: JobId, name: String, status: JobStatus, priority: u8, cancels: bo
     }
     .into_erased()
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::protocol::shown_fields::fields_not_shown;
+
+    /// A row has no space for them.
+    const NOT_IN_ROW: [&str; 17] = [
+        "status_since",
+        "config_revision",
+        "target",
+        "retry_on_failure",
+        "max_runtime_seconds",
+        "secrets",
+        "shared_secrets_only",
+        "exclusive",
+        "sandbox",
+        "checkpoints",
+        "retry_of",
+        "resume_from",
+        "overrides",
+        "resumable",
+        "older_agent",
+        "error_line",
+        "attempts",
+    ];
+
+    #[test]
+    fn each_field_is_in_the_row_or_listed() {
+        let statuses = [JobStatus::Queued, JobStatus::Running, JobStatus::Failed];
+        let jobs = statuses.map(|status| JobView { status, ..JobView::example() });
+        let html = |job: &JobView| Owner::new().with(|| row_cells(job).to_html());
+        assert_eq!(fields_not_shown(&jobs, html), BTreeSet::from(NOT_IN_ROW.map(str::to_owned)));
+    }
+}

@@ -1,15 +1,18 @@
-//! The fields of a job on the command line: the flags of a submit, and what `jobs show` prints of them.
+//! The fields of a job on the command line: the flags of a submit, and what `jobs list` and `jobs show` print.
 
 use app::domain::sandbox::SandboxLevel;
+use app::domain::time::{Millis, Timestamp};
 use app::protocol::agents::dispatch::CheckpointPolicy;
 use app::protocol::jobs::overrides;
 use app::protocol::jobs::{JobView, SubmitJob};
-use app::protocol::status::Target;
+use app::protocol::status::{JobStatus, Target};
+use app::ui::job_status::{StatusTone, status_tone};
+use app::ui::terminal;
 use clap::Args;
 use serde_json::Value;
 
 use crate::cli::run::{collect_labels, one_of, parse_label, parse_override};
-use crate::cli::table::TableCell;
+use crate::cli::table::{CellStyle, TableCell};
 
 #[derive(Debug, Clone, Args)]
 pub struct SubmitFlags {
@@ -90,18 +93,199 @@ impl SubmitFlags {
     }
 }
 
-/// Returns what a job was submitted with, for `jobs show`.
-pub fn submitted_facts(job: &JobView) -> Vec<(&'static str, TableCell)> {
-    let overrides = overrides::to_lines(&overrides::to_values(&job.overrides)).join(" ");
-    let labels: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let mut facts = Vec::new();
-    facts.extend((!overrides.is_empty()).then(|| ("overrides", overrides.into())));
-    facts.extend(job.resume_from.as_deref().map(|from| ("resume", from.into())));
-    facts.extend([
-        ("target", job.target.as_str().into()),
-        ("labels", labels.join(" ").into()),
-        ("exclusive", if job.exclusive { "yes" } else { "no" }.into()),
-        ("sandbox", job.sandbox.as_str().into()),
-    ]);
-    facts
+/// A column of `jobs list`.
+pub struct ListColumn {
+    /// The heading, with its rule for narrow terminals ([`Table::new`](crate::cli::table::Table::new)).
+    pub heading: &'static str,
+    pub cell: fn(&JobView, Timestamp) -> TableCell,
+    /// Whether it is omitted if no job has a value in it.
+    optional: bool,
+}
+
+/// The columns of `jobs list`; failed jobs have the reason.
+pub const LIST_COLUMNS: &[ListColumn] = &[
+    column("JOB!", |job, _| job.job_id.as_str().into()),
+    column("STATUS!", |job, _| status_cell(job.status)),
+    column("PROGRESS", |job, _| format_progress(job).into()),
+    column("CONFIG", |job, _| (&job.config_name).into()),
+    column("USER?", |job, _| (&job.submitted_by).into()),
+    column("WORKER?", |job, _| text_cell(job.worker_name.as_ref())),
+    column("PRIORITY?", |job, _| job.priority.to_string().into()),
+    column("SUBMITTED!", |job, now| TableCell::new(terminal::ago(job.submitted_at, now), CellStyle::Dim)),
+    optional_column("REASON_", |job, _| text_cell(job.error.as_ref())),
+];
+
+const fn column(heading: &'static str, cell: fn(&JobView, Timestamp) -> TableCell) -> ListColumn {
+    ListColumn { heading, cell, optional: false }
+}
+
+const fn optional_column(heading: &'static str, cell: fn(&JobView, Timestamp) -> TableCell) -> ListColumn {
+    ListColumn { heading, cell, optional: true }
+}
+
+impl ListColumn {
+    pub fn is_shown(&self, jobs: &[JobView], now: Timestamp) -> bool {
+        !self.optional || jobs.iter().any(|job| !(self.cell)(job, now).is_empty())
+    }
+}
+
+/// A name, and its value for a job at a time; none if it is omitted.
+type Fact = (&'static str, fn(&JobView, Timestamp) -> Option<TableCell>);
+
+/// What `jobs show` prints above the attempts.
+const FACTS: &[Fact] = &[
+    ("job", |job, _| Some(job.job_id.as_str().into())),
+    ("status", |job, _| Some(status_cell(job.status))),
+    ("reason", |job, _| Some(job.error.as_deref().unwrap_or("–").into())),
+    ("said in", |job, _| {
+        job.error_line.map(|line| format!("line {line} of the log of attempt {}", job.attempt).into())
+    }),
+    ("progress", |job, _| Some(format_progress(job).into())),
+    ("config", |job, _| Some(format!("{} (revision {})", job.config_name, job.config_revision).into())),
+    ("overrides", |job, _| {
+        let lines = overrides::to_lines(&overrides::to_values(&job.overrides));
+        (!lines.is_empty()).then(|| lines.join(" ").into())
+    }),
+    ("resume", |job, _| job.resume_from.as_ref().map(TableCell::from)),
+    ("target", |job, _| Some(job.target.as_str().into())),
+    ("labels", |job, _| {
+        let labels: Vec<String> = job.worker_labels.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Some(labels.join(" ").into())
+    }),
+    ("exclusive", |job, _| Some(if job.exclusive { "yes" } else { "no" }.into())),
+    ("sandbox", |job, _| Some(job.sandbox.as_str().into())),
+    ("user", |job, _| Some((&job.submitted_by).into())),
+    ("worker", |job, _| Some(job.worker_name.as_deref().unwrap_or("–").into())),
+    ("attempt", |job, _| Some(format!("{} of {}", job.attempt, job.max_attempts).into())),
+    ("priority", |job, _| Some(job.priority.to_string().into())),
+    ("submitted", |job, _| Some(time_cell(Some(job.submitted_at)))),
+    ("started", |job, _| Some(time_cell(job.started_at))),
+    ("ended", |job, _| Some(time_cell(job.ended_at))),
+    ("duration", |job, now| {
+        let duration = job.started_at.map(|start| terminal::duration(job.ended_at.unwrap_or(now) - start));
+        Some(duration.unwrap_or_else(|| "–".to_owned()).into())
+    }),
+];
+
+/// Returns the facts of a job, without those that are omitted.
+pub fn facts(job: &JobView, now: Timestamp) -> Vec<(&'static str, TableCell)> {
+    FACTS.iter().filter_map(|(name, value)| Some((*name, value(job, now)?))).collect()
+}
+
+fn time_cell(at: Option<Timestamp>) -> TableCell {
+    at.map_or_else(|| "–".to_owned(), terminal::timestamp).into()
+}
+
+pub fn text_cell(text: Option<&String>) -> TableCell {
+    text.map(TableCell::from).unwrap_or_default()
+}
+
+fn status_cell(status: JobStatus) -> TableCell {
+    let paint = match status_tone(status) {
+        StatusTone::Waiting => CellStyle::Plain,
+        StatusTone::Active => CellStyle::Active,
+        StatusTone::Warning => CellStyle::Warning,
+        StatusTone::Good => CellStyle::Success,
+        StatusTone::Bad => CellStyle::Error,
+        StatusTone::Off => CellStyle::Dim,
+    };
+    TableCell::new(status.as_str(), paint)
+}
+
+fn format_progress(job: &JobView) -> String {
+    let Some(progress) = &job.progress else {
+        return match job.queue_position {
+            Some(_) if job.fits_none => "no match".to_owned(),
+            place => place.map(|place| format!("place {place}")).unwrap_or_default(),
+        };
+    };
+    let share = progress.percent.map_or_else(|| format!("step {}", progress.step), terminal::percent);
+    let loss = progress.loss.map(|loss| format!(" loss {}", terminal::number(loss))).unwrap_or_default();
+    let left = progress.eta_seconds.filter(|_| !job.status.is_terminal()).map(to_millis);
+    let left = left.map(|left| format!(" {} left", terminal::duration(left))).unwrap_or_default();
+    format!("{share}{loss}{left}")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "an estimate, and `as` keeps to the range")]
+fn to_millis(seconds: f64) -> Millis {
+    Millis((seconds * 1_000.0) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use app::protocol::shown_fields::fields_not_shown;
+
+    use super::*;
+    use crate::cli::jobs::views::jobs_table;
+    use crate::cli::table::render_facts;
+
+    const NOW: Timestamp = Timestamp(1_705_320_000_000);
+
+    /// `jobs show --json` has them, and the table of attempts has the last one.
+    const NOT_AMONG_FACTS: [&str; 14] = [
+        "status_since",
+        "gpu_count",
+        "min_vram_gb",
+        "accelerator_type",
+        "retry_on_failure",
+        "max_runtime_seconds",
+        "secrets",
+        "shared_secrets_only",
+        "checkpoints",
+        "retry_of",
+        "resumable",
+        "worker_id",
+        "older_agent",
+        "attempts",
+    ];
+
+    /// `jobs show` or `jobs list --json` has them; a row has no space for them.
+    const NOT_LISTED: [&str; 26] = [
+        "status_since",
+        "config_revision",
+        "target",
+        "worker_labels",
+        "gpu_count",
+        "min_vram_gb",
+        "accelerator_type",
+        "retry_on_failure",
+        "max_runtime_seconds",
+        "secrets",
+        "shared_secrets_only",
+        "exclusive",
+        "sandbox",
+        "checkpoints",
+        "retry_of",
+        "resume_from",
+        "overrides",
+        "resumable",
+        "attempt",
+        "max_attempts",
+        "worker_id",
+        "older_agent",
+        "started_at",
+        "ended_at",
+        "error_line",
+        "attempts",
+    ];
+
+    /// A job with progress, and one without.
+    fn examples() -> [JobView; 2] {
+        [JobView::example(), JobView { progress: None, ..JobView::example() }]
+    }
+
+    #[test]
+    fn each_field_is_a_fact_or_listed() {
+        let not_shown = fields_not_shown(&examples(), |job| render_facts(&facts(job, NOW), false));
+        assert_eq!(not_shown, BTreeSet::from(NOT_AMONG_FACTS.map(str::to_owned)));
+    }
+
+    #[test]
+    fn each_field_is_in_a_column_or_listed() {
+        let not_shown =
+            fields_not_shown(&examples(), |job| jobs_table(std::slice::from_ref(job), NOW).render(None, false));
+        assert_eq!(not_shown, BTreeSet::from(NOT_LISTED.map(str::to_owned)));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use app::domain::access::Permission;
 use app::domain::allowed_values::{AllowedValues, LimitedItems};
-use app::domain::job::{CheckpointUploads, Demand, Job, JobSpec, JobTarget, StartPoint};
+use app::domain::job::{CheckpointUploads, Demand, Job, JobProperty, JobSpec, JobTarget, StartPoint};
 use app::domain::secret::variable_name;
 use app::domain::time::Millis;
 use app::protocol::agents::dispatch::CheckpointPolicy;
@@ -17,7 +17,7 @@ use crate::service::access::Principal;
 use crate::service::configs::{named_files, named_paths, num_processes};
 use crate::service::error::{InvalidField, InvalidInput, ServiceError, parse_moment};
 use crate::store::configs::StoredConfig;
-use crate::store::jobs::{JobColumn, JobFilter, JobNameFilter};
+use crate::store::jobs::{JobFilter, JobNameFilter};
 
 /// The longest maximum run time of an attempt, in seconds: a year.
 const MAX_RUNTIME_SECONDS: u32 = 31_536_000;
@@ -192,9 +192,9 @@ pub(super) fn parse_filter(principal: &Principal, query: &JobsQuery) -> Result<J
     if only.is_some() && user.is_some() && only != *user {
         return Err(ServiceError::PermissionDenied(Permission::JobViewAll));
     }
-    let equal = [(JobColumn::User, user.clone().or(only)), (JobColumn::Config, config.clone())];
+    let equal = [(JobProperty::User, user.clone().or(only)), (JobProperty::Config, config.clone())];
     Ok(JobFilter {
-        equal: equal.into_iter().filter_map(|(column, value)| Some((column, value?))).collect(),
+        equal: equal.into_iter().filter_map(|(property, value)| Some((property, value?))).collect(),
         worker: worker.clone(),
         since: parse_moment("since", since.as_deref())?,
         until: parse_moment("until", until.as_deref())?,
@@ -214,48 +214,75 @@ fn parse_name_filter(q: Option<&str>) -> Result<Option<JobNameFilter>, ServiceEr
     Ok(text.map(JobNameFilter::parse))
 }
 
+/// Returns values of a field with which a submit is rejected, for tests of this and of the API.
+#[cfg(test)]
+pub fn invalid_values(field: &str) -> Vec<serde_json::Value> {
+    use serde_json::{Value, json};
+
+    let outside = |allowed: AllowedValues| -> Vec<Value> {
+        let (min, max) = allowed.limits().expect("limits");
+        min.checked_sub(1).into_iter().chain([max + 1]).map(Value::from).collect()
+    };
+    match field {
+        "worker_labels" => {
+            let many = (0..33).map(|n| (format!("k{n}"), json!("v"))).collect();
+            let long = "*".repeat(10_000);
+            vec![json!({"a": 5}), json!({"": "x"}), json!({"a": "x\u{7}"}), json!({"a": long}), Value::Object(many)]
+        }
+        "gpu_count" => outside(SubmitJob::GPU_COUNTS),
+        "min_vram_gb" => vec![json!(0), json!(-1), json!(1e9)],
+        "accelerator_type" => vec![json!("abacus")],
+        "max_retries" => outside(SubmitJob::RETRIES),
+        "max_runtime_seconds" => vec![json!(0), json!(MAX_RUNTIME_SECONDS + 1)],
+        "secrets" => vec![json!(vec!["A_KEY"; MAX_SECRETS + 1])],
+        "priority" => [outside(SubmitJob::PRIORITIES), vec![json!(256)]].concat(),
+        // `resolve_revision` and `overrides::apply` check these.
+        "config_name" => vec![json!("nope"), json!("../etc")],
+        "config_revision" => vec![json!(99)],
+        "overrides" => vec![json!({"a b": 1})],
+        // The first three have unknown words, the others no invalid value of their type.
+        "target" | "sandbox" | "checkpoints" => vec![json!("some")],
+        "retry_on_failure" | "exclusive" | "dry_run" => Vec::new(),
+        _ => panic!("with which values of {field} is a submit rejected?"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use app::domain::labels::Labels;
     use serde_json::json;
 
     use super::*;
 
-    /// Fields that are valid whatever their value is, or that are checked against configurations and secrets.
+    /// Fields that are valid whatever their value is, or that are checked against configurations.
     const NOT_CHECKED: [&str; 9] = [
-        // Their types have no invalid value.
         "target",
         "retry_on_failure",
         "exclusive",
         "sandbox",
         "checkpoints",
         "dry_run",
-        // `configs::resolve_revision` checks them.
         "config_name",
         "config_revision",
-        // `overrides::apply` checks them.
         "overrides",
     ];
 
     #[test]
     fn each_field_of_a_submit_is_checked_or_listed_as_not_checked() {
-        let invalid = SubmitJob {
-            worker_labels: Labels([(String::new(), String::new())].into()),
-            gpu_count: Some(0),
-            min_vram_gb: Some(-1.0),
-            accelerator_type: Some("abacus".to_owned()),
-            max_retries: 101,
-            max_runtime_seconds: Some(0),
-            secrets: Some(vec!["A_KEY".to_owned(); MAX_SECRETS + 1]),
-            priority: 51,
-            ..SubmitJob::example()
+        let example = json!(SubmitJob::example());
+        let is_checked = |field: &&str| {
+            let with = |value| {
+                let mut submit = example.clone();
+                submit[*field] = value;
+                serde_json::from_value::<SubmitJob>(submit).ok()
+            };
+            let submits: Vec<SubmitJob> = invalid_values(field).into_iter().filter_map(with).collect();
+            let is_found = |submit| invalid_fields(submit).iter().any(|invalid| invalid.field == *field);
+            !submits.is_empty() && submits.iter().all(is_found)
         };
-        let checked: BTreeSet<_> =
-            invalid_fields(&invalid).into_iter().map(|invalid| invalid.field.into_owned()).collect();
-        let all: BTreeSet<_> = json!(invalid).as_object().expect("an object").keys().cloned().collect();
-        let others = all.difference(&checked).map(String::as_str).collect::<BTreeSet<_>>();
+        let fields = example.as_object().expect("an object").keys().map(String::as_str);
+        let others: BTreeSet<&str> = fields.filter(|field| !is_checked(field)).collect();
         assert_eq!(others, BTreeSet::from(NOT_CHECKED));
         assert_eq!(invalid_fields(&SubmitJob::example()), []);
     }

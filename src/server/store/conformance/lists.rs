@@ -1,16 +1,19 @@
 //! Lists of jobs: orders, pages and filters.
 
 use app::domain::ids::JobId;
-use app::domain::job::{AttemptLoss, Job};
+use app::domain::job::{AttemptLoss, Job, JobProperty, JobSpec};
 use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
 
 use super::history::{attempt, insert};
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
-use crate::store::jobs::{JobColumn, JobFilter, JobListOrder, JobNameFilter, QueueCursor};
+use crate::store::jobs::{JobFilter, JobListOrder, JobNameFilter, QueueCursor};
+use crate::store::sql::rows::job::{IMMUTABLE_COLUMNS, immutable_values};
+use crate::store::sql::statement::SqlValue;
 
 on_every_engine!(
     jobs_are_paged_and_counted,
+    jobs_are_filtered_by_each_property,
     jobs_are_filtered_by_user_and_label,
     jobs_are_filtered_by_worker_and_time,
     jobs_are_filtered_by_name_among_many,
@@ -41,6 +44,30 @@ async fn jobs_are_paged_and_counted(fresh: &TestStore) {
     let mut counts = tx.count_jobs(&JobFilter::default()).await.expect("readable");
     counts.sort();
     assert_eq!(counts, [("cancelled".to_owned(), 1), ("queued".to_owned(), 4)]);
+}
+
+/// The value of a property of a job.
+fn value_of(property: JobProperty, job: &Job) -> String {
+    let mut values = IMMUTABLE_COLUMNS.into_iter().zip(immutable_values(job));
+    match values.find(|(column, _)| *column == property.as_str()) {
+        Some((_, SqlValue::Text(Some(value)))) => value,
+        _ => panic!("the example of a job has no text in {}", property.as_str()),
+    }
+}
+
+async fn jobs_are_filtered_by_each_property(fresh: &TestStore) {
+    fresh.insert_job(&job(1)).await;
+    fresh.insert_job(&Job { submitted_by: "bob".to_owned(), spec: JobSpec::new("faces", 1), ..job(2) }).await;
+    let mut tx = fresh.read().await;
+    for property in JobProperty::ALL {
+        for (value, expected) in [(value_of(property, &job(1)), vec![job(1).id]), ("none".to_owned(), vec![])] {
+            let filter = JobFilter { equal: vec![(property, value)], limit: 9, ..JobFilter::default() };
+            let found: Vec<_> = tx.jobs(&filter).await.expect("readable").into_iter().map(|job| job.id).collect();
+            assert_eq!(found, expected, "{filter:?}");
+            let counted: u64 = tx.count_jobs(&filter).await.expect("readable").iter().map(|(_, number)| number).sum();
+            assert_eq!(counted, expected.len() as u64, "{filter:?}");
+        }
+    }
 }
 
 async fn jobs_are_filtered_by_user_and_label(fresh: &TestStore) {
@@ -119,8 +146,8 @@ async fn jobs_are_filtered_by_name_among_many(fresh: &TestStore) {
     }
     let all = JobFilter { limit: 500, ..JobFilter::default() };
     let called = |text: &str| JobFilter { name: Some(JobNameFilter::parse(text)), ..all.clone() };
-    let config = |name: &str| JobFilter { equal: vec![(JobColumn::Config, name.to_owned())], ..all.clone() };
-    let of_eve = vec![(JobColumn::Config, "hay".to_owned()), (JobColumn::User, "eve".to_owned())];
+    let config = |name: &str| JobFilter { equal: vec![(JobProperty::Config, name.to_owned())], ..all.clone() };
+    let of_eve = vec![(JobProperty::Config, "hay".to_owned()), (JobProperty::User, "eve".to_owned())];
     let id = job(7).id.to_string();
     let odd: Vec<u8> = (2..=200).rev().filter(|n| n % 2 == 1).collect();
     let filters = [

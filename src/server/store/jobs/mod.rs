@@ -2,7 +2,7 @@ pub mod attempts;
 pub mod retention;
 
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::Job;
+use app::domain::job::{Job, JobProperty};
 use app::domain::plan::urgency;
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
@@ -22,7 +22,7 @@ pub struct JobFilter {
     /// Only jobs that ended at this time or later.
     pub ended_since: Option<Timestamp>,
     /// Only jobs with exactly these values.
-    pub equal: Vec<(JobColumn, String)>,
+    pub equal: Vec<(JobProperty, String)>,
     /// Only jobs that require this label; without a value, any value of it.
     pub label: Option<(String, Option<String>)>,
     /// Only jobs that match this name.
@@ -36,16 +36,9 @@ pub struct JobFilter {
 impl JobFilter {
     /// Jobs of this user, or of all.
     pub fn of_user(user: Option<String>) -> Self {
-        let equal = user.map(|user| (JobColumn::User, user)).into_iter().collect();
+        let equal = user.map(|user| (JobProperty::User, user)).into_iter().collect();
         Self { equal, ..Self::default() }
     }
-}
-
-/// A column by whose exact value lists are filtered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobColumn {
-    User,
-    Config,
 }
 
 /// A part of a job's name.

@@ -13,7 +13,7 @@ mod jobs;
 mod lazy_reader;
 pub mod rows;
 mod secrets;
-mod statement;
+pub(super) mod statement;
 pub mod system;
 mod usage;
 mod workers;

@@ -4,6 +4,7 @@ use app::protocol::jobs::{JobsQuery, SubmitJob};
 use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, TestServer};
+use crate::tests::openapi::as_reviewed;
 use crate::tests::ui::pages::{log_in, page, post};
 
 /// Submits the example; returns the request, and the job as the API shows it.
@@ -16,6 +17,13 @@ async fn submit_example(server: &TestServer) -> (Value, Value) {
     let submit = json!(SubmitJob { config_revision: Some(1), dry_run: false, ..SubmitJob::example() });
     let submitted = server.post(&Actor::Admin, "/api/queue/submit", submit.clone()).await.expect_status(201);
     (submit, server.job(submitted["job_id"].as_str().expect("an ID")).await)
+}
+
+/// Page tests submit it, so that they follow each field through the form in a browser.
+#[test]
+fn page_tests_have_the_example() {
+    let example = serde_json::to_string_pretty(&json!(SubmitJob::example())).expect("JSON") + "\n";
+    as_reviewed("end2end/submit-example.json", &example);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use app::domain::plan::urgency;
 use app::domain::time::{Millis, Timestamp};
 use async_trait::async_trait;
 
-use super::rows::job::job_from as from_row;
+use super::rows::job::{equals, job_from as from_row};
 use super::rows::{NamedRow, to_json};
 use super::statement::{PlaceholderStyle, SqlCondition, select, sql};
 use super::{SqlRow, SqlSession, valid_or_log};
@@ -160,7 +160,7 @@ impl SqlSession<'_> {
         });
         // Written like the condition of the index of ended jobs.
         let ended = concat!("state IN ", ended_states!(), " AND state_since >= ?");
-        let equal = equal.iter().map(|(column, value)| -> SqlCondition { (column.equals(), vec![value.into()]) });
+        let equal = equal.iter().map(|(property, value)| -> SqlCondition { (equals(*property), vec![value.into()]) });
         let others = [
             called.as_ref().map(Self::name_condition),
             label.as_ref().map(|(key, value)| self.label_condition(key, value.as_ref())),

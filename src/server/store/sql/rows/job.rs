@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
-    AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobSpec, JobState, JobTarget, Lease,
-    OverriddenValue, PreviousAttempt, StartPoint, Waiting,
+    AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobProperty, JobSpec, JobState, JobTarget,
+    Lease, OverriddenValue, PreviousAttempt, StartPoint, Waiting,
 };
 use app::domain::job_status::JobStatus;
 use app::domain::plan::urgency;
@@ -18,7 +18,6 @@ use super::super::SqlRow;
 use super::super::statement::SqlValue;
 use super::{NamedRow, to_json};
 use crate::store::Result;
-use crate::store::jobs::JobColumn;
 
 /// The states of jobs that have not ended, as an SQL list.
 macro_rules! live_states {
@@ -86,13 +85,11 @@ pub const IMMUTABLE_COLUMNS: [&str; 24] = [
     "traceparent",
 ];
 
-impl JobColumn {
-    /// Returns the condition that the column has a value.
-    pub const fn equals(self) -> &'static str {
-        match self {
-            Self::User => "submitted_by = ?",
-            Self::Config => "config_name = ?",
-        }
+/// Returns the condition that a property has a value.
+pub const fn equals(property: JobProperty) -> &'static str {
+    match property {
+        JobProperty::User => "submitted_by = ?",
+        JobProperty::Config => "config_name = ?",
     }
 }
 
