@@ -70,7 +70,7 @@ actions! {
     JobRunning => "job.running",
     /// The fencing delay of an exclusive job was extended, because its lost attempt sent a request and may still train.
     JobHeld => "job.held",
-    /// An attempt was lost; the job is queued again.
+    /// An attempt was lost; the job is queued again. The detail's `loss_code` says why.
     JobRequeued => "job.requeued",
     /// A user cancelled a running job.
     JobCancelling => "job.cancelling",
@@ -78,7 +78,7 @@ actions! {
     JobCancelled => "job.cancelled",
     /// A job completed.
     JobCompleted => "job.completed",
-    /// A job failed.
+    /// A job failed. If its last attempt was lost, the detail's `loss_code` says why.
     JobFailed => "job.failed",
     /// A configuration was created or changed.
     ConfigStored => "config.saved",

@@ -1,9 +1,10 @@
 //! Fixtures for the tests of the rules.
 
 use super::capability::Capability;
+use super::causes::OfflineCause;
 use super::gpu::{Gpu, GpuReport, Unavailable, UnavailableReason};
 use super::ids::{JobId, WorkerId};
-use super::job::{Demand, Job, JobSpec};
+use super::job::{AttemptLoss, Demand, Job, JobSpec};
 use super::labels::Labels;
 use super::time::{Millis, Timestamp};
 use super::worker::{Worker, WorkerKind};
@@ -13,6 +14,9 @@ pub(crate) const NOW: Timestamp = Timestamp(1_000_000_000);
 
 /// The lease duration in tests.
 pub(crate) const LEASE_DURATION: Millis = Millis::from_secs(120);
+
+/// The loss of an attempt whose worker fell silent.
+pub(crate) const WORKER_SILENT: AttemptLoss = AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout);
 
 /// A spec with this demand and no other special settings.
 pub(crate) fn spec(demand: Demand) -> JobSpec {

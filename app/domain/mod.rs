@@ -9,6 +9,7 @@ pub mod allowed_values;
 pub mod audit;
 pub mod audit_action;
 pub mod capability;
+pub mod causes;
 pub mod config_files;
 pub mod disk_watermark;
 pub mod executable_files;

@@ -79,7 +79,7 @@ pub fn resolve_unclaimed(now: Timestamp, worker: &Worker, job: Job, lease_durati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixtures::{LEASE_DURATION, NOW, job, job_id, worker, worker_id};
+    use crate::domain::fixtures::{LEASE_DURATION, NOW, WORKER_SILENT, job, job_id, worker, worker_id};
     use crate::domain::job::Demand;
 
     const LATER: Timestamp = Timestamp(NOW.0 + 1_000);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn claim_verdict_table() {
-        let lost = running().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+        let lost = running().lost(NOW, WORKER_SILENT, LEASE_DURATION);
         let moved = lost.clone().offered(NOW, worker_id(2), vec![], LATER).expect("queued");
         let cancelling = running().cancelled(NOW).expect("running");
         let ended =
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn lost_attempt_is_recovered_only_if_its_resources_are_free() {
-        let lost = running().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+        let lost = running().lost(NOW, WORKER_SILENT, LEASE_DURATION);
         let claim = AttemptClaim { job: lost.id.clone(), attempt: Some(AttemptNumber(1)) };
         let comes_back = |max_jobs, held: &[Job]| {
             let host = worker(1, &[80, 80], max_jobs);

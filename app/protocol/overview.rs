@@ -75,7 +75,8 @@ pub struct AlertView {
     /// The worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<WorkerId>,
-    /// The job: for `stuck` the one that has waited longest, for `offline_with_job` the one that the worker had.
+    /// The job: for `stuck` the one that has waited longest, for `offline_with_job` and `offline` the one that the worker
+    /// had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<JobId>,
     /// The name of the worker, or of the job's configuration.
@@ -107,8 +108,11 @@ pub enum AlertCode {
     TokenShared,
     /// The worker's token has expired.
     TokenExpired,
-    /// The worker went offline while it had a job.
+    /// The worker went offline while it had a job, and the job does not run elsewhere yet.
     OfflineWithJob,
+    /// The worker fell silent while it had a job, and has not returned. The job runs elsewhere, or has ended. A drain ends
+    /// this alert.
+    Offline,
     /// Several attempts in a row failed on the worker, each within a minute.
     FastFailures,
     /// Jobs with the same requirements have been pending for more than a minute, and no worker will run them without an

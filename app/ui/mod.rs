@@ -34,6 +34,7 @@ pub mod job_status;
 mod live;
 mod locales;
 mod logs;
+mod losses;
 mod notifications;
 pub(crate) mod permissions;
 mod timeline;

@@ -50,8 +50,13 @@ pub enum AlertKind {
     },
     /// The worker's token has expired.
     TokenExpired,
-    /// The worker is offline; this job still has a lease of it, or was lost with it and is pending.
+    /// The worker is offline; this job was lost with it and does not run elsewhere yet.
     OfflineWithJob {
+        /// The job.
+        job: JobId,
+    },
+    /// The worker fell silent while it ran this job, and has not returned. The job runs elsewhere, or has ended.
+    Offline {
         /// The job.
         job: JobId,
     },
@@ -153,6 +158,7 @@ impl AlertKind {
             | Self::MoreStuck { .. }
             | Self::GpusUnavailable { .. }
             | Self::HostUnhealthy { .. }
+            | Self::Offline { .. }
             | Self::DrainOverdue
             | Self::TokenExpiring { .. }
             | Self::TlsUnverified => Severity::Warning,
@@ -168,8 +174,10 @@ pub struct WorkerContext<'w> {
     pub worker: &'w Worker,
     /// Its token.
     pub credential: &'w WorkerCredential,
-    /// A job that it runs, or that was lost with it and is pending.
+    /// A job that it has.
     pub job: Option<&'w JobId>,
+    /// A job that was lost when it went offline, and does not run elsewhere yet.
+    pub waiting_job: Option<&'w JobId>,
 }
 
 /// Returns the alerts of a worker. `newest` is the server's own version.
@@ -185,9 +193,16 @@ pub fn worker_alerts(subject: WorkerContext<'_>, newest: &str, now: Timestamp) -
 
 type DatedAlertKind = (AlertKind, Option<Timestamp>);
 
-fn offline_alert(subject: WorkerContext<'_>) -> Option<DatedAlertKind> {
-    let ConnectionState::Offline { since, .. } = &subject.worker.connection else { return None };
-    Some((AlertKind::OfflineWithJob { job: subject.job?.clone() }, Some(*since)))
+/// A worker that disconnects raises no alert while it may return to its job: an operator has stopped its agent. A drain
+/// says that an operator knows of the outage.
+fn offline_alert(WorkerContext { worker, waiting_job, .. }: WorkerContext<'_>) -> Option<DatedAlertKind> {
+    let ConnectionState::Offline { since, lost_job, .. } = &worker.connection else { return None };
+    let kind = match (waiting_job, lost_job) {
+        (Some(job), _) => AlertKind::OfflineWithJob { job: job.clone() },
+        (None, Some(job)) if worker.drain.is_none() => AlertKind::Offline { job: job.clone() },
+        (None, _) => return None,
+    };
+    Some((kind, Some(*since)))
 }
 
 fn token_conflict_alert(worker: &Worker) -> Option<DatedAlertKind> {

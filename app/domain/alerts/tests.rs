@@ -20,7 +20,11 @@ fn found_alerts(
     job: Option<&JobId>,
     now: Timestamp,
 ) -> Vec<DatedAlertKind> {
-    let entries = worker_alerts(WorkerContext { worker, credential, job }, "0.2.0", now);
+    context_alerts(WorkerContext { worker, credential, job, waiting_job: None }, now)
+}
+
+fn context_alerts(context: WorkerContext<'_>, now: Timestamp) -> Vec<DatedAlertKind> {
+    let (entries, worker) = (worker_alerts(context, "0.2.0", now), context.worker);
     let about = AlertSubject::Worker(worker.id.clone(), worker.name.clone());
     assert!(entries.iter().all(|entry| entry.subject == about), "{entries:?}");
     entries.into_iter().map(|entry| (entry.kind, entry.since)).collect()
@@ -43,10 +47,34 @@ fn healthy_worker_has_no_alerts() {
 }
 
 #[test]
-fn offline_worker_with_a_job_raises_an_alert() {
-    let (gone, job) = (worker(1, &[80], 1).went_offline(NOW, OfflineCause::HeartbeatTimeout), job_id(1));
-    assert_eq!(found_kinds(&gone, Some(&job), NOW + HOUR), [(AlertKind::OfflineWithJob { job }, Some(NOW))]);
-    assert_eq!(found_kinds(&gone, None, NOW + HOUR), []);
+fn worker_that_lost_a_job_raises_an_alert_until_it_returns_or_drains() {
+    let (online, job) = (worker(1, &[80], 1), job_id(1));
+    let silent = online.clone().went_offline(NOW, OfflineCause::HeartbeatTimeout);
+    let lost = silent.clone().with_lost_job(Some(job.clone()));
+    let disconnected = online.clone().went_offline(NOW, OfflineCause::Disconnected);
+    let critical = || vec![(AlertKind::OfflineWithJob { job: job.clone() }, Some(NOW))];
+    let warning = || vec![(AlertKind::Offline { job: job.clone() }, Some(NOW))];
+    let drained = lost.clone().drained(NOW, None, None);
+    let returned = lost.clone().registered(NOW, Capability::default(), WorkerKind::Persistent);
+    for (worker, held, waiting, expected) in [
+        (&silent, false, false, vec![]),
+        (&lost, false, true, critical()),
+        (&lost, false, false, warning()),
+        (&drained, false, true, critical()),
+        (&drained, false, false, vec![]),
+        (&returned, false, true, vec![]),
+        // Its trainer continues, and its agent may return within the heartbeat timeout.
+        (&disconnected, true, false, vec![]),
+        (&disconnected, false, true, critical()),
+        (&disconnected, false, false, vec![]),
+    ] {
+        let credential = WorkerCredential::new("a");
+        let (held, waiting) = (held.then_some(&job), waiting.then_some(&job));
+        let context = WorkerContext { worker, credential: &credential, job: held, waiting_job: waiting };
+        assert_eq!(context_alerts(context, NOW + HOUR), expected, "{context:?}");
+    }
+    assert_eq!(critical()[0].0.severity(), Severity::Critical);
+    assert_eq!(warning()[0].0.severity(), Severity::Warning);
 }
 
 #[test]

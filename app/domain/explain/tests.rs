@@ -4,9 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, spec, unseen_worker, with_unavailable_gpus, worker, worker_id,
+    LEASE_DURATION, NOW, WORKER_SILENT, gpu_demand, job, job_id, label, spec, unseen_worker, with_unavailable_gpus,
+    worker, worker_id,
 };
-use crate::domain::job::{AttemptLoss, Demand, JobSpec, JobTarget};
+use crate::domain::job::{Demand, JobSpec, JobTarget};
 use crate::domain::plan::{ConcurrencyLimits, STARVATION_AFTER};
 use crate::domain::worker::OfflineCause;
 
@@ -85,7 +86,7 @@ fn only_the_assigned_worker_has_no_blockers() {
 fn lost_job_waits_for_its_back_off() {
     let lost = any_gpu_job(1).offered(NOW, worker_id(9), vec![], NOW).expect("queued").lost(
         NOW,
-        AttemptLoss::WorkerOffline,
+        WORKER_SILENT,
         LEASE_DURATION,
     );
     let workers = [worker(1, &[80], 1)];

@@ -215,7 +215,9 @@ impl SimulatedServer {
 
     fn lose_leases(&mut self, worker: usize) {
         self.change_leased(worker, Job::offer_withdrawn);
-        self.change_leased(worker, |job, now| job.lost(now, AttemptLoss::WorkerOffline, HEARTBEAT_TIMEOUT));
+        let cause = self.workers[worker].as_ref().and_then(Worker::offline_cause);
+        let loss = AttemptLoss::WorkerOffline(cause.unwrap_or(OfflineCause::HeartbeatTimeout));
+        self.change_leased(worker, |job, now| job.lost(now, loss.clone(), HEARTBEAT_TIMEOUT));
     }
 
     fn remove(&mut self, worker: usize) -> PlanningTrigger {

@@ -1,5 +1,6 @@
 //! Why attempts and jobs fail.
 
+use crate::domain::causes::{LossCode, OfflineCause};
 use crate::domain::time::Millis;
 
 /// Why an attempt or a job failed.
@@ -27,11 +28,15 @@ pub enum AttemptLoss {
     /// The agent registered again without it.
     UnknownToAgent,
     /// The worker went offline.
-    WorkerOffline,
+    WorkerOffline(OfflineCause),
     /// The agent stopped it for reasons other than the job (shutdown, exit code 75, …).
     Requeued(String),
     /// The deadline of its worker's drain passed.
     Evicted,
+    /// The agent stopped it, and the server had not requested that.
+    StoppedByAgent,
+    /// An older agent accepted it and never started the trainer.
+    NeverStarted,
     /// The trainer failed, and the submit allows retries on failure.
     TrainerFailed {
         /// The exit code.
@@ -39,4 +44,32 @@ pub enum AttemptLoss {
         /// The error text.
         error: String,
     },
+}
+
+impl AttemptLoss {
+    /// Returns its code.
+    pub fn code(&self) -> LossCode {
+        match self {
+            Self::UnknownToAgent => LossCode::UnknownToAgent,
+            Self::WorkerOffline(cause) => (*cause).into(),
+            Self::Requeued(reason) if reason.is_empty() => LossCode::Returned,
+            Self::Requeued(_) => LossCode::ReturnedWithReason,
+            Self::Evicted => LossCode::Evicted,
+            Self::StoppedByAgent => LossCode::StoppedByAgent,
+            Self::NeverStarted => LossCode::NeverStarted,
+            Self::TrainerFailed { .. } => LossCode::TrainerFailed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_reason_of_the_agent_has_a_code_that_refers_to_it() {
+        let returned = |reason: &str| AttemptLoss::Requeued(reason.to_owned()).code();
+        assert_eq!((returned(""), returned("no CUDA")), (LossCode::Returned, LossCode::ReturnedWithReason));
+        assert_eq!(AttemptLoss::WorkerOffline(OfflineCause::Disconnected).code(), LossCode::Disconnected);
+    }
 }

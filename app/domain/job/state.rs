@@ -4,6 +4,7 @@
 //! needs no change for a new state. Each `match` here and in the transitions names all states, so that the compiler
 //! finds what a new one must decide.
 
+use super::super::causes::OfflineCause;
 use super::super::ids::{AttemptNumber, WorkerId};
 use super::super::job_status::JobStatus;
 use super::super::time::{Millis, Timestamp};
@@ -169,7 +170,7 @@ impl JobState {
     /// Returns a state with this status and all of its data, for tests.
     #[cfg(any(test, feature = "native"))]
     pub fn example(status: JobStatus, lease: Lease, since: Timestamp) -> Self {
-        let loss = AttemptLoss::WorkerOffline;
+        let loss = AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout);
         match status {
             JobStatus::Queued => {
                 let previous = Some(PreviousAttempt { lease, loss: Some(loss) });
@@ -183,6 +184,14 @@ impl JobState {
             JobStatus::Failed => Self::Failed { at: since, lease, failure: JobFailure::Lost(loss) },
             JobStatus::Cancelled => Self::Cancelled { at: since, lease: Some(lease) },
         }
+    }
+
+    /// Returns how the last attempt was lost, if the job waits or failed because of it.
+    pub fn loss(&self) -> Option<&AttemptLoss> {
+        if let Self::Failed { failure: JobFailure::Lost(loss), .. } = self {
+            return Some(loss);
+        }
+        self.waiting()?.loss()
     }
 
     const fn since(&self) -> Timestamp {

@@ -5,7 +5,7 @@ mod losses;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::fixtures::{LEASE_DURATION, spec};
+use crate::domain::fixtures::{LEASE_DURATION, WORKER_SILENT, spec};
 use crate::domain::ids::WorkerId;
 use crate::domain::job_status::{CancelEffect, JobStatus};
 
@@ -58,7 +58,7 @@ fn situations() -> [(&'static str, Job); 12] {
     [
         ("submitted", submitted),
         ("expired", offered.clone().offer_expired(Timestamp(NOW.0 + 30_000))),
-        ("lost", running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION)),
+        ("lost", running.clone().lost(NOW, WORKER_SILENT, LEASE_DURATION)),
         ("evicted", after(running.clone(), AttemptReport::Evicted)),
         ("offered", offered),
         ("starting", starting),
@@ -198,7 +198,7 @@ fn cancel_transition_table() {
     assert_eq!(cancel(after(offered(), AttemptReport::Running)), Ok("cancelling"));
     let cancelling = after(offered(), AttemptReport::Running).cancelled(NOW).expect("running");
     assert_eq!(cancelling.clone().cancelled(Timestamp(5)), Ok(cancelling.clone()));
-    assert_eq!(name(&cancelling.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION)), "cancelled");
+    assert_eq!(name(&cancelling.clone().lost(NOW, WORKER_SILENT, LEASE_DURATION)), "cancelled");
     assert_eq!(cancel(after(cancelling, AttemptReport::Cancelled)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), AttemptReport::Completed)), Err(JobTransitionError::AlreadyEnded));
     assert_eq!(cancel(after(offered(), failed())), Err(JobTransitionError::AlreadyEnded));
@@ -321,7 +321,7 @@ fn apply(job: Job, command: JobCommand, now: Timestamp) -> Job {
         JobCommand::Offer(w) => job.offered(now, worker(w), vec![], Timestamp(now.0 + 5)).unwrap_or(before),
         JobCommand::Expire => job.offer_expired(now),
         JobCommand::Cancel => job.cancelled(now).unwrap_or(before),
-        JobCommand::Lose => job.lost(now, AttemptLoss::WorkerOffline, LEASE_DURATION),
+        JobCommand::Lose => job.lost(now, WORKER_SILENT, LEASE_DURATION),
         JobCommand::Report(w, a, r) => job.reported(now, &worker(w), AttemptNumber(a), r).unwrap_or(before),
     }
 }

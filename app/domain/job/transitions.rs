@@ -246,10 +246,7 @@ impl Job {
                 let failure = JobFailure::RuntimeExceeded { allowed };
                 self.into_state(JobState::Failed { at: now, lease, failure })
             }
-            AttemptReport::Cancelled => {
-                let loss = AttemptLoss::Requeued("the agent stopped it without a request".to_owned());
-                self.requeued(now, lease, loss)
-            }
+            AttemptReport::Cancelled => self.requeued(now, lease, AttemptLoss::StoppedByAgent),
             AttemptReport::Requeue { error } => self.requeued(now, lease, AttemptLoss::Requeued(error)),
             AttemptReport::Evicted => self.requeued_without_loss(now, lease, AttemptLoss::Evicted),
             AttemptReport::HostUnhealthy { error } => {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::fixtures::{
-    LEASE_DURATION, NOW, gpu_demand, job, job_id, label, with_unavailable_gpus, worker, worker_id,
+    LEASE_DURATION, NOW, WORKER_SILENT, gpu_demand, job, job_id, label, with_unavailable_gpus, worker, worker_id,
 };
 use crate::domain::ids::AttemptNumber;
-use crate::domain::job::{AttemptLoss, AttemptReport, Demand};
+use crate::domain::job::{AttemptReport, Demand};
 use crate::domain::worker::Worker;
 
 fn assigned_pairs(jobs: &[Job], workers: &[Worker]) -> Vec<(JobId, WorkerId)> {
@@ -105,7 +105,7 @@ fn only_queued_and_eligible_jobs_are_assigned() {
     let workers = [worker(1, &[80], 1)];
     let held = running(1, 9, &[]);
     assert_eq!(assigned_pairs(std::slice::from_ref(&held), &workers), []);
-    let lost = held.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let lost = held.lost(NOW, WORKER_SILENT, LEASE_DURATION);
     let at = |moment| {
         plan(std::slice::from_ref(&lost), PlannerFleet::new(&workers, &[], ConcurrencyLimits::default()), moment)
     };

@@ -5,12 +5,14 @@
 pub mod credential;
 mod deletion;
 mod edit;
+mod offline;
 mod status;
 pub mod status_timeline;
 pub mod takeovers;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use super::causes::OfflineCause;
 pub use edit::WorkerEdit;
 pub use status::{ConnectionStatus, WorkerState};
 
@@ -74,16 +76,9 @@ pub enum ConnectionState {
         capability: Capability,
         /// Why it is offline.
         cause: OfflineCause,
+        /// A job that it ran when it fell silent.
+        lost_job: Option<JobId>,
     },
-}
-
-/// Why a worker is offline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfflineCause {
-    /// The agent disconnected.
-    Disconnected,
-    /// No contact for longer than the heartbeat timeout.
-    HeartbeatTimeout,
 }
 
 /// A drain: the worker finishes its jobs and accepts no new ones.
@@ -365,7 +360,7 @@ impl Worker {
     pub fn went_offline(self, now: Timestamp, cause: OfflineCause) -> Self {
         match self.connection {
             ConnectionState::Connecting { capability, .. } | ConnectionState::Online { capability, .. } => Self {
-                connection: ConnectionState::Offline { since: now, capability, cause },
+                connection: ConnectionState::Offline { since: now, capability, cause, lost_job: None },
                 unassigned_run: None,
                 finishing_since: None,
                 ..self

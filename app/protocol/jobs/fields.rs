@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::overrides::{self, OverrideDiff, OverrideValues};
 use super::{AttemptView, ProgressView};
 use crate::domain::allowed_values::AllowedValues;
+use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, JobId, WorkerId};
 use crate::domain::labels::Labels;
 use crate::domain::priority::{DEFAULT_PRIORITY, MAX_PRIORITY};
@@ -253,6 +254,9 @@ pub struct JobView {
     pub progress: Option<ProgressView>,
     /// Why it failed or was requeued: the first line is the summary, further lines are details.
     pub error: Option<String>,
+    /// Why its last attempt was lost, if it was requeued or failed because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_code: Option<LossCode>,
     /// The line of the newest attempt's log with the error, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_line: Option<u64>,
@@ -307,6 +311,7 @@ impl JobView {
             fits_none: true,
             progress: Some(ProgressView::example()),
             error: Some("ValueError: no images".to_owned()),
+            loss_code: None,
             error_line: Some(17),
             attempts: Some(vec![AttemptView::example(worker_id)]),
         }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::fields::{JobView, JobsQuery, SubmitJob};
 use super::status::JobStatus;
+use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, WorkerId};
 use crate::domain::time::Timestamp;
 use crate::protocol::agents::ProgressPoint;
@@ -140,6 +141,9 @@ pub struct AttemptView {
     pub outcome: Option<String>,
     /// The error: the first line is the summary, further lines are details.
     pub error: Option<String>,
+    /// Why it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_code: Option<LossCode>,
     /// The line of its log with the error, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_line: Option<u64>,

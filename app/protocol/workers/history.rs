@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::causes::LossCode;
 use crate::domain::ids::{AttemptNumber, JobId};
 use crate::domain::time::Timestamp;
 use crate::protocol::audit::AuditLogEvent;
@@ -56,6 +57,9 @@ pub struct WorkerAttempt {
     pub outcome: Option<String>,
     /// The error.
     pub error: Option<String>,
+    /// Why it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_code: Option<LossCode>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
 }

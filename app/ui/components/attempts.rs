@@ -12,6 +12,7 @@ use crate::protocol::jobs::{AttemptView, JobView};
 use crate::ui::checkpoints::CheckpointFiles;
 use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
+use crate::ui::losses::loss_sentence;
 
 /// The panel of the attempts; each row links to the log of its attempt.
 #[component]
@@ -61,7 +62,7 @@ fn AttemptRow(job: JobId, attempt: AttemptView) -> impl IntoView {
     let resumes_from = attempt.resumed_from_step.map(|step| words.job.goes_on.of(words.format_integer(step)));
     let in_log = attempt.error_line.map(|line| log_line_url(&job, attempt.attempt, line));
     let remark = match attempt.error {
-        Some(error) => view! { <FailureReasonLine error=error/> }.into_erased(),
+        Some(error) => view! { <FailureReasonLine error=loss_sentence(attempt.loss_code, &error)/> }.into_erased(),
         None => exit.map(|exit| view! { <span class="row-sub">{exit}</span> }).into_erased(),
     };
     let name = attempt.worker_name.unwrap_or_else(|| words.job.deleted_worker.to_owned());

@@ -14,6 +14,7 @@ use crate::ui::erase::Erase;
 use crate::ui::i18n::t;
 use crate::ui::job_status::status_hint;
 use crate::ui::locales::words::Job;
+use crate::ui::losses::job_error;
 
 /// The progress if there is some, otherwise what the job waits for or how it ended.
 #[component]
@@ -52,7 +53,7 @@ pub(crate) fn JobProgressPanel(detail: Memo<JobView>) -> impl IntoView {
 /// Returns the error of a job, and the URL of its line in the log.
 fn failure_reason(job: &JobView) -> Option<(String, Option<String>)> {
     let log = job.error_line.map(|line| log_line_url(&job.job_id, job.attempt, line));
-    Some((job.error.clone()?, log))
+    Some((job_error(job)?, log))
 }
 
 fn has_no_text(words: &Job, job: &JobView) -> bool {

@@ -12,6 +12,7 @@ use crate::protocol::status::{JobPhase, JobStatus};
 use crate::ui::erase::Erase;
 use crate::ui::format;
 use crate::ui::i18n::t;
+use crate::ui::losses::job_error;
 
 /// A table of jobs that follows its signal.
 #[component]
@@ -67,7 +68,7 @@ pub(crate) fn status_remark(job: &JobView) -> Option<AnyView> {
         |place| if job.fits_none { words.fits_none.to_owned() } else { words.position.of(t().format_integer(place)) };
     let place = job.queue_position.map(position_text);
     let attempt = (job.attempt.0 > 1).then(|| words.attempt.with(&[&job.attempt.0, &job.max_attempts]));
-    let remarks: Vec<_> = place.into_iter().chain(attempt).chain(job.error.clone()).collect();
+    let remarks: Vec<_> = place.into_iter().chain(attempt).chain(job_error(job)).collect();
     (!remarks.is_empty()).then(|| view! { <FailureReasonLine error=remarks.join(" · ")/> }.into_erased())
 }
 

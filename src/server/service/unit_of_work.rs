@@ -8,7 +8,7 @@ use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{AttemptLoss, Job, JobFailure, JobState, Lease, PreviousAttempt, Waiting};
 use app::domain::time::Timestamp;
 use app::domain::trace_context::TraceContext;
-use app::domain::worker::Worker;
+use app::domain::worker::{OfflineCause, Worker};
 use app::protocol::topic::Topic;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -273,7 +273,7 @@ impl<'t> UnitOfWork<'t> {
         if wait && before.state.status() != after.state.status() {
             return Ok(());
         }
-        let end = |outcome, error, exit_code| AttemptEnd { at: self.now, outcome, error, exit_code };
+        let end = |outcome, error, exit_code| AttemptEnd { at: self.now, outcome, error, loss_code: None, exit_code };
         let (attempt, end) = match &after.state {
             JobState::Starting { lease, .. } | JobState::Running { lease, .. } => {
                 if before.state.waiting().is_some() {
@@ -294,7 +294,8 @@ impl<'t> UnitOfWork<'t> {
             }
             JobState::Queued(Waiting { previous: Some(PreviousAttempt { lease, loss: Some(loss) }), .. })
             | JobState::Failed { lease, failure: JobFailure::Lost(loss), .. } => {
-                (lease.attempt, end("lost", Some(describe_loss(loss)), loss_exit_code(loss)))
+                let ended = end("lost", Some(describe_loss(loss)), loss_exit_code(loss));
+                (lease.attempt, AttemptEnd { loss_code: Some(loss.code()), ..ended })
             }
             JobState::Completed { lease, .. } => (lease.attempt, end("completed", None, Some(0))),
             // A lost attempt stays lost if its job is cancelled while it waits.
@@ -334,8 +335,11 @@ fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
             (AuditAction::JobCancelled, before.active_lease().map_or(Value::Null, lease_detail))
         }
         JobState::Failed { lease: last, failure, .. } => {
-            let detail =
+            let mut detail =
                 json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_failure(failure)});
+            if let JobFailure::Lost(loss) = failure {
+                detail["loss_code"] = json!(loss.code());
+            }
             (AuditAction::JobFailed, detail)
         }
     }
@@ -344,7 +348,9 @@ fn describe_change(before: &Job, after: &Job) -> (AuditAction, Value) {
 fn describe_requeue(waiting: &Waiting) -> (AuditAction, Value) {
     match &waiting.previous {
         Some(PreviousAttempt { lease: last, loss: Some(loss) }) => {
-            let detail = json!({"attempt": last.attempt, "worker_id": last.worker, "reason": describe_loss(loss)});
+            let (reason, loss_code) = (describe_loss(loss), loss.code());
+            let detail =
+                json!({"attempt": last.attempt, "worker_id": last.worker, "reason": reason, "loss_code": loss_code});
             (AuditAction::JobRequeued, detail)
         }
         Some(PreviousAttempt { lease, loss: None }) => (AuditAction::JobOfferExpired, lease_detail(lease)),
@@ -369,19 +375,29 @@ pub fn describe_failure(failure: &JobFailure) -> String {
     }
 }
 
-/// Describes a loss.
+/// Describes a loss for the audit log and API clients. Pages have sentences of their own for its code.
 pub fn describe_loss(loss: &AttemptLoss) -> String {
     match loss {
         AttemptLoss::UnknownToAgent => {
             "The agent reconnected without the job; its host was probably restarted.".to_owned()
         }
-        AttemptLoss::WorkerOffline => {
-            "The worker went offline: heartbeat timeout, or its agent disconnected.".to_owned()
+        AttemptLoss::WorkerOffline(cause) => describe_offline_cause(*cause).to_owned(),
+        AttemptLoss::StoppedByAgent => "The agent stopped it without a request.".to_owned(),
+        AttemptLoss::NeverStarted => {
+            "The older agent accepted the job and never started the trainer; see the agent's log.".to_owned()
         }
         AttemptLoss::Evicted => "The worker's drain deadline passed.".to_owned(),
         AttemptLoss::Requeued(why) if why.is_empty() => "The agent returned the job.".to_owned(),
         AttemptLoss::Requeued(why) => why.clone(),
         AttemptLoss::TrainerFailed { exit_code, error } => describe_trainer_failure(*exit_code, error),
+    }
+}
+
+const fn describe_offline_cause(cause: OfflineCause) -> &'static str {
+    match cause {
+        OfflineCause::HeartbeatTimeout => "The worker went offline: its heartbeats stopped (heartbeat timeout).",
+        OfflineCause::Disconnected => "The worker went offline: its agent disconnected.",
+        OfflineCause::TokenRotated => "The worker went offline: its token was rotated.",
     }
 }
 
@@ -396,8 +412,11 @@ fn describe_trainer_failure(exit_code: Option<i32>, error: &str) -> String {
 fn loss_exit_code(loss: &AttemptLoss) -> Option<i32> {
     match loss {
         AttemptLoss::TrainerFailed { exit_code, .. } => *exit_code,
-        AttemptLoss::UnknownToAgent | AttemptLoss::WorkerOffline | AttemptLoss::Evicted | AttemptLoss::Requeued(_) => {
-            None
-        }
+        AttemptLoss::UnknownToAgent
+        | AttemptLoss::WorkerOffline(_)
+        | AttemptLoss::Evicted
+        | AttemptLoss::StoppedByAgent
+        | AttemptLoss::NeverStarted
+        | AttemptLoss::Requeued(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::domain::job::transitions::HOLD_SLACK;
 
 #[test]
 fn lost_attempt_is_recovered_until_the_next_offer() {
-    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
     let back = after(lost.clone(), AttemptReport::Running);
     assert_eq!(back.active_lease().map(|lease| lease.attempt), Some(AttemptNumber(1)));
     assert_eq!(back.losses, 1);
@@ -20,10 +20,11 @@ fn job_fails_after_its_last_retry() {
     for attempt in 1..=4 {
         job = job.offered(NOW, worker(1), vec![], NOW).expect("queued");
         job = job.reported(NOW, &worker(1), AttemptNumber(attempt), AttemptReport::Running).expect("current");
-        job = job.lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+        job = job.lost(NOW, WORKER_SILENT, LEASE_DURATION);
         assert_eq!(job.losses, attempt);
     }
-    assert!(matches!(job.state, JobState::Failed { failure: JobFailure::Lost(AttemptLoss::WorkerOffline), .. }));
+    assert_eq!(job.state.loss(), Some(&WORKER_SILENT), "it failed because of it");
+    assert_eq!(job.state.status(), JobStatus::Failed);
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn eviction_is_not_a_loss_and_has_no_back_off() {
         panic!("not queued")
     };
     assert_eq!((*not_before, &previous.loss), (None, &Some(AttemptLoss::Evicted)));
-    let lost = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let lost = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
     assert_eq!(after(lost.clone(), AttemptReport::Evicted), lost, "an earlier loss stays a loss");
 }
 
@@ -92,7 +93,7 @@ fn attempt_over_its_time_limit_fails_when_stopped() {
 fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
     let mut running = after(offered(), AttemptReport::Running);
     running.spec.exclusive = true;
-    let lost = running.clone().lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let lost = running.clone().lost(NOW, WORKER_SILENT, LEASE_DURATION);
     assert_eq!(
         (lost.hold_until, lost.earliest_offer()),
         (Some(NOW + LEASE_DURATION), Some(NOW + LEASE_DURATION)),
@@ -111,6 +112,6 @@ fn exclusive_job_is_delayed_until_an_unreported_trainer_must_have_stopped() {
         running.clone().cancelled(NOW).expect("running").lost(NOW, AttemptLoss::UnknownToAgent, LEASE_DURATION);
     let again = cancelled.retried(job_id(2), later, "ada".to_owned(), 50).expect("ended");
     assert_eq!((name(&cancelled), again.earliest_offer()), ("cancelled", Some(NOW + LEASE_DURATION)));
-    let plain = after(offered(), AttemptReport::Running).lost(NOW, AttemptLoss::WorkerOffline, LEASE_DURATION);
+    let plain = after(offered(), AttemptReport::Running).lost(NOW, WORKER_SILENT, LEASE_DURATION);
     assert_eq!((plain.hold_until, plain.clone().hold_renewed(later, LEASE_DURATION)), (None, plain));
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::header::{JobHeader, job_error};
 use super::tabs::JobTab;
 use crate::domain::audit_action::AuditAction;
+use crate::domain::causes::LossCode;
 use crate::domain::ids::JobId;
 use crate::domain::text::split_headline;
 use crate::domain::time::Timestamp;
@@ -21,6 +22,7 @@ use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::losses::{failure_sentence, loss_sentence};
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 
 #[component]
@@ -103,6 +105,7 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
     };
     // The full text is in the details of the entry.
     let reason = || split_headline(&detail("reason")).0.to_owned();
+    let loss = event.detail["loss_code"].as_str().and_then(LossCode::parse);
     let attempt = detail("attempt");
     let worker = worker_label(names, &detail("worker_id"));
     let both: &[&dyn std::fmt::Display] = &[&attempt, &worker];
@@ -118,11 +121,11 @@ fn event_sentence(action: AuditAction, event: &AuditLogEvent, names: &WorkerName
             let until = Timestamp::parse_rfc3339(&detail("until")).map(|at| use_clock().format_timestamp(at));
             words.held.of(until.unwrap_or_else(|| detail("until")))
         }
-        AuditAction::JobRequeued => words.requeued.with(&[&attempt, &reason()]),
+        AuditAction::JobRequeued => words.requeued.with(&[&attempt, &loss_sentence(loss, &reason())]),
         AuditAction::JobCancelling => words.cancelling.of(worker),
         AuditAction::JobCancelled => words.cancelled.to_owned(),
         AuditAction::JobCompleted => words.completed.with(both),
-        AuditAction::JobFailed => words.failed.of(reason()),
+        AuditAction::JobFailed => words.failed.of(failure_sentence(loss, &reason())),
         AuditAction::SecretsDelivered => words.secrets_delivered.with(&[&attempt, &join_names(&event.detail["names"])]),
         _ => return None,
     })

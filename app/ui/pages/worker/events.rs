@@ -10,6 +10,7 @@ use super::jobs::{page_links, part_from_url};
 use super::tabs::WorkerTab;
 use crate::domain::access::Permission;
 use crate::domain::audit_action::AuditAction;
+use crate::domain::causes::{OfflineCause, StreamEndCause};
 use crate::domain::ids::WorkerId;
 use crate::domain::text::escape;
 use crate::domain::time::Timestamp;
@@ -128,11 +129,16 @@ fn event_details(event: &AuditLogEvent) -> Vec<String> {
             let agent = text("agent_version").map(|version| language.worker.contact_agent.of(version));
             vec![gpu_models_text(&detail["gpus"]), text("hostname"), agent, text("unhealthy_reason")]
         }
-        AuditAction::WorkerConnecting => vec![detail["cause"].is_string().then(|| words.server_stopped.to_owned())],
-        AuditAction::WorkerOffline => vec![text("cause").map(|cause| match cause.as_str() {
-            "disconnected" => words.agent_shut_down.to_owned(),
-            "heartbeat timeout" => words.heartbeat_timed_out.to_owned(),
-            _ => cause,
+        AuditAction::WorkerConnecting => vec![text("cause").map(|cause| match StreamEndCause::parse(&cause) {
+            Some(StreamEndCause::ServerStopped) => words.stream_ends.server_stopped.to_owned(),
+            None => cause,
+        })],
+        AuditAction::WorkerOffline => vec![text("cause").map(|cause| match OfflineCause::parse(&cause) {
+            Some(OfflineCause::HeartbeatTimeout) => words.offline_causes.heartbeat_timeout.to_owned(),
+            Some(OfflineCause::Disconnected) => words.offline_causes.disconnected.to_owned(),
+            Some(OfflineCause::TokenRotated) => words.offline_causes.token_rotated.to_owned(),
+            // Earlier entries have a text.
+            None => cause,
         })],
         AuditAction::WorkerDrained => vec![text("reason"), moment("deadline").map(|at| words.until.of(at))],
         AuditAction::WorkerGpus => vec![
@@ -203,8 +209,16 @@ mod tests {
             describe("worker.registered", registration),
             ["2\u{a0}×\u{a0}A100, 1\u{a0}×\u{a0}H100", "rack\\u{202e}1", "agent 0.1.0"]
         );
-        assert_eq!(describe("worker.offline", json!({"cause": "disconnected"})), ["Agent shut down."]);
-        assert_eq!(describe("worker.offline", json!({"cause": "odd"})), ["odd"]);
+        for (event, cause, sentence) in [
+            ("worker.offline", "disconnected", "Agent shut down."),
+            ("worker.offline", "heartbeat_timeout", "Heartbeat timeout."),
+            ("worker.offline", "token_rotated", "Its token was rotated."),
+            ("worker.offline", "heartbeat timeout", "heartbeat timeout"),
+            ("worker.connecting", "server_stopped", "The connected server stopped."),
+            ("worker.connecting", "odd", "odd"),
+        ] {
+            assert_eq!(describe(event, json!({"cause": cause})), [sentence], "{event} {cause}");
+        }
         let broken = json!({"unavailable": [{"index": 3, "detail": "XID 79"}], "available": []});
         assert_eq!(describe("worker.gpus_changed", broken), ["Unavailable: GPU 3 (XID 79)"]);
         assert_eq!(describe("worker.health_changed", json!({"unhealthy_reason": null})), ["Accepts jobs again."]);

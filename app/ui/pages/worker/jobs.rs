@@ -22,6 +22,7 @@ use crate::ui::erase::Erase;
 use crate::ui::format::short_id;
 use crate::ui::glyph::Glyph;
 use crate::ui::i18n::t;
+use crate::ui::losses::loss_sentence;
 use crate::ui::page_query::{from_params, jobs_url, query_string};
 use crate::ui::pages::server_rendered_page::server_rendered_page;
 
@@ -129,6 +130,7 @@ fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
     let which = format!("{} · {}", words.log.attempt.of(attempt.attempt.0), short_id(job));
     let exit = attempt.exit_code.filter(|code| *code != 0).map(|code| format!("{} {code}", words.job.exit_code));
     let until = attempt.ended_at;
+    let error = attempt.error.map(|error| loss_sentence(attempt.loss_code, &error));
     view! {
         <tr>
             <th scope="row">
@@ -137,7 +139,7 @@ fn AttemptHistoryRow(attempt: WorkerAttempt) -> impl IntoView {
             </th>
             <td>
                 <StatusBadge style=outcome_style(&words.status, attempt.outcome.as_deref())/>
-                {attempt.error.or(exit).map(|why| view! { <FailureReasonLine error=why/> })}
+                {error.or(exit).map(|why| view! { <FailureReasonLine error=why/> })}
             </td>
             <td class="num max-lg:hidden">{words.format_integer(attempt.gpus.into())}</td>
             <td class="text-muted max-lg:hidden"><RelativeTime at=attempt.offered_at/></td>

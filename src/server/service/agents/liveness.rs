@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use app::domain::audit::AuditAction;
-use app::domain::ids::WorkerId;
+use app::domain::ids::{JobId, WorkerId};
 use app::domain::liveness::LivenessVerdict;
 use app::domain::time::Timestamp;
 use app::domain::worker::OfflineCause;
@@ -15,7 +15,7 @@ use crate::service::agents::AgentService;
 use crate::service::context::presence::last_seen;
 use crate::service::error::ServiceError;
 use crate::service::unit_of_work::{Caller, UnitOfWork};
-use crate::service::workers::liveness::liveness_verdict;
+use crate::service::workers::liveness::{liveness_verdict, log_offline};
 use crate::service::workers::{lose_leases, remove_worker};
 use crate::store::cache::state::FleetState;
 use crate::store::workers::StoredWorker;
@@ -43,22 +43,25 @@ impl AgentService {
                 Some(LivenessVerdict::NotReturned) => !known.leased_jobs(Some(&stored.worker.id)).is_empty(),
             };
         let find = |known: &FleetState| {
-            let workers =
-                known.workers().filter(|stored| needs_action(known, stored)).map(|stored| stored.worker.id.clone());
+            let workers = known.workers().filter(|stored| needs_action(known, stored));
+            let workers = workers.map(|stored| (stored.worker.id.clone(), stored.worker.name.clone()));
             (workers.collect::<Vec<_>>(), workers_with_stops(known, now))
         };
         let (workers, stops) = self.context.read_recent().await?.with_state(find).await?;
         for worker in stops {
             self.notify_worker(worker).await?;
         }
-        for worker in workers {
+        for (worker, name) in workers {
             let id = worker.clone();
             let outcome = self.context.change(Caller::system(), move |unit| {
                 let id = id.clone();
                 Box::pin(async move { judge_and_apply(unit, &id).await })
             });
             match outcome.await {
-                Ok(Some(LivenessVerdict::HeartbeatTimeout | LivenessVerdict::NotReturned)) => {
+                Ok(Some(verdict @ (LivenessVerdict::HeartbeatTimeout | LivenessVerdict::NotReturned))) => {
+                    if verdict == LivenessVerdict::HeartbeatTimeout {
+                        log_offline(&worker, &name, OfflineCause::HeartbeatTimeout);
+                    }
                     self.readings.forget(&worker);
                     checked.offline += 1;
                 }
@@ -97,6 +100,12 @@ fn workers_with_stops(fleet_state: &FleetState, now: Timestamp) -> BTreeSet<Work
         .collect()
 }
 
+/// A job that a worker runs.
+async fn running_job(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<Option<JobId>, ServiceError> {
+    let held = unit.tx.leased_jobs(Some(worker)).await?;
+    Ok(held.into_iter().find(|job| job.state.status().is_at_work()).map(|job| job.id))
+}
+
 /// Judges again inside the transaction, and applies the verdict.
 async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Option<LivenessVerdict>, ServiceError> {
     let Some(stored) = unit.tx.worker(id).await? else { return Ok(None) };
@@ -104,8 +113,10 @@ async fn judge_and_apply(unit: &mut UnitOfWork<'_>, id: &WorkerId) -> Result<Opt
     match verdict {
         None => {}
         Some(LivenessVerdict::HeartbeatTimeout) => {
-            let after = stored.worker.clone().went_offline(unit.now, OfflineCause::HeartbeatTimeout);
-            let detail = json!({"cause": "heartbeat timeout", "last_seen": last_seen(unit.context, &stored)});
+            let cause = OfflineCause::HeartbeatTimeout;
+            let lost_job = running_job(unit, id).await?;
+            let after = stored.worker.clone().went_offline(unit.now, cause).with_lost_job(lost_job);
+            let detail = json!({"cause": cause, "last_seen": last_seen(unit.context, &stored)});
             unit.save_worker(&stored.worker, &after, AuditAction::WorkerOffline, &detail).await?;
             lose_leases(unit, id).await?;
             unit.request_planning();

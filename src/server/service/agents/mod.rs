@@ -13,6 +13,7 @@ use std::sync::Arc;
 use app::domain::allowed_values::LimitedItems;
 use app::domain::audit::AuditAction;
 use app::domain::capability::Capability;
+use app::domain::causes::StreamEndCause;
 use app::domain::gpu;
 use app::domain::ids::WorkerId;
 use app::domain::reconcile::{AttemptClaim, ClaimVerdict, judge_claim, resolve_unclaimed, would_orphan_jobs};
@@ -40,7 +41,7 @@ use crate::service::gpus::GpuService;
 use crate::service::jobs::JobService;
 use crate::service::workers::WorkerService;
 use crate::service::workers::gpu_readings::GpuReadings;
-use crate::service::workers::liveness::liveness_verdict;
+use crate::service::workers::liveness::{liveness_verdict, log_offline};
 use crate::service::workers::token_conflict::{TakeoverTracker, host_of_peer, host_of_stream};
 use crate::service::workers::tokens::{WorkerAuth, activate_token};
 use crate::store::TransactionWork;
@@ -283,21 +284,21 @@ impl AgentService {
         if disconnect.worker_id.as_ref().is_some_and(|id| *id != worker) {
             return Err(InvalidInput::OtherWorker.into());
         }
-        let gone = worker.clone();
-        self.context
-            .change(caller, move |unit| {
-                let worker = worker.clone();
-                Box::pin(async move {
-                    let before = unit.worker(&worker).await?.worker;
-                    let after = before.clone().went_offline(unit.now, OfflineCause::Disconnected);
-                    unit.save_worker(&before, &after, AuditAction::WorkerOffline, &json!({"cause": "disconnected"}))
-                        .await?;
-                    withdraw_offers(unit, &worker).await?;
-                    unit.request_planning();
-                    Ok(())
-                })
+        let (gone, cause) = (worker.clone(), OfflineCause::Disconnected);
+        let disconnected = self.context.change(caller, move |unit| {
+            let worker = worker.clone();
+            Box::pin(async move {
+                let before = unit.worker(&worker).await?.worker;
+                let after = before.clone().went_offline(unit.now, cause);
+                unit.save_worker(&before, &after, AuditAction::WorkerOffline, &json!({"cause": cause})).await?;
+                withdraw_offers(unit, &worker).await?;
+                unit.request_planning();
+                Ok((before != after).then_some(after.name))
             })
-            .await?;
+        });
+        if let Some(name) = disconnected.await? {
+            log_offline(&gone, &name, cause);
+        }
         self.readings.forget(&gone);
         Ok(())
     }
@@ -319,7 +320,7 @@ impl AgentService {
                     for before in unit.tx.workers().await?.into_iter().map(|stored| stored.worker) {
                         if let Some(stream) = before.stream_id().filter(|_| lost(&before, &living)) {
                             let after = before.clone().stream_closed(unit.now, stream);
-                            let detail = json!({"cause": "the server that held its stream has stopped"});
+                            let detail = json!({"cause": StreamEndCause::ServerStopped});
                             unit.save_worker(&before, &after, AuditAction::WorkerConnecting, &detail).await?;
                         }
                     }

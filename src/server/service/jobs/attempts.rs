@@ -50,6 +50,7 @@ pub fn attempt_view(stored: StoredAttempt, moments: AttemptTimes, log_bytes: u64
         // An attempt that was re-adopted has not ended.
         error_line: stored.error_line.filter(|_| stored.error.is_some()),
         error: stored.error,
+        loss_code: stored.loss_code,
         exit_code: stored.exit_code,
         resumed_from_step: stored.resumed_from_step,
         log_bytes,

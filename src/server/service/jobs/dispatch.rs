@@ -97,6 +97,7 @@ async fn make_offer(unit: &mut UnitOfWork<'_>, offer: PlannedOffer) -> Result<()
         ended_at: None,
         outcome: None,
         error: None,
+        loss_code: None,
         exit_code: None,
         error_line: None,
         resumed_from_step: None,
@@ -136,8 +137,7 @@ impl JobService {
 fn expire_or_requeue(fleet_state: &FleetState, job: &Job, now: Timestamp, lease: Millis) -> Job {
     let worker = job.active_lease().and_then(|lease| fleet_state.worker(&lease.worker));
     if worker.is_some_and(|stored| start_timed_out(now, &stored.worker, job)) {
-        let why = "The older agent accepted the job and never started the trainer; see the agent's log.";
-        return job.clone().lost(now, AttemptLoss::Requeued(why.to_owned()), lease);
+        return job.clone().lost(now, AttemptLoss::NeverStarted, lease);
     }
     job.clone().offer_expired(now)
 }

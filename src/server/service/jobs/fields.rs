@@ -163,6 +163,7 @@ pub(super) fn submitted_view(job: &Job) -> JobView {
         fits_none: false,
         progress: None,
         error: None,
+        loss_code: None,
         error_line: None,
         attempts: None,
     }

@@ -4,7 +4,7 @@ use app::domain::access::Permission;
 use app::domain::allowed_values::AllowedValues;
 use app::domain::explain::{Feasibility, FeasibilityCache};
 use app::domain::ids::{JobId, WorkerId};
-use app::domain::job::{Job, JobState};
+use app::domain::job::{AttemptLoss, Job, JobState};
 use app::domain::time::Timestamp;
 use app::protocol::agents::ProgressPoint;
 use app::protocol::jobs::explain::FitSummaryView;
@@ -232,6 +232,7 @@ impl JobsContext {
             fits_none: self.unmatched.contains(&job.id),
             progress: attempt.and_then(progress_view),
             error,
+            loss_code: job.state.loss().map(AttemptLoss::code),
             error_line,
             ..submitted_view(job)
         }

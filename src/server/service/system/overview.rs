@@ -6,7 +6,7 @@ use app::domain::alerts::{self, Alert, AlertKind, AlertSubject, Severity, Worker
 use app::domain::ids::{JobId, WorkerId};
 use app::domain::job::{AttemptLoss, Job};
 use app::domain::time::Timestamp;
-use app::domain::worker::WorkerState;
+use app::domain::worker::{Worker, WorkerState};
 use app::protocol::gpus::GpuCounts;
 use app::protocol::overview::{self, AlertCode, AlertView, JobTotals, OverviewView, WaitingJob};
 use app::protocol::status::{JobPhase, JobStatus};
@@ -91,8 +91,12 @@ impl SystemService {
             let before = gpus.connected();
             gpu_states(worker, &leased).for_each(|(_, state)| gpus.add(state));
             gpus_measured += self.readings.measured_count(&worker.id).min(gpus.connected() - before);
-            let job = leased.first().map(|job| &job.id).or_else(|| lost.get(&worker.id).copied());
-            let subject = WorkerContext { worker, credential: &stored.credential, job };
+            let subject = WorkerContext {
+                worker,
+                credential: &stored.credential,
+                job: leased.first().map(|job| &job.id),
+                waiting_job: lost.get(&worker.id).copied().or_else(|| waiting_lost_job(fleet_state, worker)),
+            };
             let mut found = alerts::worker_alerts(subject, env!("CARGO_PKG_VERSION"), now);
             found.extend(failing.remove(&worker.id).map(|failing| Alert {
                 kind: AlertKind::FastFailures { attempts: failing.attempts },
@@ -141,9 +145,15 @@ fn can_see(own: Option<&str>, job: &Job) -> bool {
 fn jobs_of_offline_workers(fleet_state: &FleetState) -> HashMap<WorkerId, &JobId> {
     let worker = |job: &Job| {
         let previous = job.state.waiting()?.previous.as_ref()?;
-        (previous.loss == Some(AttemptLoss::WorkerOffline)).then(|| previous.lease.worker.clone())
+        matches!(previous.loss, Some(AttemptLoss::WorkerOffline(_))).then(|| previous.lease.worker.clone())
     };
     fleet_state.queued_jobs().filter_map(|job| Some((worker(job)?, &job.id))).collect()
+}
+
+/// The job that an offline worker lost, while it waits: also if its offer to another worker is unanswered.
+fn waiting_lost_job<'k>(fleet_state: &'k FleetState, worker: &Worker) -> Option<&'k JobId> {
+    let job = fleet_state.job(worker.lost_job()?)?;
+    job.state.status().is_in_phase(JobPhase::Waiting).then_some(&job.id)
 }
 
 /// The order of workers without alerts: busy ones first.
@@ -222,6 +232,7 @@ fn alert_view(entry: Alert) -> AlertView {
         AlertKind::TokenShared { host } => AlertView { detail: told(host), ..plain(AlertCode::TokenShared) },
         AlertKind::TokenExpired => plain(AlertCode::TokenExpired),
         AlertKind::OfflineWithJob { job } => AlertView { job_id: Some(job), ..plain(AlertCode::OfflineWithJob) },
+        AlertKind::Offline { job } => AlertView { job_id: Some(job), ..plain(AlertCode::Offline) },
         AlertKind::FastFailures { attempts } => AlertView { count: Some(attempts), ..plain(AlertCode::FastFailures) },
         AlertKind::Stuck { jobs, summary } => {
             let summary = summary.as_ref().map(match_summary::fit_summary_view);

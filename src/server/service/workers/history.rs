@@ -112,6 +112,7 @@ fn attempt_view(stored: StoredAttempt, config_name: String) -> WorkerAttempt {
         ended_at: stored.ended_at,
         outcome: stored.outcome,
         error: stored.error,
+        loss_code: stored.loss_code,
         exit_code: stored.exit_code,
     }
 }

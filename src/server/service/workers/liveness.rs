@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use app::domain::ids::WorkerId;
 use app::domain::liveness::{self, LivenessVerdict};
 use app::domain::time::Timestamp;
+use app::domain::worker::OfflineCause;
 
 use crate::service::ServiceContext;
 use crate::service::context::presence::last_seen;
@@ -17,6 +18,17 @@ impl WorkerService {
         let now = self.context.now();
         if let Some(before) = self.context.presence.record(worker, LastContact { at: now, from }) {
             self.context.metrics.heartbeat_interval.observe((now - before).0.max(0).unsigned_abs() * 1_000);
+        }
+    }
+}
+
+/// Logs that a worker went offline. Its operator knows of a disconnect and of a rotation.
+pub fn log_offline(worker: &WorkerId, name: &str, cause: OfflineCause) {
+    let cause_code = cause.as_str();
+    match cause {
+        OfflineCause::HeartbeatTimeout => tracing::warn!(%worker, name, cause = cause_code, "worker: went offline"),
+        OfflineCause::Disconnected | OfflineCause::TokenRotated => {
+            tracing::info!(%worker, name, cause = cause_code, "worker: went offline");
         }
     }
 }

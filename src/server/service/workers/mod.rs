@@ -21,7 +21,7 @@ use app::domain::labels::Labels;
 use app::domain::network::{MAX_NETWORKS, Network, NetworkParseError};
 use app::domain::time::{Millis, Timestamp};
 use app::domain::worker::credential::WorkerCredential;
-use app::domain::worker::{Worker, WorkerEdit, WorkerKind};
+use app::domain::worker::{OfflineCause, Worker, WorkerEdit, WorkerKind};
 use app::protocol::status::WorkerType;
 use app::protocol::topic::Topic;
 use app::protocol::workers::{CreateWorker, DrainWorker, EditWorker};
@@ -278,9 +278,12 @@ pub async fn remove_worker(
 pub async fn lose_leases(unit: &mut UnitOfWork<'_>, worker: &WorkerId) -> Result<(), ServiceError> {
     withdraw_offers(unit, worker).await?;
     let stored = unit.tx.worker(worker).await?;
-    let lease = unit.context.policy.worker_lease(stored.as_ref().map(|stored| &stored.worker));
+    let known = stored.as_ref().map(|stored| &stored.worker);
+    let lease = unit.context.policy.worker_lease(known);
+    // Only a worker that is offline has attempts to lose here.
+    let cause = known.and_then(Worker::offline_cause).unwrap_or(OfflineCause::HeartbeatTimeout);
     for before in unit.tx.leased_jobs(Some(worker)).await? {
-        let after = before.clone().lost(unit.now, AttemptLoss::WorkerOffline, lease);
+        let after = before.clone().lost(unit.now, AttemptLoss::WorkerOffline(cause), lease);
         unit.save_job(&before, &after).await?;
     }
     Ok(())

@@ -19,6 +19,7 @@ use crate::service::error::{InvalidInput, ServiceError};
 use crate::service::unit_of_work::{Caller, UnitOfWork};
 use crate::service::workers::WorkerService;
 use crate::service::workers::WorkerWithToken;
+use crate::service::workers::liveness::log_offline;
 use crate::service::workers::token_conflict::{host_of_peer, listens_elsewhere};
 use crate::store::workers::StoredWorker;
 use crate::tokens;
@@ -153,7 +154,8 @@ impl WorkerService {
             ..WorkerCredential::issued(tokens::digest(&token), self.context.now(), &caller.actor)
         };
         let input = Arc::new((id, token, fresh));
-        self.context
+        let (rotated, evicted) = self
+            .context
             .change(caller, move |unit| {
                 let input = Arc::clone(&input);
                 Box::pin(async move {
@@ -185,11 +187,17 @@ impl WorkerService {
                     // Its open stream re-checks the token, and ends.
                     unit.notify(Topic::Worker(id.clone()));
                     let at_once = overlap.is_none_or(|overlap| overlap.0 == 0);
+                    let before = worker.clone();
                     let worker = if at_once { evict_agent(unit, worker).await? } else { worker };
-                    Ok(WorkerWithToken { worker, token, unused_expires_at: unused_ends_at })
+                    let evicted = worker != before;
+                    Ok((WorkerWithToken { worker, token, unused_expires_at: unused_ends_at }, evicted))
                 })
             })
-            .await
+            .await?;
+        if evicted {
+            log_offline(&rotated.worker.id, &rotated.worker.name, OfflineCause::TokenRotated);
+        }
+        Ok(rotated)
     }
 
     /// When a token that is created now expires.
@@ -259,8 +267,9 @@ async fn evict_agent(unit: &mut UnitOfWork<'_>, worker: Worker) -> Result<Worker
     if worker.local || !unit.tx.leased_jobs(Some(&worker.id)).await?.is_empty() {
         return Ok(worker);
     }
-    let gone = worker.clone().went_offline(unit.now, OfflineCause::Disconnected);
-    unit.save_worker(&worker, &gone, AuditAction::WorkerOffline, &json!({"cause": "its token was rotated"})).await?;
+    let cause = OfflineCause::TokenRotated;
+    let gone = worker.clone().went_offline(unit.now, cause);
+    unit.save_worker(&worker, &gone, AuditAction::WorkerOffline, &json!({"cause": cause})).await?;
     Ok(gone)
 }
 

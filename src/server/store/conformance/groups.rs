@@ -11,12 +11,12 @@ use app::domain::worker::credential::WorkerCredential;
 use app::domain::worker::{Worker, WorkerKind};
 
 use super::access::{session, token, user};
-use super::history::attempt;
+use super::history::{attempt, attempt_end};
 use super::{NOW, TestStore, job, on_every_engine, worker};
 use crate::store::access::{LastUsed, StoredUser};
 use crate::store::cache::state::FleetState;
 use crate::store::jobs::JobFilter;
-use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::workers::LastContact;
 use crate::store::{StoreError, Tx};
 
@@ -65,7 +65,7 @@ async fn group_reads_its_own_writes(fresh: &TestStore) {
             assert_eq!(tx.attempts(&queued.id).await?, [started]);
             assert_eq!(tx.audit_of_target(queued.id.as_str()).await?.len(), 2);
             // Entries that were flushed in the middle are continued.
-            let end = AttemptEnd { at: Timestamp(7), outcome: "lost", error: None, exit_code: None };
+            let end = attempt_end(Timestamp(7), "lost");
             tx.end_attempt(&queued.id, AttemptNumber(1), &end).await?;
             tx.start_attempt(&queued.id, AttemptNumber(1), Timestamp(6)).await
         })

@@ -1,5 +1,6 @@
 //! Attempts, points and artifacts.
 
+use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{Job, JobSpec};
 use app::domain::time::{Millis, Timestamp};
@@ -32,11 +33,17 @@ pub(super) fn attempt(of: &JobId, number: u32) -> StoredAttempt {
         ended_at: None,
         outcome: None,
         error: None,
+        loss_code: None,
         error_line: None,
         exit_code: None,
         resumed_from_step: None,
         progress: None,
     }
+}
+
+/// An end of which nothing else is known.
+pub(super) fn attempt_end(at: Timestamp, outcome: &'static str) -> AttemptEnd {
+    AttemptEnd { at, outcome, error: None, loss_code: None, exit_code: None }
 }
 
 pub(super) async fn insert(fresh: &TestStore, attempt: StoredAttempt, digest: &'static str) {
@@ -58,8 +65,13 @@ async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
             tx.start_attempt(&id, AttemptNumber(1), Timestamp(6)).await?;
             tx.set_resumed_from(&id, AttemptNumber(1), 500).await?;
             tx.set_error_line(&id, AttemptNumber(1), 1_234).await?;
-            let end =
-                AttemptEnd { at: Timestamp(7), outcome: "lost", error: Some("gone".to_owned()), exit_code: Some(3) };
+            let end = AttemptEnd {
+                at: Timestamp(7),
+                outcome: "lost",
+                error: Some("gone".to_owned()),
+                loss_code: Some(LossCode::HeartbeatTimeout),
+                exit_code: Some(3),
+            };
             tx.end_attempt(&id, AttemptNumber(1), &end).await
         })
     });
@@ -70,6 +82,7 @@ async fn attempts_are_started_ended_and_reopened(fresh: &TestStore) {
         ended_at: Some(Timestamp(7)),
         outcome: Some("lost".to_owned()),
         error: Some("gone".to_owned()),
+        loss_code: Some(LossCode::HeartbeatTimeout),
         error_line: Some(1_234),
         exit_code: Some(3),
         ..attempt(&id, 1)
@@ -115,7 +128,7 @@ async fn a_workers_attempts_are_paged_and_counted(fresh: &TestStore) {
     insert(fresh, StoredAttempt { worker: worker(2).id, offered_at: at(9), ..attempt(&two, 2) }, "d").await;
     let end = fresh.write(|tx| {
         Box::pin(async move {
-            let end = AttemptEnd { at: NOW + Millis::from_secs(8), outcome: "failed", error: None, exit_code: None };
+            let end = attempt_end(NOW + Millis::from_secs(8), "failed");
             tx.end_attempt(&job(1).id, AttemptNumber(2), &end).await
         })
     });

@@ -4,6 +4,7 @@ use app::domain::ids::JobId;
 use app::domain::job::{AttemptLoss, Job, JobProperty, JobSpec};
 use app::domain::labels::Labels;
 use app::domain::time::Timestamp;
+use app::domain::worker::OfflineCause;
 
 use super::history::{attempt, insert};
 use super::{LEASE, NOW, TestStore, job, on_every_engine, worker};
@@ -107,7 +108,7 @@ async fn jobs_are_filtered_by_worker_and_time(fresh: &TestStore) {
     fresh.update_job(&job(1), &job(1).cancelled(at(3)).expect("waits")).await.expect("as it was read");
     fresh.update_job(&job(2), &offer(2)).await.expect("as it was read");
     fresh.update_job(&job(3), &offer(3)).await.expect("as it was read");
-    let lost = offer(3).lost(at(3), AttemptLoss::WorkerOffline, LEASE);
+    let lost = offer(3).lost(at(3), AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout), LEASE);
     fresh.update_job(&offer(3), &lost).await.expect("as it was read");
     insert(fresh, attempt(&job(2).id, 1), "two").await;
     insert(fresh, attempt(&job(3).id, 1), "three").await;

@@ -60,18 +60,18 @@ async fn postgres_migration_takes_config_owners_from_the_audit_log() {
     assert_eq!(known, expected());
 }
 
-/// A worker whose agent reported an unhealthy host with an unavailable GPU, in the terms of migration 10.
+/// A silent worker whose agent reported an unhealthy host with an unavailable GPU, in the terms of migration 10.
 const EARLIER_WORKER: &str = r#"
-    INSERT INTO workers (id, name, labels, created_at, token_digest, link, link_since, spent_at, capability)
-    VALUES ('w', 'gpu-1', '{}', 1, 'd', 'offline', 2, 3, '{"gpus":[{"withheld":{"detail":"XID 79"}}],"unfit":"full"}');
+    INSERT INTO workers (id, name, labels, created_at, token_digest, link, link_since, offline_cause, spent_at, capability)
+    VALUES ('w', 'gpu-1', '{}', 1, 'd', 'offline', 2, 'silent', 3, '{"gpus":[{"withheld":{"detail":"XID 79"}}],"unfit":"full"}');
 "#;
-const WORKER_QUERY: &str = "SELECT connection, connection_since, retired_at, capability FROM workers";
+const WORKER_QUERY: &str = "SELECT connection, connection_since, offline_cause, retired_at, capability FROM workers";
 
-type WorkerRow = (String, i64, Option<i64>, Option<String>);
+type WorkerRow = (String, i64, Option<String>, Option<i64>, Option<String>);
 
 fn expected_worker() -> WorkerRow {
     let capability = r#"{"gpus":[{"unavailable":{"detail":"XID 79"}}],"unhealthy_reason":"full"}"#;
-    ("offline".to_owned(), 2, Some(3), Some(capability.to_owned()))
+    ("offline".to_owned(), 2, Some("heartbeat_timeout".to_owned()), Some(3), Some(capability.to_owned()))
 }
 
 #[test]

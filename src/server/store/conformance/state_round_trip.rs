@@ -32,6 +32,8 @@ on_every_engine!(
     idempotency_key_is_known_until_swept,
 );
 
+const SILENT: AttemptLoss = AttemptLoss::WorkerOffline(OfflineCause::HeartbeatTimeout);
+
 fn capability() -> Capability {
     Capability {
         gpus: vec![
@@ -93,6 +95,9 @@ async fn workers_round_trip(fresh: &TestStore) {
         full.clone().drained(Timestamp(NOW.0 + 3), Some("driver update".to_owned()), Some(Timestamp(NOW.0 + 9)));
     let gone = drained.clone().went_offline(Timestamp(NOW.0 + 4), OfflineCause::Disconnected);
     let silent = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::HeartbeatTimeout);
+    let evicted = connecting.clone().went_offline(Timestamp(NOW.0 + 5), OfflineCause::TokenRotated);
+    let with_lost_job = silent.clone().with_lost_job(Some(job(1).id));
+    let returned = with_lost_job.clone().registered(Timestamp(NOW.0 + 5), capability(), WorkerKind::Persistent);
     let mut before = made.clone();
     assert_eq!(reload(fresh, &made).await, made);
     let retired = silent.clone().job_ended(Timestamp(NOW.0 + 6));
@@ -112,6 +117,9 @@ async fn workers_round_trip(fresh: &TestStore) {
         full,
         drained,
         gone,
+        evicted,
+        with_lost_job,
+        returned,
         silent,
         ephemeral,
         pinned,
@@ -267,7 +275,7 @@ fn job_lifecycles() -> Vec<Vec<Job>> {
             queued.clone(),
             offered.clone(),
             running.clone(),
-            running.clone().lost(now, AttemptLoss::WorkerOffline, LEASE),
+            running.clone().lost(now, AttemptLoss::WorkerOffline(OfflineCause::Disconnected), LEASE),
         ],
         vec![
             queued.clone(),
@@ -279,8 +287,10 @@ fn job_lifecycles() -> Vec<Vec<Job>> {
         vec![queued.clone(), offered.clone(), running.clone(), report(&running, AttemptReport::Evicted)],
         vec![final_failure.clone(), report(&final_failure, failed_report())],
         vec![exhausted.clone(), report(&exhausted, failed_report())],
-        vec![cancelling.clone(), cancelling.lost(now, AttemptLoss::WorkerOffline, LEASE)],
-        vec![exhausted.clone(), exhausted.lost(now, AttemptLoss::WorkerOffline, LEASE)],
+        vec![running.clone(), running.clone().lost(now, AttemptLoss::StoppedByAgent, LEASE)],
+        vec![running.clone(), running.lost(now, AttemptLoss::NeverStarted, LEASE)],
+        vec![cancelling.clone(), cancelling.lost(now, SILENT, LEASE)],
+        vec![exhausted.clone(), exhausted.lost(now, SILENT, LEASE)],
     ]
 }
 
@@ -347,7 +357,7 @@ async fn leases_are_found_by_worker(fresh: &TestStore) {
     let offer = |n: u8, to: u8| job(n).offered(NOW, worker(to).id, vec![], NOW).expect("waits");
     fresh.update_job(&job(1), &offer(1, 1)).await.expect("as it was read");
     fresh.update_job(&job(2), &offer(2, 2)).await.expect("as it was read");
-    let lost = offer(3, 1).lost(NOW, AttemptLoss::WorkerOffline, LEASE);
+    let lost = offer(3, 1).lost(NOW, SILENT, LEASE);
     fresh.update_job(&job(3), &offer(3, 1)).await.expect("as it was read");
     fresh.update_job(&offer(3, 1), &lost).await.expect("as it was read");
     let mut tx = fresh.read().await;

@@ -7,9 +7,9 @@ use app::domain::time::{Millis, Timestamp};
 use app::domain::usage::{AttemptUsage, JobWait, TimeWindow};
 use app::domain::worker::Worker;
 
-use super::history::attempt;
+use super::history::{attempt, attempt_end};
 use super::{NOW, TestStore, job, on_every_engine, worker};
-use crate::store::jobs::attempts::{AttemptEnd, StoredAttempt};
+use crate::store::jobs::attempts::StoredAttempt;
 use crate::store::usage::{FailingWorker, FailureStreakQuery, PresenceEvent};
 
 on_every_engine!(
@@ -36,7 +36,7 @@ async fn insert_attempt(fresh: &TestStore, of: &Job, number: u32, from: i64, unt
             tx.insert_attempt(&new, digest).await?;
             tx.start_attempt(&new.job, new.attempt, new.offered_at + Millis::from_secs(1)).await?;
             if let Some(until) = until {
-                let end = AttemptEnd { at: at(until), outcome: "lost", error: None, exit_code: None };
+                let end = attempt_end(at(until), "lost");
                 tx.end_attempt(&new.job, new.attempt, &end).await?;
             }
             Ok(())
@@ -112,7 +112,7 @@ async fn insert_ended_attempt(
         Box::pin(async move {
             tx.insert_attempt(&new, digest).await?;
             tx.start_attempt(&new.job, new.attempt, new.offered_at).await?;
-            let end = AttemptEnd { at: at(until), outcome, error: None, exit_code: None };
+            let end = attempt_end(at(until), outcome);
             tx.end_attempt(&new.job, new.attempt, &end).await
         })
     });

@@ -1,5 +1,6 @@
 //! Attempts of jobs, with their progress.
 
+use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
@@ -23,6 +24,8 @@ pub struct StoredAttempt {
     pub outcome: Option<String>,
     /// The error, if it failed.
     pub error: Option<String>,
+    /// Why it was lost.
+    pub loss_code: Option<LossCode>,
     /// The line of its log with the error, from 1.
     pub error_line: Option<u64>,
     /// The trainer's exit code.
@@ -55,6 +58,8 @@ pub struct AttemptEnd {
     pub outcome: &'static str,
     /// The error, if it failed.
     pub error: Option<String>,
+    /// Why it was lost.
+    pub loss_code: Option<LossCode>,
     /// The trainer's exit code.
     pub exit_code: Option<i32>,
 }

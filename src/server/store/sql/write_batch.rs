@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::Job;
 use app::domain::time::Timestamp;
@@ -24,12 +25,13 @@ const MOST_ROWS: usize = 64;
 
 const ATTEMPT_COLUMNS: [&str; 7] =
     ["job_id", "attempt", "worker_id", "worker_name", "token_digest", "gpus", "offered_at"];
-const PATCH_COLUMNS: [&str; 8] =
-    ["job_id", "attempt", "started_at", "changes", "ended_at", "outcome", "error", "exit_code"];
+const PATCH_COLUMNS: [&str; 9] =
+    ["job_id", "attempt", "started_at", "changes", "ended_at", "outcome", "error", "loss_code", "exit_code"];
 const PATCH_ASSIGNMENTS: &str = "started_at = coalesce(attempts.started_at, v.started_at),
     ended_at = CASE v.changes WHEN 1 THEN v.ended_at ELSE attempts.ended_at END,
     outcome = CASE v.changes WHEN 1 THEN v.outcome ELSE attempts.outcome END,
     error = CASE v.changes WHEN 1 THEN v.error ELSE attempts.error END,
+    loss_code = CASE v.changes WHEN 1 THEN v.loss_code ELSE attempts.loss_code END,
     exit_code = CASE v.changes WHEN 1 THEN v.exit_code ELSE attempts.exit_code END";
 const AUDIT_COLUMNS: [&str; 10] =
     ["chain", "seq", "at", "actor", "action", "target", "detail", "request_id", "previous", "hash"];
@@ -165,6 +167,7 @@ impl AttemptPatch {
         };
         let outcome = end.as_ref().map(|end| end.outcome);
         let (at, exit_code) = (end.as_ref().map(|end| end.at.0), end.as_ref().and_then(|end| end.exit_code));
+        let loss_code = end.as_ref().and_then(|end| end.loss_code).map(LossCode::as_str);
         let error = end.and_then(|end| end.error);
         vec![
             job.as_str().into(),
@@ -174,6 +177,7 @@ impl AttemptPatch {
             at.into(),
             outcome.into(),
             error.into(),
+            loss_code.into(),
             exit_code.into(),
         ]
     }

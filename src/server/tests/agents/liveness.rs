@@ -4,6 +4,7 @@ use app::domain::time::Millis;
 use serde_json::{Value, json};
 
 use crate::tests::harness::{Actor, EventStreamReader, TestServer, read_response};
+use crate::tests::ui::pages::{log_in, page};
 
 fn running(job: &str, attempt: u32) -> Value {
     json!([{"job_id": job, "attempt": attempt}])
@@ -130,11 +131,64 @@ async fn exhausted_retries_fail_with_the_reason() {
     assert_eq!(view["status"], "failed");
     let error = view["error"].as_str().expect("a reason");
     assert!(error.contains("No retries left") && error.contains("went offline"), "{error}");
+    assert_eq!(view["loss_code"], "heartbeat_timeout");
+    let reader = format!("{}; language=ja", log_in(&server).await);
+    let shown = page(&server, &reader, &format!("/jobs/{job}/events")).await.replace("<!>", "");
+    assert!(shown.contains("失敗") && shown.contains("ハートビートのタイムアウト）。</p>"), "{shown}");
     assert_eq!(view["attempts"].as_array().map(Vec::len), Some(4));
     assert_eq!(
         server.get(&Actor::Admin, &format!("/api/admin/workers/{id}")).await.expect_status(200)["status"],
         "offline"
     );
+}
+
+/// Loses the only attempt of a job. Checks the code and the text of the reason, and the sentence of Japanese pages.
+async fn check_loss(disconnects: bool, code: &str, text: &str, sentence: &str) {
+    let server = TestServer::start().await;
+    let (id, key, _events, job) = at_work(&server).await;
+    if disconnects {
+        let body = json!({"left_running": running(&job, 1)});
+        server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
+        assert_eq!(server.job_status(&job).await, "running", "its agent may return");
+    }
+    server.advance(Millis::from_secs(121)).await;
+    let view = server.job(&job).await;
+    let attempt = &view["attempts"][0];
+    assert_eq!((&view["status"], &view["loss_code"]), (&json!("queued"), &json!(code)));
+    assert_eq!((&attempt["loss_code"], &attempt["error"]), (&json!(code), &view["error"]));
+    assert_eq!(view["error"], text);
+    let attempts = server.get(&Actor::Admin, &format!("/api/admin/workers/{id}/attempts")).await.expect_status(200);
+    assert_eq!(attempts["attempts"][0]["loss_code"], code);
+    let detail = async |action: &str, target: &str| {
+        let path = format!("/api/audit?action={action}&target={target}");
+        server.get(&Actor::Admin, &path).await.expect_status(200)["entries"][0]["detail"].clone()
+    };
+    let requeued = detail("job.requeued", &job).await;
+    assert_eq!((&requeued["loss_code"], &requeued["reason"]), (&json!(code), &json!(text)));
+    assert_eq!(detail("worker.offline", &id).await["cause"], code);
+    let reader = format!("{}; language=ja", log_in(&server).await);
+    for (path, end) in [
+        (format!("/jobs/{job}"), "</p>"),
+        (format!("/jobs/{job}/events"), "</p>"),
+        ("/jobs".to_owned(), "</span>"),
+        (format!("/admin/workers/{id}/jobs"), "</span>"),
+    ] {
+        let shown = page(&server, &reader, &path).await.replace("<!>", "");
+        // A page contains all sentences of its language; this one is also the end of an element.
+        assert!(shown.contains(&format!("{sentence}{end}")), "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn loss_by_silence_has_its_code_and_sentence() {
+    let text = "The worker went offline: its heartbeats stopped (heartbeat timeout).";
+    check_loss(false, "heartbeat_timeout", text, "ハートビートが途絶えました（ハートビートのタイムアウト）。").await;
+}
+
+#[tokio::test]
+async fn loss_after_a_disconnect_has_its_code_and_sentence() {
+    let text = "The worker went offline: its agent disconnected.";
+    check_loss(true, "disconnected", text, "エージェントが切断しました。").await;
 }
 
 #[tokio::test]

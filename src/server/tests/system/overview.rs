@@ -4,7 +4,7 @@ use app::domain::time::Millis;
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use crate::tests::harness::{Actor, TestServer};
+use crate::tests::harness::{Actor, EventStreamReader, TestServer};
 
 async fn overview(server: &TestServer) -> Value {
     server.get(&Actor::Admin, "/api/overview").await.expect_status(200)
@@ -85,4 +85,54 @@ async fn overview_counts_and_lists_alerts_by_severity() {
     assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
     assert_eq!(now["gpus"], gpus(0, 0, 2), "offline ones are counted as offline");
     assert_eq!(now["gpus_measured"], 0, "it is offline");
+}
+
+/// The alerts about offline workers.
+async fn offline_alerts(server: &TestServer) -> Vec<(String, String)> {
+    let now = overview(server).await;
+    let found = alerts(&now).into_iter().filter(|(kind, _)| kind.starts_with("offline"));
+    found.map(|(kind, severity)| (kind.to_owned(), severity.to_owned())).collect()
+}
+
+fn alert(kind: &str, severity: &str) -> Vec<(String, String)> {
+    vec![(kind.to_owned(), severity.to_owned())]
+}
+
+/// A job that runs on a new worker.
+async fn at_work(server: &TestServer) -> (String, Actor, EventStreamReader, String) {
+    server.put_config("digits").await;
+    let (id, key, mut events) = server.connect_worker("gpu-1").await;
+    let job = server.submit("digits").await;
+    events.next_offer().await;
+    server.report_status(&key, &job, json!({"status": "running", "attempt": 1})).await.expect_status(200);
+    (id, key, events, job)
+}
+
+#[tokio::test]
+async fn worker_that_fell_silent_with_a_job_is_an_alert_until_a_drain() {
+    let server = TestServer::start().await;
+    let (id, _, _events, job) = at_work(&server).await;
+    server.advance(Millis::from_secs(121)).await;
+    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"));
+    let (_, other, mut others) = server.connect_worker("gpu-2").await;
+    server.advance(Millis::from_secs(10)).await;
+    others.next_offer().await;
+    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"), "its offer is unanswered");
+    server.report_status(&other, &job, json!({"status": "running", "attempt": 2})).await.expect_status(200);
+    assert_eq!(offline_alerts(&server).await, alert("offline", "warning"));
+    let now = overview(&server).await;
+    assert_eq!((&now["attention"][0]["worker_id"], &now["attention"][0]["job_id"]), (&json!(id), &json!(job)));
+    server.call(&Actor::Admin, "POST", &format!("/api/admin/workers/{id}/drain"), "").await.expect_status(200);
+    assert_eq!(offline_alerts(&server).await, []);
+}
+
+#[tokio::test]
+async fn disconnect_is_no_alert_before_its_job_is_lost() {
+    let server = TestServer::start().await;
+    let (_, key, _events, job) = at_work(&server).await;
+    let body = json!({"left_running": [{"job_id": job, "attempt": 1}]});
+    server.post(&key, "/api/workers/disconnect", body).await.expect_status(200);
+    assert_eq!(offline_alerts(&server).await, []);
+    server.advance(Millis::from_secs(121)).await;
+    assert_eq!(offline_alerts(&server).await, alert("offline_with_job", "critical"));
 }

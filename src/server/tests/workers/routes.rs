@@ -351,7 +351,7 @@ async fn worker_is_offline_after_rotation_unless_it_runs_a_job() {
     server.call(&Actor::Admin, "POST", &format!("{worker}/token"), "").await.expect_status(200);
     let audit_log =
         server.get(&Actor::Admin, &format!("/api/audit?action=worker.offline&target={id}")).await.expect_status(200);
-    assert_eq!(audit_log["entries"][0]["detail"]["cause"], "its token was rotated");
+    assert_eq!(audit_log["entries"][0]["detail"]["cause"], "token_rotated");
     server.call(&Actor::Admin, "DELETE", &worker, "").await.expect_status(200);
 }
 

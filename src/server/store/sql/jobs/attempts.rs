@@ -1,5 +1,6 @@
 //! `attempts` and `points`.
 
+use app::domain::causes::LossCode;
 use app::domain::ids::{AttemptNumber, JobId, WorkerId};
 use app::domain::time::Timestamp;
 use async_trait::async_trait;
@@ -210,9 +211,16 @@ fn from_row(row: &SqlRow) -> Result<StoredAttempt> {
         ended_at: row.optional_timestamp("ended_at")?,
         outcome: row.get("outcome")?,
         error: row.get("error")?,
+        loss_code: loss_code_from(&row)?,
         error_line: row.optional_number("error_line")?,
         exit_code: row.optional_number("exit_code")?,
         resumed_from_step: row.optional_number("resumed_from_step")?,
         progress: row.get("progress")?,
     })
+}
+
+fn loss_code_from(row: &NamedRow<'_>) -> Result<Option<LossCode>> {
+    let word: Option<String> = row.get("loss_code")?;
+    let code = |word: String| LossCode::parse(&word).ok_or_else(|| row.corrupt(format!("loss_code is {word:?}")));
+    word.map(code).transpose()
 }

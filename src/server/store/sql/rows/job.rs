@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use app::domain::causes::OfflineCause;
 use app::domain::ids::{AttemptNumber, JobId};
 use app::domain::job::{
     AttemptLoss, CheckpointUploads, Demand, Job, JobFailure, JobOverrides, JobProperty, JobSpec, JobState, JobTarget,
@@ -50,12 +51,17 @@ pub(in crate::store::sql) use live_states;
 enum FailureJson {
     Trainer { exit_code: Option<i32>, error: String },
     AgentForgot,
-    WorkerOffline,
+    WorkerOffline { cause: Option<OfflineCause> },
     Requeued { error: String },
     Evicted,
+    StoppedByAgent,
+    NeverStarted,
     RetriesUsed { exit_code: Option<i32>, error: String },
     OverTime { allowed_ms: i64 },
 }
+
+/// The cause of earlier rows, which have none: an attempt is lost only after its worker was silent for the timeout.
+const EARLIER_CAUSE: OfflineCause = OfflineCause::HeartbeatTimeout;
 
 /// The columns of a job that never change, in the order of [`immutable_values`].
 pub const IMMUTABLE_COLUMNS: [&str; 24] = [
@@ -324,9 +330,13 @@ fn failure_from(row: &NamedRow<'_>) -> Result<JobFailure> {
     Ok(match row.json("failure")? {
         FailureJson::Trainer { exit_code, error } => JobFailure::Trainer { exit_code, error },
         FailureJson::AgentForgot => JobFailure::Lost(AttemptLoss::UnknownToAgent),
-        FailureJson::WorkerOffline => JobFailure::Lost(AttemptLoss::WorkerOffline),
+        FailureJson::WorkerOffline { cause } => {
+            JobFailure::Lost(AttemptLoss::WorkerOffline(cause.unwrap_or(EARLIER_CAUSE)))
+        }
         FailureJson::Requeued { error } => JobFailure::Lost(AttemptLoss::Requeued(error)),
         FailureJson::Evicted => JobFailure::Lost(AttemptLoss::Evicted),
+        FailureJson::StoppedByAgent => JobFailure::Lost(AttemptLoss::StoppedByAgent),
+        FailureJson::NeverStarted => JobFailure::Lost(AttemptLoss::NeverStarted),
         FailureJson::RetriesUsed { exit_code, error } => {
             JobFailure::Lost(AttemptLoss::TrainerFailed { exit_code, error })
         }
@@ -338,9 +348,11 @@ fn failure_text(failure: &JobFailure) -> String {
     to_json(&match failure.clone() {
         JobFailure::Trainer { exit_code, error } => FailureJson::Trainer { exit_code, error },
         JobFailure::Lost(AttemptLoss::UnknownToAgent) => FailureJson::AgentForgot,
-        JobFailure::Lost(AttemptLoss::WorkerOffline) => FailureJson::WorkerOffline,
+        JobFailure::Lost(AttemptLoss::WorkerOffline(cause)) => FailureJson::WorkerOffline { cause: Some(cause) },
         JobFailure::Lost(AttemptLoss::Requeued(error)) => FailureJson::Requeued { error },
         JobFailure::Lost(AttemptLoss::Evicted) => FailureJson::Evicted,
+        JobFailure::Lost(AttemptLoss::StoppedByAgent) => FailureJson::StoppedByAgent,
+        JobFailure::Lost(AttemptLoss::NeverStarted) => FailureJson::NeverStarted,
         JobFailure::Lost(AttemptLoss::TrainerFailed { exit_code, error }) => {
             FailureJson::RetriesUsed { exit_code, error }
         }
@@ -350,7 +362,7 @@ fn failure_text(failure: &JobFailure) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::JobStatus;
+    use super::*;
 
     #[test]
     fn lists_agree_with_the_facts_of_each_status() {
@@ -360,5 +372,13 @@ mod tests {
             assert_eq!(is_in(ended_states!()), status.is_terminal(), "{status:?}");
             assert_eq!(is_in(leased_states!()), status.has_lease(), "{status:?}");
         }
+    }
+
+    #[test]
+    fn earlier_loss_of_an_offline_worker_has_no_cause() {
+        let earlier = serde_json::from_str::<FailureJson>(r#"{"kind":"worker_offline"}"#);
+        assert!(matches!(earlier, Ok(FailureJson::WorkerOffline { cause: None })));
+        let text = failure_text(&JobFailure::Lost(AttemptLoss::WorkerOffline(OfflineCause::Disconnected)));
+        assert_eq!(text, r#"{"kind":"worker_offline","cause":"disconnected"}"#);
     }
 }

@@ -64,6 +64,7 @@ pub struct ConnectionColumns {
     pub stream: Option<String>,
     pub cause: Option<&'static str>,
     pub capability: Option<String>,
+    pub lost_job: Option<String>,
 }
 
 /// In `offline_cause`: the stream has ended.
@@ -76,8 +77,7 @@ pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
         ConnectionState::Connecting { connection_lost: false, .. } => ("connecting", None),
         ConnectionState::Connecting { connection_lost: true, .. } => ("connecting", Some(LOST_CAUSE)),
         ConnectionState::Online { .. } => ("online", None),
-        ConnectionState::Offline { cause: OfflineCause::Disconnected, .. } => ("offline", Some("disconnected")),
-        ConnectionState::Offline { cause: OfflineCause::HeartbeatTimeout, .. } => ("offline", Some("silent")),
+        ConnectionState::Offline { cause, .. } => ("offline", Some(cause.as_str())),
     };
     ConnectionColumns {
         state: word,
@@ -85,6 +85,7 @@ pub fn connection_columns(worker: &Worker) -> ConnectionColumns {
         stream: worker.stream_id().map(str::to_owned),
         cause,
         capability: worker.capability().map(capability_text),
+        lost_job: worker.lost_job().map(ToString::to_string),
     }
 }
 
@@ -199,12 +200,12 @@ fn connection_from(row: &NamedRow<'_>) -> Result<ConnectionState> {
         }
         "offline" => {
             let cause: Option<String> = row.get("offline_cause")?;
-            let cause = match cause.as_deref() {
-                Some("disconnected") => OfflineCause::Disconnected,
-                Some("silent") => OfflineCause::HeartbeatTimeout,
-                other => return Err(row.corrupt(format!("offline_cause is {other:?}"))),
-            };
-            Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause })
+            let cause = cause
+                .as_deref()
+                .and_then(OfflineCause::parse)
+                .ok_or_else(|| row.corrupt(format!("offline_cause is {cause:?}")))?;
+            let lost_job = row.optional_job_id("lost_job")?;
+            Ok(ConnectionState::Offline { since, capability: capability_from(row)?, cause, lost_job })
         }
         other => Err(row.corrupt(format!("connection is {other:?}"))),
     }
